@@ -9,6 +9,8 @@ from django.db.backends.signals import connection_created
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from config.postgresql.base import limit_patience
+
 # libpq's names and Django's; all others go into OPTIONS.
 DJANGO_NAMES = {
     "dbname": "NAME",
@@ -44,7 +46,7 @@ def postgresql_settings(url: str) -> dict[str, Any]:
         raise ImproperlyConfigured("DATABASE_URL names no database; add it as /name.")
     named = {DJANGO_NAMES[key]: str(given.pop(key)) for key in DJANGO_NAMES if key in given}
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgresql",
         **named,
         "OPTIONS": CONNECTION_OPTIONS | {key: str(value) for key, value in given.items()},
         "CONN_MAX_AGE": 60,
@@ -52,8 +54,13 @@ def postgresql_settings(url: str) -> dict[str, Any]:
     }
 
 
-def limit_statements() -> None:
-    """Limit statements of this process's new connections to WEB_STATEMENT_TIMEOUT_SECONDS."""
+def limit_waits() -> None:
+    """Limit the waits of a web process, on its new connections.
+
+    A statement takes WEB_STATEMENT_TIMEOUT_SECONDS at most, and a server that does not answer at
+    all is given up within 2 s.
+    """
+    limit_patience()
     connection_created.connect(_limit_statements, dispatch_uid="statement timeout")
 
 

@@ -13,7 +13,19 @@ from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
 
 from jobs import __version__
-from jobs.api import calendars, runs, submissions, tasks, tokens, windows
+from jobs.api import (
+    audit,
+    calendars,
+    dead_letters,
+    exports,
+    owners,
+    runs,
+    submissions,
+    tasks,
+    tokens,
+    windows,
+    workers,
+)
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -30,6 +42,11 @@ RESOURCES: Final = (
     ("/calendars", calendars.router),
     ("/windows", windows.router),
     ("/tokens", tokens.router),
+    ("/owners", owners.router),
+    ("/workers", workers.router),
+    ("/dead-letters", dead_letters.router),
+    ("/audit", audit.router),
+    ("/exports", exports.router),
 )
 """Each resource by its path, with a router."""
 

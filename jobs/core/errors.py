@@ -159,6 +159,18 @@ class AccessDenied(FairshiftError):
         return f"this needs the scope {self.scope!r} for {self.owner}"
 
 
+class LastAdmin(FairshiftError):
+    """A member is the last admin of its owner, and stays until there is another one."""
+
+    def __init__(self, user: str, owner: str) -> None:
+        super().__init__(user, owner)
+        self.user = user
+        self.owner = owner
+
+    def __str__(self) -> str:
+        return f"{self.user} is the last admin of {self.owner}; add another admin first"
+
+
 class LimitExceeded(FairshiftError):
     """A caller or an owner has reached a limit for now; nothing was stored."""
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.flows.installation import ENDED, Installation, last
+from tests.flows.redis_faults import break_redis, heal_redis
 from tests.waiting import wait_for
 
 FAULT_SECONDS = 4.0
@@ -19,9 +20,9 @@ def test_submits_and_runs_go_on_without_redis(installation: Installation, how: s
     long = installation.submitter("--count", "1", "--seconds", str(LONG_SECONDS), prefix="long")
     steady = installation.submitter("--count", "50", "--pause", "0.1")
     wait_for(lambda: installation.count(LONG_BEGUN) and installation.count(ENDED) > 5, seconds=60)
-    _break(installation, how)
+    break_redis(installation, how)
     last(FAULT_SECONDS)
-    _heal(installation, how)
+    heal_redis(installation, how)
     installation.caught_up()
     waits = [*steady.waits(), *long.waits()]
     installation.drained()
@@ -36,10 +37,10 @@ def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Install
     steady = installation.submitter("--count", "50", "--pause", "0.1")
     held.until("open")
     wait_for(lambda: installation.count(ENDED) > 5, seconds=60)
-    _break(installation, "hung")
+    break_redis(installation, "hung")
     committing = held.go_on(key="held-2")
     last(FAULT_SECONDS)
-    _heal(installation, "hung")
+    heal_redis(installation, "hung")
     installation.caught_up()
     waits = [*steady.waits(), committing]
     held.waits()
@@ -48,31 +49,3 @@ def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Install
     assert max(waits) < 2.0
     # One steady submit waits at the beginning of each pause of the broker, none in it.
     assert sum(wait > 0.5 for wait in waits) <= 1 + 1 + FAULT_SECONDS // 2, waits
-
-
-def _break(installation: Installation, how: str) -> None:
-    redis = installation.servers.redis
-    match how:
-        case "refused":
-            redis.stop()
-        case "hung":
-            redis.freeze()
-        case "read-only":
-            installation.servers.client().replicaof("127.0.0.1", "1")
-        case "full":
-            installation.servers.client().config_set("maxmemory", 1)
-        case "replaced":
-            redis.restart()
-
-
-def _heal(installation: Installation, how: str) -> None:
-    redis = installation.servers.redis
-    match how:
-        case "refused":
-            redis.start()
-        case "hung":
-            redis.thaw()
-        case "read-only":
-            installation.servers.client().replicaof("NO", "ONE")
-        case "full":
-            installation.servers.client().config_set("maxmemory", 0)

@@ -23,6 +23,7 @@ from jobs.core.errors import (
     FieldError,
     IcalError,
     IdempotencyConflict,
+    LastAdmin,
     LimitExceeded,
     OptionError,
     PayloadTooLarge,
@@ -136,6 +137,11 @@ def _(error: IcalError) -> Problem:
         for line, problem in error.problems
     ]
     return Problem(422, "invalid", str(error), field="file", errors=errors)
+
+
+@of_error.register
+def _(error: LastAdmin) -> Problem:
+    return Problem(409, "last_admin", str(error))
 
 
 @of_error.register

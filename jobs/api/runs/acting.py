@@ -99,10 +99,10 @@ def cancel_runs(request: HttpRequest, body: Bulk) -> BulkResult:
     """Cancel all runs of a filter that have not ended."""
     found = bulk.find_cancellable(_selected(caller(request), body))
     if body.dry_run:
-        return _counted(found)
+        return counted(found)
     with barrier.lifted():
         moved = bulk.cancel_found(found, actor=caller(request).actor, reason=body.reason)
-    return _result(found, moved)
+    return moved_result(found, moved)
 
 
 @router.post("/retry", auth=RETRIES, response=BulkResult, operation_id="retry_runs")
@@ -110,10 +110,10 @@ def retry_runs(request: HttpRequest, body: Bulk) -> BulkResult:
     """Queue all runs of a filter again that failed, expired or were cancelled."""
     found = bulk.find_reopenable(_selected(caller(request), body))
     if body.dry_run:
-        return _counted(found)
+        return counted(found)
     with barrier.lifted():
         moved = bulk.retry_found(found, actor=caller(request).actor, reason=body.reason)
-    return _result(found, moved)
+    return moved_result(found, moved)
 
 
 def _found(request: HttpRequest, run_id: UUID) -> Run:
@@ -134,9 +134,9 @@ def _selected(access: Access, body: Bulk) -> Any:
     return narrow(runs, body.filter.wanted, access=access)
 
 
-def _counted(found: list[bulk.Found]) -> BulkResult:
+def counted(found: list[bulk.Found]) -> BulkResult:
     return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
 
 
-def _result(found: list[bulk.Found], moved: bulk.Moved) -> BulkResult:
+def moved_result(found: list[bulk.Found], moved: bulk.Moved) -> BulkResult:
     return BulkResult(matched=len(found), moved=moved.moved, left=moved.left, dry_run=False)

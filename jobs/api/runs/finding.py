@@ -19,6 +19,8 @@ from jobs.runs.reads.listing import RunFilter
 
 WITH: Final = ("owner", "job", "target")
 NUMBER_LIMIT: Final = 2**63 - 1
+_PLAIN: Final = {"owner", "job", "task", "target", "submission", "error", "after", "before"}
+"""Fields of a query that are those of the filter."""
 
 
 class RunQuery(Schema):
@@ -48,7 +50,7 @@ class RunQuery(Schema):
     def wanted(self) -> RunFilter:
         """The filter of the list."""
         labels = dict(label.partition(":")[::2] for label in self.label)
-        given = self.model_dump(exclude={"state", "label"})
+        given = self.model_dump(include=_PLAIN)
         return RunFilter(states=self.state, labels=labels, **given)
 
 

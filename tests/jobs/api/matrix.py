@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from django.contrib.auth import get_user_model
+
 from jobs.api.site import document
-from jobs.models import Owner, Run, Window
+from jobs.models import Membership, Owner, Role, Run, Window
 from jobs.owners.tokens import make_token
 from jobs.runs.cancellation import cancel_runs
 from tests.jobs.api.conftest import ROOT
-from tests.jobs.scenes import submitted
+from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, window
 
 METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
@@ -92,6 +94,13 @@ def attachment_of(owner: Owner) -> int:
     return window_of(owner).calendar.attachments.get().pk
 
 
+def member_of(owner: Owner) -> str:
+    name = f"member-of-{owner.slug}"
+    user, _ = get_user_model().objects.get_or_create(username=name)
+    Membership.objects.get_or_create(owner=owner, user=user, defaults={"role": Role.VIEWER})
+    return name
+
+
 NONE: Final = 2**40
 PARAMETERS: Final[dict[str, Parameter]] = {
     "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
@@ -104,6 +113,9 @@ PARAMETERS: Final[dict[str, Parameter]] = {
     "calendar_id": Parameter(calendar_key_of, NONE),
     "window_id": Parameter(window_key_of, NONE),
     "attachment_id": Parameter(attachment_of, NONE),
+    "slug": Parameter(lambda owner: owner.slug, "nobody99"),
+    "user": Parameter(member_of, "nobody99"),
+    "worker_id": Parameter(lambda _owner: living_worker(), UUID(int=9), is_owned=False),
 }
 """By the name of the parameter."""
 
@@ -148,7 +160,17 @@ BODIES: Final[dict[str, Any]] = {
     "retry_runs": {"filter": {"task": "tests.add"}},
     "make_token": {"name": "program", "scopes": ["read"]},
     "revoke_token": {},
+    "add_owner": {"slug": "initech"},
+    "change_owner": {"name": "Acme"},
+    "pause_owner": {},
+    "resume_owner": {},
+    "add_member": {"user": "newcomer", "role": "viewer"},
+    "change_member": {"role": "operator"},
+    "retry_dead_letters": {"task": "tests.add", "error": "E", "reason": "fixed"},
 }
+
+OF_INSTALLATION: Final = frozenset({"add_owner"})
+"""Operations that only callers for the whole installation may use."""
 
 NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "forecast_runs": lambda slug: {**FIT, "owner": slug},
@@ -158,6 +180,7 @@ NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "cancel_runs": lambda slug: {"filter": {"owner": slug}},
     "retry_runs": lambda slug: {"filter": {"owner": slug}},
     "make_token": lambda slug: {**BODIES["make_token"], "owner": slug},
+    "retry_dead_letters": lambda slug: {**BODIES["retry_dead_letters"], "owner": slug},
 }
 """Bodies that name an owner."""
 
@@ -189,4 +212,5 @@ def key_of(operation: Operation, parameter: str, owner: Owner) -> Any:
 def words_of(owner: Owner) -> set[str]:
     """Return what an answer to another owner must not contain."""
     runs = Run.objects.filter(owner=owner).values_list("id", flat=True)
-    return {owner.slug, *map(str, runs)}
+    members = Membership.objects.filter(owner=owner).values_list("user__username", flat=True)
+    return {owner.slug, *map(str, runs), *members}

@@ -1,0 +1,92 @@
+"""The audit: what users and tokens did, to which object, and why. Read-only."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.texts import Moment, Slug, Text
+from jobs.models import AuditEntry, Owner, Scope
+
+router = Router(tags=["audit"])
+READS = needs(Scope.READ, "jobs.view_auditentry")
+
+Word = Annotated[Text, Field(max_length=64)]
+
+
+class Audited(Schema):
+    """One action."""
+
+    id: int
+    at: datetime
+    actor: str = Field(description="The user or the token; empty: code.")
+    action: str
+    object_type: str
+    object_id: str
+    owner: str | None = Field(description="Null: it is of no owner, or of a deleted one.")
+    reason: str
+    details: dict[str, Any]
+
+
+class AuditQuery(Schema):
+    """Which actions are asked for; several filters narrow each other."""
+
+    owner: Slug | None = None
+    actor: Annotated[Text, Field(max_length=150)] | None = Field(None, description="In full.")
+    action: Word | None = Field(None, description="Such as `cancel`.")
+    object_type: Word | None = Field(None, description="Such as `run`.")
+    object_id: Word | None = None
+    after: Moment | None = Field(None, description="At this time or later.")
+    before: Moment | None = Field(None, description="Before this time.")
+
+
+@router.get("", auth=READS, response=PageOf[Audited], operation_id="list_audit")
+def list_audit(request: HttpRequest, query: Query[AuditQuery], page: Page) -> PageOf[Audited]:
+    """Return what was done to the caller's owners and their rows, newest first."""
+    access = caller(request)
+    cursor = Cursor.read(page, of="audit", caller=access.actor, filters=query.model_dump_json())
+    entries = access.narrowed(AuditEntry.objects.filter(**_conditions(query)))
+    if query.owner is not None:
+        entries = entries.filter(owner__in=Owner.objects.filter(slug=query.owner))
+    if cursor.after:
+        entries = entries.filter(pk__lt=int(cursor.after))
+    rows = list(entries.order_by("-pk")[: cursor.limit + 1])
+    ids = {entry.owner_id for entry in rows if entry.owner_id is not None}
+    owners = access.narrowed(Owner.objects.filter(pk__in=ids), path="pk")
+    slugs = dict(owners.values_list("pk", "slug"))
+    return PageOf[Audited](
+        items=[_shown(entry, slugs) for entry in rows[: cursor.limit]],
+        next=cursor.next([entry.pk for entry in rows]),
+    )
+
+
+def _conditions(query: AuditQuery) -> dict[str, Any]:
+    columns = {
+        "actor_name": query.actor,
+        "action": query.action,
+        "object_type": query.object_type,
+        "object_id": query.object_id,
+        "at__gte": query.after,
+        "at__lt": query.before,
+    }
+    return {column: value for column, value in columns.items() if value is not None}
+
+
+def _shown(entry: AuditEntry, slugs: dict[int, str]) -> Audited:
+    return Audited(
+        id=entry.pk,
+        at=entry.at,
+        actor=entry.actor_name,
+        action=entry.action,
+        object_type=entry.object_type,
+        object_id=entry.object_id,
+        owner=slugs.get(entry.owner_id) if entry.owner_id is not None else None,
+        reason=entry.reason,
+        details=entry.details,
+    )

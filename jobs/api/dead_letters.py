@@ -1,0 +1,120 @@
+"""Dead letters: failed runs in groups, and the retry of a group."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+from pydantic import ConfigDict, Field
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.texts import Moment, Name, Reason, Slug, TaskName
+from jobs.api.runs.acting import BulkResult, counted, moved_result
+from jobs.api.runs.finding import visible_runs
+from jobs.core import barrier
+from jobs.core.states import State
+from jobs.models import Owner, Run, Scope
+from jobs.runs import bulk
+from jobs.runs.reads.dead_letters import Group, group_failed
+from jobs.runs.reads.listing import RunFilter, narrow
+
+router = Router(tags=["dead letters"])
+READS = needs(Scope.READ, "jobs.view_run")
+RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
+
+
+class DeadLetterQuery(Schema):
+    """Which failed runs are asked for."""
+
+    owner: Slug | None = None
+    after: Moment | None = Field(None, description="Submitted, or due, at this time or later.")
+    before: Moment | None = Field(None, description="Submitted, or due, before this time.")
+    limit: int = Field(100, ge=1, le=1_000, description="Most groups of the answer.")
+
+
+class DeadLetterGroup(Schema):
+    """Failed runs of one owner with the same task and error."""
+
+    owner: str
+    task: str
+    error: str = Field(description="The class of the error, in full.")
+    count: int
+    newest_run: UUID
+    newest_message: str
+    newest_ended_at: datetime | None
+
+    @classmethod
+    def of(cls, group: Group, *, owner: str) -> DeadLetterGroup:
+        return cls(
+            owner=owner,
+            task=group.task,
+            error=group.error,
+            count=group.count,
+            newest_run=group.newest,
+            newest_message=group.message,
+            newest_ended_at=group.last_ended_at,
+        )
+
+
+class DeadLetters(Schema):
+    """The groups, the largest first."""
+
+    items: list[DeadLetterGroup]
+    is_complete: bool = Field(
+        description="False: only the newest 50,000 failed runs were grouped, or there are more"
+        " groups than `limit`."
+    )
+
+
+class DeadLettersToRetry(Schema):
+    """A group whose runs are queued again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: TaskName
+    error: Name
+    owner: Slug | None = Field(None, description="Null: the group of each of the caller's owners.")
+    after: Moment | None = None
+    before: Moment | None = None
+    reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]
+    dry_run: bool = Field(False, description="Count only, and change nothing.")
+
+
+@router.get("", auth=READS, response=DeadLetters, operation_id="list_dead_letters")
+def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> DeadLetters:
+    """Return the failed runs in groups of one owner, task and error, with counts."""
+    access = caller(request)
+    wanted = RunFilter(owner=query.owner, after=query.after, before=query.before)
+    groups, is_complete = group_failed(
+        narrow(visible_runs(access), wanted, access=access), most=query.limit
+    )
+    owners = Owner.objects.filter(pk__in={group.owner_id for group in groups})
+    slugs = dict(access.narrowed(owners, path="pk").values_list("pk", "slug"))
+    return DeadLetters(
+        items=[
+            DeadLetterGroup.of(group, owner=slugs[group.owner_id])
+            for group in groups
+            if group.owner_id in slugs
+        ],
+        is_complete=is_complete,
+    )
+
+
+@router.post("/retry", auth=RETRIES, response=BulkResult, operation_id="retry_dead_letters")
+def retry_dead_letters(request: HttpRequest, body: DeadLettersToRetry) -> BulkResult:
+    """Queue the runs of a group again, with fresh attempts. `left` asks for a repetition."""
+    access = caller(request)
+    wanted = RunFilter(
+        states=[State.FAILED],
+        **body.model_dump(include={"owner", "task", "error", "after", "before"}),
+    )
+    runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
+    found = bulk.find_reopenable(narrow(runs, wanted, access=access))
+    if body.dry_run:
+        return counted(found)
+    with barrier.lifted():
+        moved = bulk.retry_found(found, actor=access.actor, reason=body.reason)
+    return moved_result(found, moved)

@@ -1,0 +1,140 @@
+"""Exports: all runs of a filter, as NDJSON or CSV, sent while they are read.
+
+They are read in chunks, so an export takes the same memory for ten runs as for ten million.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, StreamingHttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.streams import Revoked, Stream, streamed
+from jobs.api.runs.finding import WITH, RunQuery, visible_runs
+from jobs.api.runs.reading import UNLISTED
+from jobs.api.runs.schemas import RunDetails, RunSummary
+from jobs.core.csv_cells import harmless
+from jobs.models import Scope
+from jobs.models.access import Access
+from jobs.runs.reads.listing import newest
+
+router = Router(tags=["exports"])
+READS = needs(Scope.READ, "jobs.view_run")
+CHUNK: Final = 500
+CHUNK_WITH_ARGUMENTS: Final = 50
+"""Runs of one read; arguments and results may have a megabyte each."""
+MEDIA_TYPES: Final = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+SENT: Final = {
+    "responses": {
+        200: {
+            "description": "A run a line, newest first.",
+            "content": {
+                media_type.partition(";")[0]: {"schema": {"type": "string"}}
+                for media_type in MEDIA_TYPES.values()
+            },
+        }
+    }
+}
+
+Lines = Callable[[Sequence[dict[str, Any]]], bytes]
+
+
+class ExportQuery(RunQuery):
+    """Which runs are exported, and how; the filters are those of the list."""
+
+    format: Literal["ndjson", "csv"] = "ndjson"
+    with_arguments: bool = Field(
+        False, description="With arguments and results, as far as the caller may see them."
+    )
+
+
+@router.get("/runs", auth=READS, operation_id="export_runs", openapi_extra=SENT)
+def export_runs(request: HttpRequest, query: Query[ExportQuery]) -> StreamingHttpResponse:
+    """Send all runs of a filter, newest first; runs that are added meanwhile are not sent.
+
+    NDJSON has an object a line. CSV has a header; a cell that a spreadsheet would take for a
+    formula begins with an apostrophe.
+    """
+    access = caller(request)
+
+    def parts(stream: Stream) -> Iterator[bytes]:
+        lines: Lines = _csv(query) if query.format == "csv" else _ndjson
+        try:
+            for rows in _chunks(stream, access, query):
+                if part := lines(rows):
+                    yield part
+        except Revoked as error:
+            # A stream would end here, and the caller would take a part for the whole.
+            raise ConnectionAbortedError("the token was revoked during an export") from error
+
+    answer = streamed(request, parts, content_type=MEDIA_TYPES[query.format])
+    answer["Content-Disposition"] = f'attachment; filename="runs.{query.format}"'
+    return answer
+
+
+def _chunks(stream: Stream, access: Access, query: ExportQuery) -> Iterator[list[dict[str, Any]]]:
+    """Yield the fields of runs; at first an empty list, so that a header is sent without runs."""
+    yield []
+    after: UUID | None = None
+    while True:
+        chunk = _read_after(access, query, after)
+        rows, after = stream.read(chunk)
+        if rows:
+            yield rows
+        if after is None:
+            return
+
+
+def _read_after(
+    access: Access, query: ExportQuery, after: UUID | None
+) -> Callable[[], tuple[list[dict[str, Any]], UUID | None]]:
+    def read() -> tuple[list[dict[str, Any]], UUID | None]:
+        runs = visible_runs(access)
+        limit = CHUNK_WITH_ARGUMENTS if query.with_arguments else CHUNK
+        found = newest(runs, query.wanted, access=access, after=after, limit=limit)
+        rows: Any = runs.filter(id__in=found.ids).select_related(*WITH)
+        hidden = ("history", "policy", "options") if query.with_arguments else UNLISTED
+        shown = [
+            _fields(run, access, query.with_arguments)
+            for run in rows.defer(*hidden).order_by("-id")
+        ]
+        return shown, found.last
+
+    return read
+
+
+def _fields(run: Any, access: Access, with_arguments: bool) -> dict[str, Any]:
+    if not with_arguments:
+        return RunSummary.of(run).model_dump(mode="json")
+    may_see = access.sees_arguments(run.owner_id)
+    return RunDetails.of_run(run, with_arguments=may_see).model_dump(mode="json")
+
+
+def _ndjson(rows: Sequence[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def _csv(query: ExportQuery) -> Lines:
+    shown = RunDetails if query.with_arguments else RunSummary
+    names = [*shown.model_fields]
+    is_first = True
+
+    def lines(rows: Sequence[dict[str, Any]]) -> bytes:
+        nonlocal is_first
+        text = io.StringIO()
+        writer = csv.writer(text)
+        if is_first:
+            writer.writerow(names)
+            is_first = False
+        writer.writerows([harmless(row[name]) for name in names] for row in rows)
+        return text.getvalue().encode()
+
+    return lines

@@ -1,0 +1,169 @@
+"""Owners: add, change, pause, resume.
+
+Weights and limits decide about the shares of other owners too, so only the installation's admins
+set them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+from jobs.api.kit.callers import caller, forbidden, needs, refuse_other_scope
+from jobs.api.kit.etags import IF_MATCH, refuse_stale
+from jobs.api.kit.problems import Problem
+from jobs.api.kit.texts import Moment, Reason, Slug, Text
+from jobs.api.owners.reading import find_owner
+from jobs.api.owners.router import router
+from jobs.api.owners.schemas import OwnerDetails, etag_of_owner
+from jobs.core import barrier
+from jobs.models import Owner, Scope
+from jobs.models.access import Access
+from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
+from jobs.owners.limits import LIMITS, PAUSE_REASON_LIMIT, pause_owner, resume_owner
+from jobs.owners.registry import add_owner, change_owner
+
+ADDS = needs(Scope.ADMIN, "jobs.add_owner")
+CHANGES = needs(Scope.ADMIN, "jobs.change_owner")
+PAUSES = needs(Scope.OPERATE, "jobs.pause_owner")
+LAST_YEAR: Final = 9998
+"""Python has no later year than 9999, and an offset may lead there."""
+NEVER_NULL: Final = ("weight", "name", "zone")
+
+Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
+Limit = Annotated[int, Field(ge=1, le=COUNT_MOST, strict=True)]
+OwnerName = Annotated[Text, Field(max_length=200)]
+Zone = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
+
+
+class OwnerToAdd(Schema):
+    """An owner to be added."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    slug: Slug
+    name: OwnerName = ""
+    zone: Zone = "UTC"
+    weight: Weight = 1
+    max_running: Limit | None = Field(None, description="Null: no limit.")
+    rate_limit_per_minute: Limit | None = Field(None, description="Null: no limit.")
+    reason: Reason = ""
+
+
+class OwnerChange(Schema):
+    """The facts of an owner to be changed; those that are absent stay.
+
+    Weight and limits are changed by admins of the installation only.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: OwnerName | None = None
+    zone: Zone | None = None
+    weight: Weight | None = None
+    max_running: Limit | None = Field(None, description="Null: no limit.")
+    rate_limit_per_minute: Limit | None = Field(None, description="Null: no limit.")
+    reason: Reason = ""
+
+
+class Pause(Schema):
+    """A pause: no further run of the owner starts; active runs continue."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    until: Moment | None = Field(None, description="Null: until it is resumed.")
+    reason: Annotated[Text, Field(max_length=PAUSE_REASON_LIMIT)] = ""
+
+
+class Resumption(Schema):
+    """Why an owner is resumed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Reason = ""
+
+
+@router.post("", auth=ADDS, response={201: OwnerDetails}, operation_id="add_owner")
+def add(request: HttpRequest, response: HttpResponse, body: OwnerToAdd) -> OwnerDetails:
+    """Add an owner. Only for admins of the installation."""
+    access = caller(request)
+    _refuse_no_installation(access)
+    with barrier.lifted():
+        owner = add_owner(**body.model_dump(), actor=access.actor)
+    response["Location"] = f"{request.path}/{owner.slug}"
+    response["ETag"] = etag_of_owner(owner)
+    return OwnerDetails.of(owner)
+
+
+@router.patch(
+    "/{slug}",
+    auth=CHANGES,
+    response=OwnerDetails,
+    operation_id="change_owner",
+    openapi_extra=IF_MATCH,
+)
+def change(
+    request: HttpRequest, response: HttpResponse, slug: str, body: OwnerChange
+) -> OwnerDetails:
+    """Change an owner. `If-Match` with its ETag is required."""
+    found = find_owner(access := caller(request), slug)
+    refuse_other_scope(request, Scope.ADMIN, found.pk)
+    facts = body.model_dump(exclude={"reason"}, exclude_unset=True)
+    _refuse_null(facts)
+    if set(facts) & set(LIMITS):
+        _refuse_no_installation(access)
+    with barrier.lifted(), transaction.atomic():
+        owner = Owner.objects.select_for_update().get(pk=found.pk)
+        refuse_stale(request, etag_of_owner(owner), is_required=True)
+        change_owner(owner, actor=access.actor, reason=body.reason, **facts)
+    return _shown(response, owner)
+
+
+@router.post("/{slug}/pause", auth=PAUSES, response=OwnerDetails, operation_id="pause_owner")
+def pause(request: HttpRequest, response: HttpResponse, slug: str, body: Pause) -> OwnerDetails:
+    """Start no further run of an owner. Repeating it replaces the pause."""
+    owner = _operable(request, slug)
+    if body.until is not None and body.until.year > LAST_YEAR:
+        raise Problem(422, "invalid", f"until: is at most in {LAST_YEAR}", field="until")
+    with barrier.lifted():
+        pause_owner(owner, until=body.until, reason=body.reason, actor=caller(request).actor)
+    return _shown(response, owner)
+
+
+@router.post("/{slug}/resume", auth=PAUSES, response=OwnerDetails, operation_id="resume_owner")
+def resume(
+    request: HttpRequest, response: HttpResponse, slug: str, body: Resumption
+) -> OwnerDetails:
+    """Let the runs of an owner start again. Repeating it changes nothing."""
+    owner = _operable(request, slug)
+    if owner.paused_at is not None:
+        with barrier.lifted():
+            resume_owner(owner, reason=body.reason, actor=caller(request).actor)
+    return _shown(response, owner)
+
+
+def _operable(request: HttpRequest, slug: str) -> Owner:
+    owner = find_owner(caller(request), slug)
+    refuse_other_scope(request, Scope.OPERATE, owner.pk)
+    refuse_stale(request, etag_of_owner(owner))
+    return owner
+
+
+def _shown(response: HttpResponse, owner: Owner) -> OwnerDetails:
+    response["ETag"] = etag_of_owner(owner)
+    return OwnerDetails.of(owner)
+
+
+def _refuse_no_installation(access: Access) -> None:
+    if not access.has(Scope.ADMIN):
+        raise forbidden(f"the scope {Scope.ADMIN.value!r} for the whole installation")
+
+
+def _refuse_null(facts: dict[str, Any]) -> None:
+    for name in NEVER_NULL:
+        if name in facts and facts[name] is None:
+            raise Problem(422, "invalid", f"{name}: may not be null", field=name)

@@ -1,0 +1,154 @@
+"""Members of an owner: users with their roles."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from django.contrib.auth import get_user_model
+from django.http import HttpRequest, HttpResponse
+from ninja import Schema, Status
+from pydantic import ConfigDict, Field
+
+from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.etags import IF_MATCH, etag_of, refuse_stale, unchanged
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.problems import not_found
+from jobs.api.kit.texts import Reason, Text
+from jobs.api.owners.reading import find_owner
+from jobs.api.owners.router import router
+from jobs.core import barrier
+from jobs.models import Membership, Owner, Role, Scope
+from jobs.owners.members import add_member, change_member, remove_member
+
+READS = needs(Scope.ADMIN, "jobs.view_membership")
+ADDS = needs(Scope.ADMIN, "jobs.add_membership")
+CHANGES = needs(Scope.ADMIN, "jobs.change_membership")
+REMOVES = needs(Scope.ADMIN, "jobs.delete_membership")
+
+PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
+
+
+class Member(Schema):
+    """A user who is a member of an owner."""
+
+    user: str = Field(description="The user's name.")
+    role: Role
+
+    @classmethod
+    def of(cls, member: Membership) -> Member:
+        return cls(user=member.user.get_username(), role=Role(member.role))
+
+
+class MemberChange(Schema):
+    """The role of a member."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role
+    reason: Reason = ""
+
+
+class MemberToAdd(MemberChange):
+    """A user who becomes a member."""
+
+    user: Annotated[Text, Field(min_length=1, max_length=150, description="The user's name.")]
+
+
+@router.get("/{slug}/members", auth=READS, response=PageOf[Member], operation_id="list_members")
+def list_members(request: HttpRequest, slug: str, page: Page) -> PageOf[Member]:
+    """Return the members of an owner, newest first."""
+    owner = _administered(request, slug)
+    cursor = Cursor.read(page, of="members", caller=caller(request).actor, filters=slug)
+    members = Membership.objects.filter(owner=owner)
+    if cursor.after:
+        members = members.filter(pk__lt=int(cursor.after))
+    # Users have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        rows = list(members.select_related("user").order_by("-pk")[: cursor.limit + 1])
+    return PageOf[Member](
+        items=[Member.of(member) for member in rows[: cursor.limit]],
+        next=cursor.next([member.pk for member in rows]),
+    )
+
+
+@router.post("/{slug}/members", auth=ADDS, response={201: Member}, operation_id="add_member")
+def add(request: HttpRequest, response: HttpResponse, slug: str, body: MemberToAdd) -> Member:
+    """Make a user a member of an owner."""
+    owner = _administered(request, slug)
+    with barrier.lifted():
+        member = add_member(
+            owner, body.user, role=body.role, actor=caller(request).actor, reason=body.reason
+        )
+        response["ETag"] = _etag(member)
+        return Member.of(member)
+
+
+@router.get("/{slug}/members/{user}", auth=READS, response=Member, operation_id="get_member")
+def get_member(request: HttpRequest, response: HttpResponse, slug: str, user: str) -> Any:
+    """Return one member, by the user's name."""
+    member = _found(_administered(request, slug), user)
+    if not_modified := unchanged(request, response, _etag(member)):
+        return not_modified
+    return Member.of(member)
+
+
+@router.patch(
+    "/{slug}/members/{user}",
+    auth=CHANGES,
+    response=Member,
+    operation_id="change_member",
+    openapi_extra=IF_MATCH,
+)
+def change(
+    request: HttpRequest, response: HttpResponse, slug: str, user: str, body: MemberChange
+) -> Member:
+    """Give a member another role. `If-Match` with its ETag is required.
+
+    The last admin of an owner stays one, unless the caller is an admin of the installation.
+    """
+    member = _found(_administered(request, slug), user)
+    refuse_stale(request, _etag(member), is_required=True)
+    with barrier.lifted():
+        change_member(member, role=body.role, actor=caller(request).actor, reason=body.reason)
+        response["ETag"] = _etag(member)
+        return Member.of(member)
+
+
+@router.delete(
+    "/{slug}/members/{user}",
+    auth=REMOVES,
+    response={204: None},
+    operation_id="remove_member",
+    openapi_extra={**IF_MATCH, "responses": {409: PROBLEM}},
+)
+def remove(request: HttpRequest, slug: str, user: str) -> Status:
+    """End a membership. `If-Match` with its ETag is required.
+
+    The last admin of an owner stays, unless the caller is an admin of the installation.
+    """
+    member = _found(_administered(request, slug), user)
+    refuse_stale(request, _etag(member), is_required=True)
+    with barrier.lifted():
+        remove_member(member, actor=caller(request).actor)
+    return Status(204, None)
+
+
+def _administered(request: HttpRequest, slug: str) -> Owner:
+    owner = find_owner(caller(request), slug)
+    refuse_other_scope(request, Scope.ADMIN, owner.pk)
+    return owner
+
+
+def _found(owner: Owner, user: str) -> Membership:
+    if user.isprintable():
+        field = f"user__{get_user_model().USERNAME_FIELD}"
+        with barrier.lifted():
+            members = Membership.objects.select_related("owner", "user")
+            member = members.filter(owner=owner, **{field: user}).first()
+        if member is not None:
+            return member
+    raise not_found()
+
+
+def _etag(member: Membership) -> str:
+    return etag_of("member", member.pk, str(member.role))

@@ -1,0 +1,37 @@
+"""How owners look in answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ninja import Schema
+from pydantic import Field
+
+from jobs.api.kit.etags import etag_of
+from jobs.models import Owner
+
+
+class OwnerDetails(Schema):
+    """An owner, with its share and its limits."""
+
+    slug: str
+    name: str
+    zone: str
+    weight: int = Field(description="Its share of the workers, in proportion to the others'.")
+    max_running: int | None = Field(description="Most runs at once; null: no limit.")
+    rate_limit_per_minute: int | None = Field(description="Most starts; null: no limit.")
+    is_paused: bool
+    paused_at: datetime | None
+    paused_until: datetime | None
+    paused_reason: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, owner: Owner) -> OwnerDetails:
+        names = set(cls.model_fields) - {"is_paused"}
+        return cls(is_paused=owner.is_paused(), **{name: getattr(owner, name) for name in names})
+
+
+def etag_of_owner(owner: Owner) -> str:
+    """Return the ETag of an owner."""
+    return etag_of(OwnerDetails.of(owner).model_dump())

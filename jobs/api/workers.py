@@ -1,0 +1,155 @@
+"""Workers: which are alive, what they can run, and which of the caller's runs they have."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.problems import not_found
+from jobs.core import barrier
+from jobs.core.sql import now
+from jobs.models import Run, Scope, Worker
+from jobs.models.access import Access
+
+router = Router(tags=["workers"])
+READS = needs(Scope.READ, "jobs.view_worker")
+SHOWN_RUNS = 1_000
+
+WorkerState = Literal["alive", "idle", "lost", "stopped"]
+
+
+class WorkerSummary(Schema):
+    """One boot of one worker node."""
+
+    id: UUID
+    hostname: str
+    state: WorkerState = Field(
+        description="`idle`: it takes no runs. `lost`: no heartbeat for a lease."
+    )
+    slots: int = Field(description="Runs that it can run at once.")
+    queues: list[str]
+    pool: str
+    version: str
+    started_at: datetime
+    stopped_at: datetime | None
+    heartbeat_at: datetime
+    heartbeat_age_seconds: float = Field(description="By PostgreSQL's clock.")
+    active_runs: int = Field(description="Runs of the caller's owners that it has now.")
+
+    @classmethod
+    def facts(cls, worker: Any, *, at: datetime, active_runs: int) -> dict[str, Any]:
+        """Return the fields of a worker that was loaded with its state."""
+        return {
+            "id": worker.id,
+            "hostname": worker.hostname,
+            "state": _state(worker),
+            "slots": worker.slots,
+            "queues": worker.queues,
+            "pool": worker.pool,
+            "version": worker.version,
+            "started_at": worker.started_at,
+            "stopped_at": worker.stopped_at,
+            "heartbeat_at": worker.heartbeat_at,
+            "heartbeat_age_seconds": max(0.0, (at - worker.heartbeat_at).total_seconds()),
+            "active_runs": active_runs,
+        }
+
+
+class WorkerDetails(WorkerSummary):
+    """One worker, with its tasks and runs."""
+
+    tasks: list[str] | None = Field(description="Null: a version that does not report them.")
+    runs: list[UUID] = Field(description="Runs of the caller's owners that it has; 1,000 at most.")
+
+
+class WorkerQuery(Schema):
+    """Which workers are asked for."""
+
+    state: WorkerState | None = None
+
+
+@router.get("", auth=READS, response=PageOf[WorkerSummary], operation_id="list_workers")
+def list_workers(
+    request: HttpRequest, query: Query[WorkerQuery], page: Page
+) -> PageOf[WorkerSummary]:
+    """Return workers, newest first."""
+    access = caller(request)
+    cursor = Cursor.read(page, of="workers", caller=access.actor, filters=query.state)
+    # Workers have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        rows = list(_next(_in_state(query.state), cursor.after)[: cursor.limit + 1])
+        at = now()
+    shown = rows[: cursor.limit]
+    counts = _counts(access, [worker.id for worker in shown])
+    return PageOf[WorkerSummary](
+        items=[
+            WorkerSummary(
+                **WorkerSummary.facts(worker, at=at, active_runs=counts.get(worker.id, 0))
+            )
+            for worker in shown
+        ],
+        next=cursor.next([f"{worker.started_at.isoformat()} {worker.id}" for worker in rows]),
+    )
+
+
+@router.get("/{uuid:worker_id}", auth=READS, response=WorkerDetails, operation_id="get_worker")
+def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
+    """Return one worker, with the runs of the caller's owners that it has now."""
+    with barrier.lifted():
+        worker = _with_state(Worker.objects.filter(id=worker_id)).first()
+        at = now()
+    if worker is None:
+        raise not_found()
+    mine = caller(request).narrowed(Run.objects.active()).filter(worker=worker_id)
+    runs = list(mine.order_by("id").values_list("id", flat=True)[:SHOWN_RUNS])
+    facts = WorkerDetails.facts(worker, at=at, active_runs=len(runs))
+    return WorkerDetails(**facts, tasks=worker.tasks, runs=runs)
+
+
+def _with_state(workers: Any) -> Any:
+    beating = Q(pk__in=Worker.objects.beating().values("pk"))
+    return workers.annotate(is_beating=beating)
+
+
+def _in_state(state: WorkerState | None) -> Any:
+    workers = _with_state(Worker.objects.all())
+    match state:
+        case "alive":
+            return workers.filter(is_beating=True).exclude(queues=[])
+        case "idle":
+            return workers.filter(is_beating=True, queues=[])
+        case "lost":
+            return workers.filter(is_beating=False, stopped_at=None)
+        case "stopped":
+            return workers.filter(stopped_at__isnull=False)
+    return workers
+
+
+def _state(worker: Any) -> WorkerState:
+    if worker.stopped_at is not None:
+        return "stopped"
+    if not worker.is_beating:
+        return "lost"
+    return "alive" if worker.queues else "idle"
+
+
+def _next(workers: Any, after: str) -> Any:
+    if after:
+        moment, _, last = after.partition(" ")
+        started_at = datetime.fromisoformat(moment)
+        same = Q(started_at=started_at, pk__lt=UUID(last))
+        workers = workers.filter(Q(started_at__lt=started_at) | same)
+    return workers.order_by("-started_at", "-pk")
+
+
+def _counts(access: Access, workers: list[UUID]) -> dict[UUID, int]:
+    mine = access.narrowed(Run.objects.active()).filter(worker__in=workers).order_by()
+    return dict(mine.values_list("worker_id").annotate(count=Count("*")))

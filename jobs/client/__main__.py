@@ -1,0 +1,49 @@
+"""The command `fairshift`, also `python -m jobs.client`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from jobs.client.api import Api, Away, Refused
+from jobs.client.arguments import parser
+from jobs.client.commands import Exit, UsageError
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status. Errors are a line on the standard error."""
+    given = parser().parse_args(words)
+    try:
+        url, token = (_variable(name) for name in ("FAIRSHIFT_URL", "FAIRSHIFT_TOKEN"))
+        status: Exit = given.run(Api(url, token), given)
+        sys.stdout.flush()
+        return status
+    except UsageError as error:
+        return _failed(error, Exit.USAGE)
+    except Refused as error:
+        return _failed(error, Exit.REFUSED)
+    except Away as error:
+        return _failed(error, Exit.AWAY)
+    except BrokenPipeError:
+        # The reader has what it wants; Python must not complain at its end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise UsageError(f"set the variable {name}")
+    return value
+
+
+def _failed(error: Exception, status: Exit) -> Exit:
+    sys.stderr.write(f"fairshift: {error}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

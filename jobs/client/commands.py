@@ -1,0 +1,276 @@
+"""What each command does; each returns the exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from enum import IntEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from jobs.client.api import Api, new_key
+from jobs.client.output import (
+    JOB_COLUMNS,
+    RUN_COLUMNS,
+    Progress,
+    print_facts,
+    print_json,
+    print_table,
+)
+
+BATCH: Final = 10_000
+"""Most runs of one request, as the server's default."""
+OPEN: Final = ("scheduled", "held", "queued", "admitted", "running", "cancelling", "retrying")
+FILTERS: Final = ("state", "label", "owner", "job", "task", "target", "submission", "error")
+SPAN: Final = ("after", "before")
+OPTIONS: Final = ("owner", "queue", "priority", "target", "lock", "max_attempts", "countdown")
+
+
+class Exit(IntEnum):
+    """Exit statuses."""
+
+    OK = 0
+    REFUSED = 1
+    USAGE = 2
+    NOT_SUCCEEDED = 3
+    AWAY = 4
+    INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """The command line, or a file that it names, is wrong."""
+
+
+def submit(api: Api, given: Namespace) -> Exit:
+    """Submit one run, or one for each line of a file."""
+    options = {name: value for name in OPTIONS if (value := getattr(given, name)) is not None}
+    options["labels"] = dict(_pair(label, ":") for label in given.label)
+    if given.each is None:
+        body = {"task": given.task, "arguments": _arguments(given), **options}
+        run = api.post("/runs", body, key=given.key or new_key())
+        if given.watch:
+            return _watched(api, [("run", run["id"])], given)
+        return _shown(run, given, text=run["id"])
+    numbers = []
+    for place, batch in enumerate(_batches(given.each)):
+        body = {"task": given.task, "arguments": batch, "label": given.name, **options}
+        key = f"{given.key}:{place}" if given.key else new_key()
+        made = api.post("/submissions", body, key=key)
+        numbers.append(("submission", str(made["id"])))
+        if not given.watch:
+            _shown(made, given, text=f"{made['id']}  {made['run_count']:,} runs")
+    return _watched(api, numbers, given) if given.watch else Exit.OK
+
+
+def runs(api: Api, given: Namespace) -> Exit:
+    """List runs, newest first."""
+    rows = api.pages("/runs", _query(given), most=given.limit)
+    return _listed(rows, RUN_COLUMNS, given)
+
+
+def run(api: Api, given: Namespace) -> Exit:
+    """Show one run, with its moves if asked."""
+    found = api.get(f"/runs/{given.id}")
+    if found["state"] in OPEN:
+        found["why"] = api.get(f"/runs/{given.id}/why")["why"]
+    if given.timeline:
+        found["timeline"] = api.get(f"/runs/{given.id}/timeline")
+    if given.json:
+        print_json(found)
+        return Exit.OK
+    timeline = found.pop("timeline", None)
+    print_facts(found)
+    if timeline is not None:
+        print_table(timeline["moves"], ("at", "state", "cause"))
+    return Exit.OK
+
+
+def move(api: Api, given: Namespace) -> Exit:
+    """Cancel or retry runs by their ids, or all of a filter."""
+    body: dict[str, Any] = {"reason": given.reason}
+    if given.ids:
+        if _query(given) or given.dry_run:
+            raise UsageError("give ids, or filters; --dry-run is for filters")
+        if given.arguments is not None:
+            body["arguments"] = _object(given.arguments, "--arguments")
+        for run_id in given.ids:
+            moved = api.post(f"/runs/{run_id}/{given.command}", body, is_repeatable=False)
+            _shown(moved, given, text=f"{moved['id']}  {moved['state']}")
+        return Exit.OK
+    wanted = _filter(given)
+    if given.arguments is not None:
+        raise UsageError("--arguments is for runs by their ids")
+    if not wanted:
+        raise UsageError("name runs by their ids, or by at least one filter")
+    body |= {"filter": wanted, "dry_run": given.dry_run}
+    total = Counter(matched=0, moved=0)
+    while True:
+        result = api.post(f"/runs/{given.command}", body)
+        total.update(matched=result["matched"] - result["left"], moved=result["moved"])
+        # What is left was not reached in the time of one request.
+        if not result["left"] or not result["moved"]:
+            break
+    verb = "would be moved" if given.dry_run else f"of {total['matched']:,} moved"
+    count = total["matched"] if given.dry_run else total["moved"]
+    return _shown(dict(total, left=result["left"]), given, text=f"{count:,} {verb}")
+
+
+def jobs(api: Api, given: Namespace) -> Exit:
+    """List jobs."""
+    query = [(name, value) for name in ("owner", "task") if (value := getattr(given, name))]
+    return _listed(api.pages("/jobs", query, most=given.limit), JOB_COLUMNS, given)
+
+
+def watch(api: Api, given: Namespace) -> Exit:
+    """Wait until runs and submissions have ended."""
+    kinds = ["submission" if one.isdecimal() else "run" for one in given.ids]
+    return _watched(api, list(zip(kinds, given.ids, strict=True)), given)
+
+
+def export(api: Api, given: Namespace) -> Exit:
+    """Write all runs of a filter to a file, or to the standard output."""
+    query = [*_query(given), ("format", given.format)]
+    query += [("with_arguments", "true")] if given.with_arguments else []
+    parts = api.lines("/exports/runs", query)
+    if given.output is None:
+        for part in parts:
+            sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+        return Exit.OK
+    # Under its name only when it is whole.
+    partial = Path(f"{given.output}.part")
+    with partial.open("wb") as file:
+        file.writelines(parts)
+    partial.replace(given.output)
+    return Exit.OK
+
+
+def _watched(api: Api, wanted: list[tuple[str, str]], given: Namespace) -> Exit:
+    """Wait for the end of runs and submissions; NOT_SUCCEEDED unless all have succeeded."""
+    until = None if given.timeout is None else time.monotonic() + given.timeout
+    states: Counter[str] = _states(api, wanted)
+    with Progress(states.total()) as progress:
+        while True:
+            waiting = sum(states[state] for state in OPEN)
+            progress.show(states.total() - waiting)
+            if not waiting or (until is not None and time.monotonic() > until):
+                break
+            time.sleep(given.every)
+            states = _states(api, wanted, before=states)
+    found = {state: count for state, count in sorted(states.items()) if count}
+    _shown(found, given, text=", ".join(f"{count:,} {state}" for state, count in found.items()))
+    return Exit.OK if set(found) <= {"succeeded"} else Exit.NOT_SUCCEEDED
+
+
+def _states(
+    api: Api, wanted: list[tuple[str, str]], *, before: Counter[str] | None = None
+) -> Counter[str]:
+    """Count runs by state; while some are open, only these are counted anew."""
+    if before is not None:
+        still_open = _count(api, wanted, [("state", state) for state in OPEN])
+        ended = before.total() - still_open.total()
+        if still_open:
+            return still_open + Counter(ended=ended)
+    return _count(api, wanted, [])
+
+
+def _count(api: Api, wanted: list[tuple[str, str]], query: list[tuple[str, str]]) -> Counter[str]:
+    states: Counter[str] = Counter()
+    for kind, name in wanted:
+        if kind == "run":
+            state = api.get(f"/runs/{name}")["state"]
+            if not query or state in OPEN:
+                states[state] += 1
+            continue
+        found = api.pages("/runs", [("submission", name), *query])
+        states.update(one["state"] for one in found)
+    return states
+
+
+def _query(given: Namespace) -> list[tuple[str, str]]:
+    query = []
+    for name in (*FILTERS, *SPAN):
+        value = getattr(given, name, None)
+        values = value if isinstance(value, list) else [value]
+        query += [(name, str(one)) for one in values if one is not None]
+    return query
+
+
+def _filter(given: Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in _query(given):
+        if name in {"state", "label"}:
+            found.setdefault(name, []).append(value)
+        else:
+            found[name] = int(value) if name == "submission" else value
+    return found
+
+
+def _arguments(given: Namespace) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    if given.arguments is not None:
+        arguments = _object(given.arguments, "--arguments")
+    for text in given.arg:
+        name, value = _pair(text, "=")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    return arguments
+
+
+def _batches(path: str) -> Iterator[list[dict[str, Any]]]:
+    """Yield the objects of a file's lines, as many as one request takes."""
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    objects = [
+        _object(line, f"{path}, line {number}")
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
+    if not objects:
+        raise UsageError(f"{path} has no line with arguments")
+    lines = iter(objects)
+    while batch := list(islice(lines, BATCH)):
+        yield batch
+
+
+def _object(text: str, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{place}: is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"{place}: is no JSON object of arguments by name")
+    return value
+
+
+def _pair(text: str, mark: str) -> tuple[str, str]:
+    name, found, value = text.partition(mark)
+    if not name or not found:
+        raise UsageError(f"{text!r} is not name{mark}value")
+    return name, value
+
+
+def _listed(rows: Iterator[Any], columns: tuple[str, ...], given: Namespace) -> Exit:
+    if given.json:
+        for row in rows:
+            print_json(row)
+    else:
+        print_table(list(rows), columns)
+    return Exit.OK
+
+
+def _shown(value: Any, given: Namespace, *, text: str) -> Exit:
+    if given.json:
+        print_json(value)
+    else:
+        sys.stdout.write(f"{text}\n")
+    return Exit.OK

@@ -1,0 +1,99 @@
+"""What the command prints: JSON, tables, progress. Tables are nicer with rich, and work without."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+RUN_COLUMNS: Final = ("id", "owner", "task", "state", "target", "created_at", "error")
+JOB_COLUMNS: Final = ("id", "owner", "key", "task", "schedule", "paused_at")
+
+
+def print_json(value: Any) -> None:
+    """Print one value on one line."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print rows as a table; texts are shown as they are, without control characters."""
+    shown = [[cell(row.get(column)) for column in columns] for row in rows]
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        _print_plain([list(columns), *shown])
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=column in {"id", "state"})
+    for row in shown:
+        table.add_row(*map(Text, row))
+    # A pipe gets whole lines, of any width.
+    width = None if sys.stdout.isatty() else 1_000
+    Console(width=width, soft_wrap=True).print(table)
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print the fields of one row, a line each."""
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        sys.stdout.write(f"{name:<{width}}  {cell(value)}\n")
+
+
+def cell(value: Any) -> str:
+    """Return a value as the text of a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, dict) and set(value) == {"type", "message"}:
+        value = f"{value['type']}: {value['message']}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # A terminal would obey control characters that a task or a caller wrote.
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+class Progress:
+    """A bar on the terminal while runs end; without a terminal, nothing."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            try:
+                from rich.console import Console
+                from rich.progress import Progress as Bar
+            except ImportError:
+                return self
+            self._bar = Bar(console=Console(stderr=True))
+            self._task = self._bar.add_task("runs", total=self._total)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, ended: int) -> None:
+        """Show how many runs have ended."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=ended)
+        elif sys.stderr.isatty():
+            sys.stderr.write(f"\r{ended:,} of {self._total:,} ended")
+            sys.stderr.flush()
+
+
+def _print_plain(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        sys.stdout.write(line.rstrip() + "\n")

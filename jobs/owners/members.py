@@ -1,0 +1,92 @@
+"""Members of owners: users are added in a role, change it, and are removed.
+
+An owner keeps an admin: its last one stays until the installation's admin says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from jobs.core.errors import LastAdmin, OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.models import AuditEntry, Membership, Owner, Role, Scope, access
+from jobs.models.verbs import Actor
+
+
+def add_member(
+    owner: Owner, username: str, *, role: str, actor: Actor = None, reason: str = ""
+) -> Membership:
+    """Make a user a member; raise OptionError for an unknown user, or one that is a member."""
+    _refuse_wrong(role, reason)
+    user = _user(username)
+    if user is None:
+        raise OptionError("user", f"there is no active user {username!r:.160}")
+    with transaction.atomic():
+        _lock(owner)
+        member, is_new = Membership.objects.get_or_create(
+            owner=owner, user=user, defaults={"role": role}
+        )
+        if not is_new:
+            raise OptionError("user", f"{username} is a member already, as {member.role}")
+        _note("add", member, actor=actor, reason=reason, role=role)
+    return member
+
+
+def change_member(
+    member: Membership, *, role: str, actor: Actor = None, reason: str = ""
+) -> Membership:
+    """Give a member another role; raise LastAdmin if no admin would be left."""
+    _refuse_wrong(role, reason)
+    with transaction.atomic():
+        _lock(member.owner)
+        member.refresh_from_db()
+        before = member.role
+        if role != Role.ADMIN:
+            _refuse_last(member, actor)
+        member.role = role
+        member.save(update_fields=["role"])
+        _note("change", member, actor=actor, reason=reason, before=before, role=role)
+    return member
+
+
+def remove_member(member: Membership, *, actor: Actor = None, reason: str = "") -> None:
+    """End a membership; raise LastAdmin if no admin would be left."""
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    with transaction.atomic():
+        _lock(member.owner)
+        _refuse_last(member, actor)
+        _note("delete", member, actor=actor, reason=reason, role=member.role)
+        member.delete()
+
+
+def _refuse_wrong(role: str, reason: str) -> None:
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    if role not in Role.values:
+        raise OptionError("role", f"is one of: {', '.join(Role.values)}")
+
+
+def _user(username: str) -> Any:
+    refuse_text("user", username, most=150)
+    users: Any = get_user_model()
+    return users.objects.filter(**{users.USERNAME_FIELD: username}, is_active=True).first()
+
+
+def _lock(owner: Owner) -> None:
+    """Lock the owner: else two admins could remove each other at the same time."""
+    Owner.objects.select_for_update(no_key=True).get(pk=owner.pk)
+
+
+def _refuse_last(member: Membership, actor: Actor) -> None:
+    if actor is None or access.has_scope(actor, None, Scope.ADMIN):
+        return
+    admins = Membership.objects.filter(owner=member.owner_id, role=Role.ADMIN, user__is_active=True)
+    if member.role == Role.ADMIN and not admins.exclude(pk=member.pk).exists():
+        raise LastAdmin(member.user.get_username(), member.owner.slug)
+
+
+def _note(action: str, member: Membership, *, actor: Actor, reason: str, **details: str) -> None:
+    name = member.user.get_username()
+    AuditEntry.write(action, on=member, actor=actor, reason=reason, user=name, **details)

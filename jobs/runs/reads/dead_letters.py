@@ -1,0 +1,58 @@
+"""Dead letters: the failed runs, grouped by owner, task and error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from jobs.models.run import RunQuerySet
+
+SCANNED: Final = 50_000
+"""Failed runs that are grouped at most: the newest."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Failed runs of one owner with the same task and class of error."""
+
+    owner_id: int
+    task: str
+    error: str
+    newest: UUID
+    """The run with the highest id."""
+    last_ended_at: datetime | None
+    message: str
+    """The error message of that run."""
+    count: int = 0
+
+
+class Groups(NamedTuple):
+    """Groups, the largest first."""
+
+    groups: Sequence[Group]
+    is_complete: bool
+    """False: there are more failed runs than were grouped."""
+
+
+def group_failed(runs: RunQuerySet, *, most: int) -> Groups:
+    """Group the failed ones among some runs; return the `most` largest groups."""
+    found: dict[tuple[int, str, str], Group] = {}
+    columns = ("owner_id", "task", "error_type", "id")
+    rows = list(runs.failed().order_by("-id").values_list(*columns)[: SCANNED + 1])
+    for owner_id, task, error, run_id in rows[:SCANNED]:
+        key = (owner_id, task, error)
+        group = found.setdefault(key, Group(owner_id, task, error, run_id, None, ""))
+        group.count += 1
+    largest = sorted(found.values(), key=lambda one: (-one.count, one.task, one.error))
+    _complete(runs, largest[:most])
+    return Groups(largest[:most], len(rows) <= SCANNED and len(largest) <= most)
+
+
+def _complete(runs: RunQuerySet, groups: Sequence[Group]) -> None:
+    newest = runs.filter(id__in=[group.newest for group in groups]).order_by()
+    facts = {row[0]: row[1:] for row in newest.values_list("id", "ended_at", "error_message")}
+    for group in groups:
+        group.last_ended_at, group.message = facts.get(group.newest, (None, ""))

@@ -1,0 +1,82 @@
+"""jobs/api/exports: all runs of a filter, in both formats."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jobs.api import exports
+from jobs.api.kit import streams
+from jobs.core.sql import now
+from jobs.models import ApiToken, Owner, Run
+from tests.jobs.api.conftest import ROOT, Caller, problem
+from tests.jobs.scenes import submitted
+
+
+def exported(client: Client, **query: Any) -> str:
+    """Return the whole text of an export."""
+    answer: Any = client.get(f"{ROOT}/exports/runs", query)
+    assert answer.status_code == 200, answer.content
+    return b"".join(answer.streaming_content).decode()
+
+
+def test_all_runs_are_exported_in_chunks(
+    caller: Caller, acme: Owner, stranger: Owner, monkeypatch: Any
+) -> None:
+    """Each once, newest first; those of other owners never."""
+    monkeypatch.setattr(exports, "CHUNK", 7)
+    runs = submitted(acme, 30)
+    submitted(stranger, 3)
+    rows = [json.loads(line) for line in exported(caller(acme)).splitlines()]
+    assert [row["id"] for row in rows] == [str(run.id) for run in reversed(runs)]
+    assert "arguments" not in rows[0]
+    assert len(exported(caller()).splitlines()) == 33
+
+
+def test_filters_are_those_of_the_list(caller: Caller, acme: Owner) -> None:
+    """A wrong one is refused as there."""
+    submitted(acme, 2, labels={"site": "berlin"})
+    submitted(acme, 3)
+    client = caller(acme)
+    assert len(exported(client, label="site:berlin", state="queued").splitlines()) == 2
+    assert exported(client, task="tests.nothing") == ""
+    problem(client.get(f"{ROOT}/exports/runs", {"state": "lost"}), 422, "invalid")
+
+
+def test_a_csv_has_a_header_and_no_formulas(caller: Caller, acme: Owner) -> None:
+    """Also where a caller chose the text."""
+    [run] = submitted(acme)
+    Run.objects.filter(id=run.id).update(error_type="=cmd|' /C calc'!A0", error_message="no")
+    Run.objects.filter(id=run.id).update(queue="@SUM(1)")
+    text = exported(caller(acme), format="csv", with_arguments=True)
+    [row] = csv.DictReader(io.StringIO(text))
+    assert (row["id"], row["queue"]) == (str(run.id), "'@SUM(1)")
+    assert json.loads(row["error"])["type"].startswith("=cmd")
+    assert json.loads(row["arguments"])["kwargs"] == {"x": 0, "y": 1}
+    assert exported(caller(acme), format="csv", task="tests.no").count("\n") == 1
+
+
+def test_arguments_need_their_permission(caller: Caller, acme: Owner) -> None:
+    """Without `operate` they are null."""
+    submitted(acme)
+    row = json.loads(exported(caller(acme, "read"), with_arguments=True))
+    assert row["arguments"] is None
+    row = json.loads(exported(caller(acme, "read", "operate"), with_arguments=True))
+    assert row["arguments"]["kwargs"] == {"x": 0, "y": 1}
+
+
+def test_an_export_whose_token_is_revoked_breaks_off(
+    caller: Caller, acme: Owner, monkeypatch: Any
+) -> None:
+    """With an error of the connection: a part must not look like the whole."""
+    monkeypatch.setattr(exports, "CHUNK", 2)
+    monkeypatch.setattr(streams, "TRUSTED_SECONDS", 0.0)
+    submitted(acme, 6)
+    parts = iter(caller(acme).get(f"{ROOT}/exports/runs").streaming_content)
+    next(parts)
+    ApiToken.objects.update(revoked_at=now())
+    with pytest.raises(ConnectionAbortedError):
+        next(parts)

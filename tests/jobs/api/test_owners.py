@@ -1,0 +1,226 @@
+"""jobs/api/owners, workers, dead letters and audit: by callers of one owner and of all."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from fleet import Kind
+from jobs.core.sql import now
+from jobs.models import AuditEntry, Membership, Owner, Role, Run
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
+
+
+def patch(client: Client, path: str, body: Any, **headers: str) -> Any:
+    return client.patch(f"{ROOT}{path}", body, content_type="application/json", headers=headers)
+
+
+def remove(client: Client, path: str) -> Any:
+    return client.delete(f"{ROOT}{path}", headers={"If-Match": "*"})
+
+
+def member(owner: Owner, name: str, role: str = Role.ADMIN) -> Membership:
+    user = get_user_model().objects.create(username=name)
+    return Membership.objects.create(owner=owner, user=user, role=role)
+
+
+def failed(owner: Owner, error: str = "builtins.ValueError") -> Run:
+    [run] = submitted(owner, max_attempts=1)
+    admission = admitted(living_worker(), run)
+    recorded(admission, Kind.STARTED)
+    recorded(admission, Kind.FAILED, error_type=error, error_message="no")
+    return run
+
+
+# --- owners ---------------------------------------------------------------------------------
+
+
+def test_an_owner_is_added_by_the_installation_only(caller: Caller, acme: Owner) -> None:
+    """An owner's own admin may not; a taken slug and a wrong one are named."""
+    body = {"slug": "initech", "weight": 3, "max_running": 10, "zone": "Europe/Berlin"}
+    problem(post(caller(acme), "/owners", body), 403, "forbidden")
+    made = post(client := caller(), "/owners", body)
+    assert made.status_code == 201, made.content
+    assert made["Location"] == f"{ROOT}/owners/initech"
+    shown = client.get(made["Location"])
+    assert (shown.json(), shown["ETag"]) == (made.json(), made["ETag"])
+    assert (shown.json()["weight"], shown.json()["max_running"]) == (3, 10)
+    assert problem(post(client, "/owners", body), 422, "invalid")["field"] == "slug"
+    wrong = problem(post(client, "/owners", {**body, "slug": "a b"}), 422, "invalid")
+    assert wrong["field"] == "slug"
+    wrong = problem(post(client, "/owners", {"slug": "x", "zone": "Berlin"}), 422, "invalid")
+    assert wrong["field"] == "zone"
+
+
+def test_only_the_version_that_was_read_is_changed(caller: Caller, acme: Owner) -> None:
+    """428 without If-Match, 412 for an older version; a limit is removed by null."""
+    client = caller()
+    etag = client.get(f"{ROOT}/owners/acme")["ETag"]
+    problem(patch(client, "/owners/acme", {"weight": 7}), 428, "precondition_required")
+    changed = patch(client, "/owners/acme", {"weight": 7, "max_running": 5}, **{"If-Match": etag})
+    assert changed.status_code == 200, changed.content
+    stale = patch(client, "/owners/acme", {"weight": 8}, **{"If-Match": etag})
+    problem(stale, 412, "precondition_failed")
+    free = patch(client, "/owners/acme", {"max_running": None}, **{"If-Match": changed["ETag"]})
+    assert (free.json()["weight"], free.json()["max_running"]) == (7, None)
+    none = patch(client, "/owners/acme", {"weight": None}, **{"If-Match": "*"})
+    assert problem(none, 422, "invalid")["field"] == "weight"
+
+
+def test_an_owners_admin_changes_its_name_and_not_its_share(caller: Caller, acme: Owner) -> None:
+    """A larger share takes from other owners."""
+    client = caller(acme)
+    named = patch(client, "/owners/acme", {"name": "Acme Corp"}, **{"If-Match": "*"})
+    assert named.json()["name"] == "Acme Corp"
+    greedy = patch(client, "/owners/acme", {"weight": 900}, **{"If-Match": "*"})
+    problem(greedy, 403, "forbidden")
+
+
+def test_an_owner_is_paused_and_resumed(caller: Caller, acme: Owner) -> None:
+    """Each with its reason in the audit; repeating a resume writes nothing more."""
+    client = caller(acme)
+    paused = post(client, "/owners/acme/pause", {"reason": "audit week"})
+    assert paused.json()["is_paused"] and paused.json()["paused_reason"] == "audit week"
+    for _ in range(2):
+        assert not post(client, "/owners/acme/resume", {"reason": "done"}).json()["is_paused"]
+    found = client.get(f"{ROOT}/audit", {"object_type": "owner"}).json()["items"]
+    assert [(one["action"], one["reason"]) for one in found] == [
+        ("resume", "done"),
+        ("pause", "audit week"),
+    ]
+
+
+def test_usage_counts_the_runs_of_a_span(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """By their state, with the worker time of their attempts, and the part of all owners'."""
+    failed(acme)
+    failed(stranger)
+    submitted(acme, 2)
+    used = caller(acme).get(f"{ROOT}/owners/acme/usage").json()
+    assert used["runs"] == {"failed": 1, "queued": 2}
+    assert used["worker_seconds"] > 0 and 0 < used["received"] < 1
+    before = (now() - timedelta(days=2)).isoformat()
+    old = caller(acme).get(f"{ROOT}/owners/acme/usage", {"before": before}).json()
+    assert (old["runs"], old["worker_seconds"], old["received"]) == ({}, 0.0, None)
+    year = {"after": "2025-01-01T00:00:00Z", "before": "2026-01-01T00:00:00Z"}
+    problem(caller(acme).get(f"{ROOT}/owners/acme/usage", year), 422, "invalid")
+
+
+# --- members --------------------------------------------------------------------------------
+
+
+def test_a_member_is_added_changed_and_removed(caller: Caller, acme: Owner) -> None:
+    """Each is audited; a user becomes a member once, and an unknown user never."""
+    client = caller(acme)
+    get_user_model().objects.create(username="ada")
+    body = {"user": "ada", "role": "viewer"}
+    added = post(client, "/owners/acme/members", body)
+    assert added.status_code == 201, added.content
+    assert problem(post(client, "/owners/acme/members", body), 422, "invalid")["field"] == "user"
+    problem(post(client, "/owners/acme/members", {**body, "user": "bob"}), 422, "invalid")
+    path = "/owners/acme/members/ada"
+    problem(patch(client, path, {"role": "operator"}), 428, "precondition_required")
+    patch(client, path, {"role": "operator"}, **{"If-Match": added["ETag"]})
+    assert client.get(f"{ROOT}/owners/acme/members").json()["items"] == [
+        {"user": "ada", "role": "operator"}
+    ]
+    assert remove(client, path).status_code == 204
+    assert client.get(f"{ROOT}{path}").status_code == 404
+    actions = AuditEntry.objects.filter(object_type="membership").order_by("id")
+    assert list(actions.values_list("action", flat=True)) == ["add", "change", "delete"]
+
+
+def test_the_last_admin_of_an_owner_stays(caller: Caller, acme: Owner) -> None:
+    """But for the installation's admin."""
+    member(acme, "ada")
+    member(acme, "eve", Role.OPERATOR)
+    path = "/owners/acme/members/ada"
+    client = caller(acme)
+    problem(remove(client, path), 409, "last_admin")
+    lowered = patch(client, path, {"role": "viewer"}, **{"If-Match": "*"})
+    problem(lowered, 409, "last_admin")
+    member(acme, "bob")
+    assert remove(client, path).status_code == 204
+    assert remove(caller(), "/owners/acme/members/bob").status_code == 204
+
+
+# --- workers --------------------------------------------------------------------------------
+
+
+def test_workers_show_only_the_callers_runs(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """With their slots and the age of their heartbeat, by PostgreSQL's clock."""
+    worker = living_worker()
+    [mine], [other] = submitted(acme), submitted(stranger)
+    admitted(worker, mine)
+    admitted(worker, other)
+    shown = caller(acme).get(f"{ROOT}/workers/{worker}").json()
+    assert (shown["runs"], shown["active_runs"]) == ([str(mine.id)], 1)
+    assert (shown["state"], shown["slots"]) == ("alive", 4)
+    assert 0 <= shown["heartbeat_age_seconds"] < 30
+    assert caller().get(f"{ROOT}/workers").json()["items"][0]["active_runs"] == 2
+
+
+def test_workers_are_listed_by_state_in_pages(caller: Caller, acme: Owner) -> None:
+    """A worker without a heartbeat for a lease is lost."""
+    workers = [living_worker(f"w{number}@here") for number in range(3)]
+    silence(workers[0], seconds=3600)
+    client = caller(acme)
+    first = client.get(f"{ROOT}/workers", {"state": "alive", "limit": 1}).json()
+    query = {"state": "alive", "limit": 1, "cursor": first["next"]}
+    second = client.get(f"{ROOT}/workers", query).json()
+    assert second["next"] is None
+    found = {one["items"][0]["id"] for one in (first, second)}
+    assert found == set(map(str, workers[1:]))
+    [lost] = client.get(f"{ROOT}/workers", {"state": "lost"}).json()["items"]
+    assert (lost["id"], lost["state"]) == (str(workers[0]), "lost")
+
+
+# --- dead letters ---------------------------------------------------------------------------
+
+
+def test_failed_runs_are_grouped_and_a_group_is_retried(
+    caller: Caller, acme: Owner, stranger: Owner
+) -> None:
+    """By task and error; a dry run counts only; a reason is needed."""
+    runs = [failed(acme), failed(acme), failed(acme, "builtins.KeyError"), failed(stranger)]
+    client = caller(acme)
+    shown = client.get(f"{ROOT}/dead-letters").json()
+    assert shown["is_complete"]
+    assert [(one["owner"], one["error"], one["count"]) for one in shown["items"]] == [
+        ("acme", "builtins.ValueError", 2),
+        ("acme", "builtins.KeyError", 1),
+    ]
+    assert shown["items"][0]["newest_message"] == "no"
+    group = {"task": "tests.add", "error": "builtins.ValueError"}
+    problem(post(client, "/dead-letters/retry", group), 422, "invalid")
+    body = {**group, "reason": "device is back"}
+    dry = post(client, "/dead-letters/retry", {**body, "dry_run": True}).json()
+    assert (dry["matched"], dry["moved"]) == (2, 0)
+    assert post(client, "/dead-letters/retry", body).json()["moved"] == 2
+    states = [Run.objects.get(id=run.id).state for run in runs]
+    assert states == ["queued", "queued", "failed", "failed"]
+
+
+# --- audit ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [({}, 3), ({"action": "pause"}, 2), ({"owner": "stranger"}, 0), ({"actor": "nobody"}, 0)],
+)
+def test_the_audit_has_the_callers_owners_only(
+    caller: Caller, acme: Owner, stranger: Owner, query: dict[str, str], count: int
+) -> None:
+    """With filters and pages."""
+    for owner in (acme, stranger):
+        for action in ("pause", "resume", "pause"):
+            AuditEntry.write(action, on=owner, reason="why")
+    client = caller(acme)
+    entries = client.get(f"{ROOT}/audit", {**query, "object_type": "owner", "limit": 2}).json()
+    found = entries["items"]
+    if entries["next"]:
+        more = {**query, "object_type": "owner", "limit": 2, "cursor": entries["next"]}
+        found += client.get(f"{ROOT}/audit", more).json()["items"]
+    assert [one["owner"] for one in found] == ["acme"] * count
