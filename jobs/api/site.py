@@ -13,7 +13,9 @@ from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
 
 from jobs import __version__
+from jobs.api import jobs as job_resource
 from jobs.api import runs, tasks, tokens
+from jobs.api.jobs.bodies import JobToUpsert
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -27,9 +29,13 @@ RESOURCES: Final = (
     ("/tasks", tasks.router),
     ("/runs", runs.router),
     ("/submissions", runs.submitting.submissions),
+    ("/jobs", job_resource.router),
     ("/tokens", tokens.router),
 )
 """Each resource by its path, with a router."""
+
+ELEMENTS: Final = {"JobsToUpsert": ("jobs", JobToUpsert)}
+"""Bodies with a list whose elements the operation checks itself: the list, and their schema."""
 
 DESCRIPTION: Final = """
 Runs jobs for many owners, fairly. Rows of other owners do not exist for a caller. Every answer that
@@ -61,7 +67,8 @@ def document(*, tasks: Iterable[OfferedTask], prefix: str) -> dict[str, Any]:
 
     `prefix` is the path of the API.
     """
-    return complete(dict(api.get_openapi_schema(path_prefix=prefix)), tasks=tasks, scopes=_scopes())
+    found = dict(api.get_openapi_schema(path_prefix=prefix))
+    return complete(found, tasks=tasks, scopes=_scopes(), elements=ELEMENTS)
 
 
 _document: Final = Router()

@@ -16,7 +16,7 @@ from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.catalog.policies import MONTH_SECONDS
-from jobs.catalog.registry import offered
+from jobs.catalog.registry import is_offered
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.errors import UnknownTask
@@ -159,7 +159,7 @@ def submit_many_runs(
 
 def refuse_unoffered(task: str) -> None:
     """Raise UnknownTask unless the task is on offer: other registered ones are for code only."""
-    if not any(item.name == task for item in offered()):
+    if not is_offered(task):
         raise UnknownTask(task)
 
 

@@ -11,12 +11,13 @@ from django.test import Client
 
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.models import ApiToken, AuditEntry, Owner, Run
+from jobs.models import ApiToken, AuditEntry, Job, Owner, Run
 from jobs.models.access import Access
 from jobs.owners.tokens import make_token, revoke_token
 from tests.jobs.api.conftest import Caller, client_of
 from tests.jobs.api.matrix import (
     BODIES,
+    HEADERS,
     NAMES_OWNER,
     PARAMETERS,
     Operation,
@@ -43,10 +44,13 @@ def one_wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def send(client: Client, operation: Operation, keys: dict[str, Any], body: Any = None) -> Any:
     """Call an operation with these path parameters."""
     path = operation.path.format(**keys)
+    headers = HEADERS.get(operation.id, {})
     if not operation.has_body:
-        return getattr(client, operation.method)(path)
+        return getattr(client, operation.method)(path, headers=headers)
     content = BODIES[operation.id] if body is None else body
-    return getattr(client, operation.method)(path, content, content_type="application/json")
+    return getattr(client, operation.method)(
+        path, content, content_type="application/json", headers=headers
+    )
 
 
 def own(operation: Operation, owner: Owner) -> dict[str, Any]:
@@ -151,9 +155,9 @@ def test_a_caller_without_a_usable_token_is_told_nothing(
 
 def fingerprint(owner: Owner | None = None) -> Any:
     """Return what must be unchanged after a refused request."""
-    rows = [Run.objects.all(), ApiToken.objects.all(), AuditEntry.objects.all()]
+    rows = [Run.objects.all(), ApiToken.objects.all(), AuditEntry.objects.all(), Job.objects.all()]
     mine = [each.filter(owner=owner) if owner else each for each in rows]
-    columns = [("id", "state", "payload"), ("id", "revoked_at"), ("id",)]
+    columns = [("id", "state", "payload"), ("id", "revoked_at"), ("id",), ("id", "changed_at")]
     return [
         [tuple(map(str, row)) for row in each.order_by("id").values_list(*names)]
         for each, names in zip(mine, columns, strict=True)
