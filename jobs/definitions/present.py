@@ -33,7 +33,7 @@ def patched(job: Job, changes: Mapping[str, Any]) -> dict[str, Any]:
     named = {name for name in KINDS if changes.get(name) not in (None, "")}
     if named or changes.get("schedule") not in (None, job.schedule):
         given |= dict.fromkeys(("schedule", *KINDS))
-    return given | changes
+    return {**given, **changes}
 
 
 def arguments_of(job: Job) -> dict[str, Any]:

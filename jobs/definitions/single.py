@@ -1,4 +1,4 @@
-"""One job made, changed or deleted, each in one statement, which is its own commit.
+"""One job read, made, changed or deleted, each in one statement, which is its own commit.
 
 A job that has a new target takes a transaction. A change names the version of the job that it
 replaces, as `changed_at`; losing a race is a normal return value.
@@ -7,7 +7,7 @@ replaces, as `changed_at`; losing a race is a normal return value.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
@@ -23,7 +23,25 @@ from jobs.models.verbs import Actor
 from jobs.runs import preparation
 from jobs.runs.targets import targets_of
 
+_COLUMNS: Final = tuple(field.attname for field in Job._meta.concrete_fields)
 _READ: Final = ("id", "phase", "shard", "effective_from", "changed_at")
+
+
+def read_job(job_id: int, *, owner_ids: Collection[int] | None) -> Job | None:
+    """Return a job of these owners (None: of any), with its owner's slug and its target's name."""
+    owners = None if owner_ids is None else sorted(owner_ids)
+    rows = prepared.run_over_all("definitions/select_one", {"id": job_id, "owner_ids": owners})
+    if not rows:
+        return None
+    [row] = rows
+    # psycopg returns jsonb as Django's column wants it: as text or as a value.
+    if isinstance(row["labels"], str):
+        row["labels"] = json.loads(row["labels"])
+    job = Job.from_db(connection.alias, _COLUMNS, [row[name] for name in _COLUMNS])
+    job.owner = Owner(pk=job.owner_id, slug=row["owner_slug"])
+    if job.target_id is not None:
+        job.target = Target(pk=job.target_id, name=row["target_name"])
+    return job
 
 
 def create_job(owner: Owner, given: Mapping[str, Any], *, actor: Actor = None) -> Job | None:
@@ -43,9 +61,20 @@ def create_job(owner: Owner, given: Mapping[str, Any], *, actor: Actor = None) -
         [row] = rows
         if spec.columns["schedule"] == ScheduleKind.SECONDS:
             sync_after_commit([row["id"]])
-    job = Job(id=row["id"], key=spec.key, created_at=row["created_at"])
-    job.owner = Owner(pk=owner.pk, slug=row["slug"])
-    return _with(job, spec, target_id, row)
+    values = {
+        **spec.columns,
+        **row,
+        "key": spec.key,
+        "owner_id": owner.pk,
+        "target_id": target_id,
+        "payload": spec.payload,
+        "payload_key": CLEAR,
+    }
+    job = Job.from_db(connection.alias, _COLUMNS, [values.get(name) for name in _COLUMNS])
+    owner.slug = row["slug"]
+    job.owner = owner
+    job.target = Target(pk=target_id, name=spec.target) if target_id is not None else None
+    return job
 
 
 def change_job(job: Job, given: Mapping[str, Any], *, actor: Actor = None) -> Job | None:
@@ -141,9 +170,11 @@ def _with(job: Job, spec: JobSpec, target_id: int | None, row: Mapping[str, Any]
 
 def _who(actor: Actor) -> dict[str, Any]:
     """Return the columns of an audit entry that say who acts."""
+    if actor is None:
+        return {"actor_id": None, "token_id": None, "actor_name": None}
     is_token = isinstance(actor, ApiToken)
     return {
-        "actor_id": None if actor is None or is_token else actor.pk,
+        "actor_id": None if is_token else actor.pk,
         "token_id": actor.pk if is_token else None,
-        "actor_name": None if actor is None else actor.get_username(),
+        "actor_name": actor.get_username(),
     }

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.api.kit.texts import Key, Moment, Name, Reason, Slug, TaskName, Text
 from jobs.catalog.policies import MONTH_SECONDS, NAMES_LIMIT
@@ -21,7 +20,7 @@ BackOff = Annotated[float, Field(ge=0, le=MONTH_SECONDS)]
 ErrorNames = Annotated[list[Name], Field(max_length=NAMES_LIMIT)]
 
 
-class JobFields(Schema):
+class JobFields(BaseModel):
     """The fields of a job; one that is missing or null has its default."""
 
     model_config = ConfigDict(extra="forbid", use_enum_values=True)
@@ -97,7 +96,7 @@ class JobToMake(JobToUpsert):
     owner: Slug | None = Field(None, description="Needed by callers with several owners.")
 
 
-class JobsToUpsert(Schema):
+class JobsToUpsert(BaseModel):
     """Jobs to make or change by their keys: all, or none."""
 
     model_config = ConfigDict(extra="forbid")
@@ -107,7 +106,7 @@ class JobsToUpsert(Schema):
     jobs: list[Any] = Field(min_length=1)
 
 
-class Because(Schema):
+class Because(BaseModel):
     """Why it is done."""
 
     model_config = ConfigDict(extra="forbid")
@@ -129,7 +128,7 @@ class BackfillToMake(Because):
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 
-class DueTime(Schema):
+class DueTime(BaseModel):
     """One due time."""
 
     at: datetime

@@ -14,6 +14,7 @@ from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.etags import etag_of, refuse_stale
 from jobs.api.kit.problems import Problem, not_found
 from jobs.api.kit.texts import Name, Slug, TaskName
+from jobs.definitions.single import read_job
 from jobs.models import Job, Owner, ScheduleKind, Scope, Target
 from jobs.models.access import Access
 from jobs.runs.reads.search import search_beginnings
@@ -69,8 +70,8 @@ def listed_jobs(access: Access, wanted: JobQuery, *, after: str) -> QuerySet[Job
 
 def find_job(access: Access, job_id: int) -> Job:
     """Return a job that the caller sees, with its owner and target; raise Problem if none."""
-    rows: Any = access.narrowed(Job.objects.select_related("owner", "target"))
-    job: Job | None = rows.filter(pk=job_id).first() if job_id < ID_LIMIT else None
+    owner_ids = None if access.sees_all else access.owner_ids()
+    job = read_job(job_id, owner_ids=owner_ids) if job_id < ID_LIMIT else None
     if job is None:
         raise not_found()
     return job

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from ninja import Schema
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from jobs.api.jobs.bodies import DueTime
 from jobs.core.states import State
@@ -24,7 +23,7 @@ _COLUMNS: Final = (
 )
 
 
-class JobSummary(Schema):
+class JobSummary(BaseModel):
     """A job in a list."""
 
     id: int
@@ -100,7 +99,7 @@ def _readable(job: Job) -> dict[str, Any] | None:
         return None
 
 
-class Upserts(Schema):
+class Upserts(BaseModel):
     """How many jobs a bulk has made, changed, and found to be so already."""
 
     created: int
@@ -108,7 +107,7 @@ class Upserts(Schema):
     unchanged: int
 
 
-class NextTimes(Schema):
+class NextTimes(BaseModel):
     """What a job's schedule means."""
 
     words: str = Field(description="The schedule in words.")
@@ -118,20 +117,20 @@ class NextTimes(Schema):
     items: list[DueTime]
 
 
-class JobResult(Schema):
+class JobResult(BaseModel):
     """A run of a job and its state."""
 
     id: UUID
     state: State
 
 
-class JobResults(Schema):
+class JobResults(BaseModel):
     """The last runs of a job, newest first."""
 
     items: list[JobResult]
 
 
-class MissedSpan(Schema):
+class MissedSpan(BaseModel):
     """Consecutive due times of a job that were not run."""
 
     first_at: datetime
@@ -146,7 +145,7 @@ class MissedSpan(Schema):
         return cls(**{name: getattr(missed, name) for name in names})
 
 
-class BackfillMade(Schema):
+class BackfillMade(BaseModel):
     """A backfill; its runs are those of its submission."""
 
     id: int | None = Field(description="Null: it was only counted.")

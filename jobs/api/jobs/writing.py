@@ -12,6 +12,7 @@ from jobs.api.jobs.finding import changed_meanwhile, etag_of_job, found_to_chang
 from jobs.api.jobs.refusals import of_one_job
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import JobDetails
+from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
@@ -30,7 +31,7 @@ DELETES = needs(Scope.ADMIN, "jobs.delete_job")
 
 
 @router.post("", auth=MAKES, response={201: JobDetails}, operation_id="create_job")
-def create(request: HttpRequest, response: HttpResponse, body: JobToMake) -> JobDetails:
+def create(request: HttpRequest, response: HttpResponse, body: JobToMake) -> HttpResponse:
     """Make a job. A key that the owner has already is a conflict."""
     access = caller(request)
     owner = owner_of_request(access, body.owner, Scope.ADMIN)
@@ -44,13 +45,13 @@ def create(request: HttpRequest, response: HttpResponse, body: JobToMake) -> Job
         detail = "The owner has a job of this key already: read it, and change it."
         raise Problem(409, "job_exists", detail, field="key")
     response["Location"] = f"{request.path}/{job.pk}"
-    return _shown(job, access, response)
+    return _shown(job, access, response, status=201)
 
 
 @router.put("/{int:job_id}", auth=CHANGES, response=JobDetails, operation_id="replace_job")
 def replace_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: JobToReplace
-) -> JobDetails:
+) -> HttpResponse:
     """Give a job all these fields; those that are missing take their defaults. Needs If-Match.
 
     The key, the owner and a pause stay.
@@ -62,7 +63,7 @@ def replace_job(
 @router.patch("/{int:job_id}", auth=CHANGES, response=JobDetails, operation_id="patch_job")
 def patch_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: JobToPatch
-) -> JobDetails:
+) -> HttpResponse:
     """Change the fields of a job that are sent; null sets the default. Needs If-Match.
 
     A field of another kind of schedule takes the place of the present kind's.
@@ -83,7 +84,7 @@ def delete_job(request: HttpRequest, job_id: int) -> HttpResponse:
 
 def _changed(
     request: HttpRequest, response: HttpResponse, job: Job, given: Mapping[str, Any]
-) -> JobDetails:
+) -> HttpResponse:
     access = caller(request)
     if given["task"] != job.task:
         refuse_unoffered(given["task"])
@@ -94,6 +95,7 @@ def _changed(
     return _shown(changed, access, response)
 
 
-def _shown(job: Job, access: Access, response: HttpResponse) -> JobDetails:
+def _shown(job: Job, access: Access, response: HttpResponse, *, status: int = 200) -> HttpResponse:
     response["ETag"] = etag_of_job(job, access)
-    return JobDetails.of_job(job, with_arguments=access.sees_arguments(job.owner_id))
+    details = JobDetails.of_job(job, with_arguments=access.sees_arguments(job.owner_id))
+    return sent(details, response, status=status)

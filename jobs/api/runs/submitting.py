@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header, Router, Schema
-from pydantic import ConfigDict, Field
+from ninja import Header, Router
+from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
@@ -39,7 +40,7 @@ IdempotencyKey = Annotated[
 Seconds = Annotated[float, Field(ge=0.1, le=MONTH_SECONDS)]
 
 
-class SubmitOptions(Schema):
+class SubmitOptions(BaseModel):
     """How the runs differ from the task's defaults."""
 
     model_config = ConfigDict(extra="forbid")
@@ -84,7 +85,7 @@ class RunsToSubmit(SubmitOptions):
     label: Name = Field("", description="For people.")
 
 
-class SubmissionMade(Schema):
+class SubmissionMade(BaseModel):
     """A submission that was stored."""
 
     id: int
@@ -102,7 +103,7 @@ def submit_run(
     response: HttpResponse,
     body: RunToSubmit,
     idempotency_key: IdempotencyKey = None,
-) -> RunDetails:
+) -> HttpResponse:
     """Store one run, which starts as soon as a worker is free for its owner."""
     access = caller(request)
     owner = owner_of_request(access, body.owner, Scope.SUBMIT)
@@ -117,7 +118,8 @@ def submit_run(
             **body.options,
         )
         response["Location"] = f"{request.path}/{run.id}"
-        return RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
+        details = RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
+        return sent(details, response, status=202)
 
 
 @submissions.post("", auth=SUBMITS, response={202: SubmissionMade}, operation_id="submit_many_runs")

@@ -21,6 +21,7 @@ MEMBERS: Final = (
     "durable",
     "submit",
     "crud",
+    "api",
     "trigger",
     "lateness",
     "doubles",
