@@ -16,6 +16,7 @@ from jobs import __version__
 from jobs.api import jobs as job_resource
 from jobs.api import runs, tasks, tokens
 from jobs.api.jobs.bodies import JobToUpsert
+from jobs.api.kit.answers import JsonRenderer
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -54,6 +55,7 @@ def make_api() -> NinjaAPI:
         docs_url=None,
         openapi_url=None,
         parser=StrictParser(),
+        renderer=JsonRenderer(),
     )
     handle_errors(api)
     for prefix, router in RESOURCES:
