@@ -14,6 +14,7 @@ from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import JobDetails
 from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.etags import IF_MATCH
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
 from jobs.api.runs.submitting import refuse_unoffered
@@ -48,7 +49,13 @@ def create(request: HttpRequest, response: HttpResponse, body: JobToMake) -> Htt
     return _shown(job, access, response, status=201)
 
 
-@router.put("/{int:job_id}", auth=CHANGES, response=JobDetails, operation_id="replace_job")
+@router.put(
+    "/{int:job_id}",
+    auth=CHANGES,
+    response=JobDetails,
+    operation_id="replace_job",
+    openapi_extra=IF_MATCH,
+)
 def replace_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: JobToReplace
 ) -> HttpResponse:
@@ -60,7 +67,13 @@ def replace_job(
     return _changed(request, response, job, body.given)
 
 
-@router.patch("/{int:job_id}", auth=CHANGES, response=JobDetails, operation_id="patch_job")
+@router.patch(
+    "/{int:job_id}",
+    auth=CHANGES,
+    response=JobDetails,
+    operation_id="patch_job",
+    openapi_extra=IF_MATCH,
+)
 def patch_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: JobToPatch
 ) -> HttpResponse:
@@ -72,7 +85,13 @@ def patch_job(
     return _changed(request, response, job, patched(job, body.given))
 
 
-@router.delete("/{int:job_id}", auth=DELETES, response={204: None}, operation_id="delete_job")
+@router.delete(
+    "/{int:job_id}",
+    auth=DELETES,
+    response={204: None},
+    operation_id="delete_job",
+    openapi_extra=IF_MATCH,
+)
 def delete_job(request: HttpRequest, job_id: int) -> HttpResponse:
     """Delete a job. Its runs stay, with history. Needs If-Match."""
     job = found_to_change(request, job_id, Scope.ADMIN, is_required=True)

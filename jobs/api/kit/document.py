@@ -16,6 +16,7 @@ ALWAYS: Final = (401, 403, 406, 422, 429, 500, 503)
 """Statuses of problems that every operation may answer."""
 WITH_PATH: Final = (404,)
 WITH_BODY: Final = (400, 409, 412, 413, 415, 428)
+CONDITIONAL: Final = (412, 428)
 TYPED: Final = ("RunToSubmit", "RunsToSubmit", "JobToMake", "JobToReplace")
 """Bodies with a task and its arguments."""
 _REF: Final = "#/components/schemas/"
@@ -41,6 +42,7 @@ def complete(
     for operation in _operations(made):
         statuses = {*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())}
         statuses |= {*(WITH_PATH if _has_path(operation) else ())}
+        statuses |= {*(CONDITIONAL if _is_conditional(operation) else ())}
         for status in sorted(statuses):
             reference = {"$ref": "#/components/responses/Problem"}
             operation["responses"].setdefault(str(status), reference)
@@ -64,6 +66,10 @@ def _operations(document: Json) -> Iterable[Json]:
 
 def _has_path(operation: Json) -> bool:
     return any(one["in"] == "path" for one in operation["parameters"])
+
+
+def _is_conditional(operation: Json) -> bool:
+    return any(one["name"] == "If-Match" for one in operation["parameters"])
 
 
 def _add_problems(document: Json, schemas: Json) -> None:

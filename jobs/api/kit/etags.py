@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags, quote_etag
 
 from jobs.api.kit.problems import Problem
+
+IF_MATCH: Final[dict[str, Any]] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": "If-Match",
+            "required": True,
+            "schema": {"type": "string"},
+            "description": "The ETag of the version that is changed; `*`: any version.",
+        }
+    ]
+}
+"""For the document: `openapi_extra` of an operation that refuses a request without If-Match."""
 
 
 def etag_of(*facts: Any) -> str:
