@@ -58,12 +58,17 @@ class HttpClient:
             self._socket.close()
             self._socket = None
 
-    def _exchanged(self, message: bytes) -> Answer:
+    def connected(self) -> socket.socket:
+        """Return the connection, which is made if there is none."""
         if self._socket is None:
             self._socket = socket.create_connection(self._address, timeout=SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.sendall(message)
-        answer = self._received(self._socket)
+        return self._socket
+
+    def _exchanged(self, message: bytes) -> Answer:
+        connected = self.connected()
+        connected.sendall(message)
+        answer = self._received(connected)
         if answer.headers.get("connection", "").lower() == "close":
             self.close()
         return answer
@@ -105,6 +110,7 @@ def side_by_side(
 
     def run(first: int) -> None:
         client = make()
+        client.connected()
         try:
             for number in range(first, count, clients):
                 results[number] = act(client, number)
