@@ -151,6 +151,8 @@ def _paced(world: World, client: partial[HttpClient]) -> Row:
             part = backlog[first : first + RUNS_OF_ONE_REQUEST]
             http.call("POST", "/submissions", {"task": "bench.work", "arguments": part}, status=202)
         http.close()
+        # The worker has started its children when some runs have ended.
+        world.wait_ran(stack, OWNER, 100)
         took = at_a_rate(
             client, submit, per_second=SUBMITS_PER_SECOND, seconds=seconds, clients=CLIENTS
         )

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from jobs.core import sql
 from jobs.definitions import single
@@ -18,7 +16,7 @@ from jobs.models import (
     Target,
 )
 from jobs.schedules import place
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.conftest import ROOT, Caller, post, problem, statements
 from tests.jobs.api.job_scenes import ADD, JOB, UNREAD, change, made
 
 
@@ -191,18 +189,14 @@ def test_scopes_are_those_of_the_page(caller: Caller, acme: Owner) -> None:
         assert (answer.status_code == 200) == (scope == "admin")
 
 
-def test_a_create_takes_few_statements(caller: Caller, acme: Owner) -> None:
-    """One for the caller, and one ends the barrier.
-
-    Prepared statements are not captured: one reads the job that changes, one writes the job and its
-    audit entry.
-    """
+def test_each_takes_few_statements(caller: Caller, acme: Owner) -> None:
+    """One for the caller, one for the job with its audit entry; a change reads the job before."""
     client = caller(acme)
     made(client, key="first")
-    with CaptureQueriesContext(connection) as captured:
+    with statements() as found:
         etag = made(client, interval_minutes=5)["ETag"]
-    assert len(captured) == 2, [query["sql"][:80] for query in captured]
+    assert len(found) == 2, found
     path = f"/jobs/{Job.objects.get(key='nightly').pk}"
-    with CaptureQueriesContext(connection) as captured:
+    with statements() as found:
         assert change(client, "patch", path, {"priority": 3}, etag).status_code == 200
-    assert len(captured) == 2, [query["sql"][:80] for query in captured]
+    assert len(found) == 3, found
