@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from celery import Celery
+from redis.commands.core import Script
 
 from fleet.broker.broker import Broker
 from fleet.fairness.request_rate import Bucket, Verdict
@@ -24,13 +25,14 @@ class SharedRequestRates:
     def __init__(self, app: Celery, queue: str) -> None:
         self._broker = Broker(app)
         self._queue = queue
+        self._script: Script | None = None
 
     def take(self, buckets: Sequence[Bucket], *, timeout: float) -> Verdict:
         """Count a request in all buckets, or in none if one is full; raise BrokerUnavailable."""
         keys = [rate_key(self._queue, bucket.name) for bucket in buckets]
         limits = [text for one in buckets for text in (one.per_second, one.burst)]
         with self._broker.client(timeout=timeout) as client:
-            # redis-py sends the text once to each server, then its digest.
-            script = client.register_script(_SCRIPT)
-            microseconds, index = script(keys=keys, args=limits)
+            # redis-py sends the text once to each server, then its digest, which is computed here.
+            script = self._script = self._script or client.register_script(_SCRIPT)
+            microseconds, index = script(keys=keys, args=limits, client=client)
         return Verdict(microseconds / 1_000_000, index)

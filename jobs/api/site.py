@@ -26,6 +26,9 @@ from jobs.api import (
     windows,
     workers,
 )
+from jobs.api import jobs as job_resource
+from jobs.api.jobs.bodies import JobToUpsert
+from jobs.api.kit.answers import JsonRenderer
 from jobs.api.kit.bodies import StrictParser
 from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
@@ -41,6 +44,7 @@ RESOURCES: Final = (
     ("/submissions", submissions.router),
     ("/calendars", calendars.router),
     ("/windows", windows.router),
+    ("/jobs", job_resource.router),
     ("/tokens", tokens.router),
     ("/owners", owners.router),
     ("/workers", workers.router),
@@ -49,6 +53,9 @@ RESOURCES: Final = (
     ("/exports", exports.router),
 )
 """Each resource by its path, with a router."""
+
+ELEMENTS: Final = {"JobsToUpsert": ("jobs", JobToUpsert)}
+"""Bodies with a list whose elements the operation checks itself: the list, and their schema."""
 
 DESCRIPTION: Final = """
 Runs jobs for many owners, fairly. Rows of other owners do not exist for a caller. Every answer that
@@ -67,6 +74,7 @@ def make_api() -> NinjaAPI:
         docs_url=None,
         openapi_url=None,
         parser=StrictParser(),
+        renderer=JsonRenderer(),
     )
     handle_errors(api)
     for prefix, router in RESOURCES:
@@ -80,7 +88,8 @@ def document(*, tasks: Iterable[OfferedTask], prefix: str) -> dict[str, Any]:
 
     `prefix` is the path of the API.
     """
-    return complete(dict(api.get_openapi_schema(path_prefix=prefix)), tasks=tasks, scopes=_scopes())
+    found = dict(api.get_openapi_schema(path_prefix=prefix))
+    return complete(found, tasks=tasks, scopes=_scopes(), elements=ELEMENTS)
 
 
 _document: Final = Router()

@@ -189,17 +189,25 @@ def offer_of(task: Task) -> Offer:
 
 def offered() -> list[OfferedTask]:
     """Return the tasks that are made with `@job` or match a pattern of OFFERED_TASKS, by title."""
-    patterns = setting("OFFERED_TASKS")
     found = [
         OfferedTask(name=name, task=task, offer=offer_of(task))
         for name, task in _registered().items()
-        if not _is_internal(name)
-        and (
-            hasattr(task, "fairshift_offer")
-            or any(fnmatchcase(name, pattern) for pattern in patterns)
-        )
+        if _is_offered(task)
     ]
     return sorted(found, key=lambda item: (item.offer.title, item.name))
+
+
+def is_offered(name: str) -> bool:
+    """Say whether `offered` has a task of this name."""
+    task = _registered().get(name)
+    return task is not None and _is_offered(task)
+
+
+def _is_offered(task: Task) -> bool:
+    return not _is_internal(task.name) and (
+        hasattr(task, "fairshift_offer")
+        or any(fnmatchcase(task.name, pattern) for pattern in setting("OFFERED_TASKS"))
+    )
 
 
 def requires_row(name: str) -> bool:

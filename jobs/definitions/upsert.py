@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.db import transaction
@@ -20,7 +20,8 @@ from jobs.core.inputs import KEY_LIMIT, refuse_text
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.placement import JobKey, assign_placement, found_jobs
 from jobs.definitions.spec import JobSpec, JobSpecs
-from jobs.models import Owner, ScheduleKind
+from jobs.models import AuditEntry, Owner, ScheduleKind
+from jobs.models.verbs import Actor
 from jobs.runs import preparation
 from jobs.runs.targets import targets_of
 
@@ -49,10 +50,19 @@ def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upsert
     """
     elements = preparation.as_list("jobs", jobs, elements="mappings, one for each job")
     _refuse_size("jobs", elements)
-    specs = checked(elements)
+    return upsert_checked(owner, checked(elements))
+
+
+def upsert_checked(
+    owner: Owner | str, specs: Iterable[JobSpec], *, actor: Actor = None
+) -> Upserted:
+    """Make or change jobs that `checked` has returned; audited if there is an actor."""
     with transaction.atomic():
         owner_row = preparation.load_owner(owner)
-        return store({(owner_row.pk, spec.key): spec for spec in specs})
+        done = store({(owner_row.pk, spec.key): spec for spec in specs})
+        if actor is not None:
+            AuditEntry.write("upsert jobs", on=owner_row, actor=actor, **asdict(done))
+    return done
 
 
 def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
@@ -109,7 +119,7 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     named = [(owner_id, spec.target) for (owner_id, _), spec in jobs.items() if spec.target]
     targets = targets_of(named)
     waiting = {
-        job_key: _row(job_key, spec, targets.get((job_key[0], spec.target)))
+        job_key: row_of(job_key, spec, targets.get((job_key[0], spec.target)))
         # In the order of insert.sql: the collation "C" compares UTF-8.
         for job_key, spec in sorted(jobs.items())
     }
@@ -150,7 +160,8 @@ def _refuse_size(option: str, elements: Sequence[Any]) -> None:
         raise OptionError(option, problem)
 
 
-def _row(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
+def row_of(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
+    """Return a job as the statements of this package take it; its place is still missing."""
     owner_id, key = job_key
     return {
         **spec.columns,

@@ -39,26 +39,37 @@ _lock: Final = threading.Lock()
 
 def refuse_more_runs(owner_id: int, *, adding: int) -> None:
     """Raise LimitExceeded if an owner would have too many waiting runs."""
-    waiting = Run.objects.filter(owner_id=owner_id, state__in=sorted(WAITING))
     _refuse(
         "waiting_runs",
         key="API_OWNER_WAITING_RUNS",
         owner_id=owner_id,
-        rows=waiting,
+        rows=lambda: Run.objects.filter(owner_id=owner_id, state__in=sorted(WAITING)),
         adding=adding,
     )
 
 
 def refuse_more_jobs(owner_id: int, *, adding: int) -> None:
     """Raise LimitExceeded if an owner would have too many jobs."""
-    jobs = Job.objects.filter(owner_id=owner_id)
-    _refuse("jobs", key="API_OWNER_JOBS", owner_id=owner_id, rows=jobs, adding=adding)
+    _refuse(
+        "jobs",
+        key="API_OWNER_JOBS",
+        owner_id=owner_id,
+        rows=lambda: Job.objects.filter(owner_id=owner_id),
+        adding=adding,
+    )
 
 
-def _refuse(name: str, *, key: str, owner_id: int, rows: QuerySet[Any], adding: int) -> None:
+def _refuse(
+    name: str, *, key: str, owner_id: int, rows: Callable[[], QuerySet[Any]], adding: int
+) -> None:
     limit: int = setting(key)
+
+    def ask() -> int:
+        # Not built for each request: mostly the count is known.
+        return rows().order_by().values("pk")[: limit + 1].count()
+
     with _lock:
-        count = _counted((name, owner_id), rows.order_by().values("pk")[: limit + 1].count)
+        count = _counted((name, owner_id), ask)
         if count.rows + adding > limit:
             # Counted anew for the next request: rows may have gone meanwhile.
             count.until = 0.0

@@ -42,6 +42,9 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     if connection.in_atomic_block:
         crash_point("submit.after_insert")
     outbox_id, slug = row.pop("outbox_id"), row.pop("slug")
+    if isinstance(owner, Owner):
+        # A caller may know only the id of its owner.
+        owner.slug = slug
     hint = Hint(str(row["id"]), plan.task, plan.queue, slug, priority=plan.priority)
     dispatch.publish_hint_on_commit(hint, outbox_id)
     return _run(row, options, payload, plan, owner=owner)

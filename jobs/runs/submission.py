@@ -199,16 +199,27 @@ asubmit = sync_to_async(submit)
 asubmit_many = sync_to_async(submit_many)
 
 
-@transaction.atomic
 def run_job_once(
     job: Job, *, idempotency_key: str, actor: Actor = None, reason: str = ""
 ) -> Run | None:
     """Submit one run of a job now, and audit it; None when the key has made a run before."""
-    payload = open_bytes(job.payload, key=job.payload_key)
-    claim = idempotency.claim(job.owner, idempotency_key, job.task, [payload])
+    run, is_new = run_job_by_key(job, idempotency_key=idempotency_key, actor=actor, reason=reason)
+    return run if is_new else None
+
+
+@transaction.atomic
+def run_job_by_key(
+    job: Job, *, idempotency_key: str | None, actor: Actor = None, reason: str = ""
+) -> tuple[Run, bool]:
+    """Submit one run of a job now, and audit it; return it, and whether it is new.
+
+    A key that was used for this job before returns the run that it made, also if the job has
+    changed since. Raises IdempotencyConflict for a key that was used for something else.
+    """
+    claim = idempotency.claim(job.owner, idempotency_key, f"job {job.pk}", [])
     if claim.run_id is not None:
-        return None
+        return Run.objects.select_related("owner").get(id=claim.run_id), False
     run = run_job(job)
     claim.store(run_id=run.id)
     AuditEntry.write("run now", on=job, actor=actor, reason=reason, run=str(run.id))
-    return run
+    return run, True

@@ -13,13 +13,14 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.json_object import parsed
 from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.registry import OfferedTask, offered, resolve
+from jobs.catalog.registry import OfferedTask, offered
 from jobs.core.conf import setting
-from jobs.core.crypto import CLEAR, read_body
+from jobs.core.crypto import CLEAR
 from jobs.core.errors import FairshiftError
 from jobs.core.inputs import KEY_LIMIT
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.placement import place_of
+from jobs.definitions.present import arguments_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
 from jobs.schedules.expressions import LONGEST
@@ -183,7 +184,7 @@ class JobForm(forms.ModelForm):
         text = cleaned.get("arguments") or ""
         try:
             if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
-                return _by_name(self.instance)
+                return arguments_of(self.instance)
             return parsed(text)
         except (FairshiftError, LookupError, ValueError) as error:
             if "arguments" in self.fields:
@@ -206,18 +207,7 @@ SPEC_FIELDS: Final = tuple(
 
 def stored_arguments(job: Job) -> str:
     """Return a job's arguments by name, as JSON that the form reads back."""
-    return json.dumps(_by_name(job), indent=2, ensure_ascii=False, default=str)
-
-
-def _by_name(job: Job) -> dict[str, Any]:
-    args, kwargs = read_body(job.payload, key=job.payload_key)
-    if args:
-        schema = ArgumentSchema.of(resolve(job.task))
-        rest = args[len(schema.positional) :]
-        kwargs = {**dict(zip(schema.positional, args, strict=False)), **kwargs}
-        if rest and schema.rest:
-            kwargs[schema.rest] = rest
-    return kwargs
+    return json.dumps(arguments_of(job), indent=2, ensure_ascii=False, default=str)
 
 
 def _given(value: Any) -> Any:

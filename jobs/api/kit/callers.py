@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest
 from ninja.security import HttpBearer, SessionAuth
 
 from jobs.api.kit.bodies import WITH_BODY, read_body
 from jobs.api.kit.problems import Problem
 from jobs.core import barrier
-from jobs.models import Scope
+from jobs.models import ApiToken, Scope
 from jobs.models.access import Access, access_of
 from jobs.owners.request_rates import refuse_fast_caller
 from jobs.owners.tokens import use_token
@@ -29,7 +30,7 @@ class Token(HttpBearer):
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
-        found = use_token(token)
+        found = _first_statement(token)
         return None if found is None else _admitted(request, access_of(found), self.scope)
 
 
@@ -57,6 +58,26 @@ class Session(SessionAuth):
         if not access.sees_all:
             barrier.raise_for(access.owner_ids())
         return _admitted(request, access, self.scope)
+
+
+def _first_statement(secret: str) -> ApiToken | None:
+    """Return the usable token of a secret, by a statement that also shows whether PostgreSQL lives.
+
+    Django would ask `SELECT 1` before it. On a connection that was lost meanwhile, the statement
+    has had no effect: it is repeated once, on a new one.
+    """
+    is_first = not connection.in_atomic_block and connection.connection is not None
+    if not is_first:
+        return use_token(secret)
+    connection.health_check_done = True  # type: ignore[attr-defined] # not in the stubs
+    try:
+        return use_token(secret)
+    except (OperationalError, InterfaceError):
+        if not connection.connection.closed:
+            raise
+        barrier.lower()
+        connection.close()
+        return use_token(secret)
 
 
 def needs(scope: Scope, permission: str) -> list[Token | Session]:

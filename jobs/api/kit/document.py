@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from jobs.api.kit.problems import MEDIA_TYPE, ProblemDetails
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import OfferedTask
@@ -15,17 +17,24 @@ ALWAYS: Final = (401, 403, 406, 422, 429, 500, 503)
 WITH_PATH: Final = (404,)
 WITH_BODY: Final = (400, 409, 412, 413, 415, 428)
 CONDITIONAL: Final = (412, 428)
-TYPED: Final = ("RunToSubmit", "RunsToSubmit")
+TYPED: Final = ("RunToSubmit", "RunsToSubmit", "JobToMake", "JobToReplace")
 """Bodies with a task and its arguments."""
 _REF: Final = "#/components/schemas/"
 
 Json = dict[str, Any]
 
 
-def complete(document: Json, *, tasks: Iterable[OfferedTask], scopes: Mapping[str, str]) -> Json:
+def complete(
+    document: Json,
+    *,
+    tasks: Iterable[OfferedTask],
+    scopes: Mapping[str, str],
+    elements: Mapping[str, tuple[str, type[BaseModel]]],
+) -> Json:
     """Return an OpenAPI document with what django-ninja does not know.
 
-    `scopes` has the scope that each operation needs, by its id.
+    `scopes` has the scope that each operation needs, by its id; `elements` the list and the model
+    of its elements, by the name of a body that checks them itself.
     """
     made = deepcopy(document)
     schemas = made["components"]["schemas"]
@@ -43,6 +52,9 @@ def complete(document: Json, *, tasks: Iterable[OfferedTask], scopes: Mapping[st
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{scope}`."
             # OpenAPI 3.1 lets every scheme name the roles that an operation needs.
             operation["security"] = [{"Token": [scope]}, {"Session": []}]
+    for body, (field, model) in elements.items():
+        _add_model(schemas, model)
+        schemas[body]["properties"][field]["items"] = {"$ref": _REF + model.__name__}
     _type_bodies(schemas, list(tasks))
     return made
 
@@ -61,13 +73,17 @@ def _is_conditional(operation: Json) -> bool:
 
 
 def _add_problems(document: Json, schemas: Json) -> None:
-    problem = ProblemDetails.model_json_schema(ref_template=_REF + "{model}")
-    schemas.update(problem.pop("$defs", {}))
-    schemas["ProblemDetails"] = problem
+    _add_model(schemas, ProblemDetails)
     content = {MEDIA_TYPE: {"schema": {"$ref": f"{_REF}ProblemDetails"}}}
     document["components"]["responses"] = {
         "Problem": {"description": "The request had no effect.", "content": content}
     }
+
+
+def _add_model(schemas: Json, model: type[BaseModel]) -> None:
+    schema = model.model_json_schema(ref_template=_REF + "{model}")
+    schemas.update(schema.pop("$defs", {}))
+    schemas[model.__name__] = schema
 
 
 def _type_bodies(schemas: Json, tasks: list[OfferedTask]) -> None:

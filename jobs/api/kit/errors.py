@@ -35,6 +35,8 @@ from jobs.core.strict_json import JsonError
 
 logger = logging.getLogger(__name__)
 
+LIMITS: Final = ("le", "lt", "ge", "gt", "max_length", "min_length")
+"""The names of limits in errors of pydantic."""
 AWAY_SECONDS: Final = 2
 """Retry-After when PostgreSQL does not answer."""
 
@@ -177,7 +179,10 @@ def _of_http(error: HttpError) -> Problem:
 def _of_validation(error: ValidationError) -> Problem:
     errors = [_of_fault(fault) for fault in error.errors]
     detail = f"{errors[0]['field']}: {errors[0]['detail']}"
-    return Problem(422, "invalid", detail, field=errors[0]["field"], errors=errors)
+    context = error.errors[0].get("ctx", {})
+    limits = [context[name] for name in LIMITS if isinstance(context.get(name), int | float)]
+    limit = limits[0] if limits else None
+    return Problem(422, "invalid", detail, field=errors[0]["field"], limit=limit, errors=errors)
 
 
 def _of_fault(fault: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,9 @@ View = Callable[..., HttpResponseBase]
 
 def fronted(pattern: URLPattern) -> URLPattern:
     """Return the address of an operation, whose requests pass the front."""
-    view = _front(pattern.callback)
+    view: Any = _front(pattern.callback)
+    # `lean` calls it past the middleware of pages.
+    view.is_operation = True
     return URLPattern(pattern.pattern, view, pattern.default_args, pattern.name)
 
 

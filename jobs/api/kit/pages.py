@@ -38,7 +38,7 @@ Page = Annotated[PageQuery, Query()]
 
 
 class PageOf(Schema, Generic[Row]):
-    """One page of a list, newest first."""
+    """One page of a list."""
 
     items: list[Row]
     next: str | None = Field(description="The cursor of the next page; null: this is the last.")

@@ -6,21 +6,20 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from ninja import Schema
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from jobs.core.states import State
 from jobs.models import Attempt, Run
 
 
-class RunError(Schema):
+class RunError(BaseModel):
     """The last error of a run."""
 
     type: str
     message: str
 
 
-class RunSummary(Schema):
+class RunSummary(BaseModel):
     """A run in a list."""
 
     id: UUID
@@ -75,7 +74,7 @@ class RunSummary(Schema):
         return cls(**cls.facts(run))
 
 
-class Arguments(Schema):
+class Arguments(BaseModel):
     """The arguments with which a task is called."""
 
     args: list[Any]
@@ -101,7 +100,7 @@ class RunDetails(RunSummary):
         )
 
 
-class Move(Schema):
+class Move(BaseModel):
     """One state in the history of a run."""
 
     state: State
@@ -109,7 +108,7 @@ class Move(Schema):
     cause: str
 
 
-class AttemptDetails(Schema):
+class AttemptDetails(BaseModel):
     """One ended attempt."""
 
     number: int
@@ -138,14 +137,14 @@ class AttemptDetails(Schema):
         )
 
 
-class Timeline(Schema):
+class Timeline(BaseModel):
     """The history of a run, oldest first, and its newest ended attempts."""
 
     moves: list[Move]
     attempts: list[AttemptDetails]
 
 
-class Why(Schema):
+class Why(BaseModel):
     """Why a run has not started."""
 
     state: State

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header, Schema
-from pydantic import ConfigDict, Field
+from ninja import Header
+from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.catalog.policies import MONTH_SECONDS
-from jobs.catalog.registry import offered
+from jobs.catalog.registry import is_offered
 from jobs.core import barrier
 from jobs.core.errors import UnknownTask
 from jobs.core.inputs import LABELS_LIMIT
@@ -35,7 +36,7 @@ IdempotencyKey = Annotated[
 Seconds = Annotated[float, Field(ge=0.1, le=MONTH_SECONDS)]
 
 
-class SubmitOptions(Schema):
+class SubmitOptions(BaseModel):
     """How the runs differ from the task's defaults."""
 
     model_config = ConfigDict(extra="forbid")
@@ -79,7 +80,7 @@ def submit_run(
     response: HttpResponse,
     body: RunToSubmit,
     idempotency_key: IdempotencyKey = None,
-) -> RunDetails:
+) -> HttpResponse:
     """Store one run, which starts as soon as a worker is free for its owner."""
     access = caller(request)
     owner = owner_of_request(access, body.owner, Scope.SUBMIT)
@@ -97,10 +98,11 @@ def submit_run(
             **body.options,
         )
         response["Location"] = f"{request.path}/{run.id}"
-        return RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
+        details = RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
+        return sent(details, response, status=202)
 
 
 def refuse_unoffered(task: str) -> None:
     """Raise UnknownTask unless the task is on offer: other registered ones are for code only."""
-    if not any(item.name == task for item in offered()):
+    if not is_offered(task):
         raise UnknownTask(task)

@@ -6,7 +6,7 @@
 --     at most once a minute, and no request waits for another one that writes it.
 WITH due AS (
     SELECT id FROM jobs_apitoken
-    WHERE digest = %(digest)s
+    WHERE digest = %(digest)s::bytea
         AND (last_used_at IS NULL OR last_used_at < statement_timestamp() - interval '1 minute')
     FOR UPDATE SKIP LOCKED
 ), used AS (
@@ -16,14 +16,14 @@ WITH due AS (
 )
 SELECT id, owner_id, name, prefix, digest, scopes, created_by_id, created_by_token_id, created_at,
     expires_at, revoked_at, last_used_at,
-    CASE WHEN owner_id IS NOT NULL AND %(role)s <> '' THEN
+    CASE WHEN owner_id IS NOT NULL AND %(role)s::text <> '' THEN
         -- The role last: it may not read this table's other rows any more.
         left(
             set_config('fairshift.owner_ids', format('{%%s}', owner_id), false)
-            || set_config('role', %(role)s, false),
+            || set_config('role', %(role)s::text, false),
             length(format('{%%s}', owner_id))
         )
     END AS hidden_but
 FROM jobs_apitoken
-WHERE digest = %(digest)s
+WHERE digest = %(digest)s::bytea
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())

@@ -22,6 +22,7 @@ MEMBERS: Final = (
     "durable",
     "submit",
     "crud",
+    "api",
     "trigger",
     "lateness",
     "doubles",

@@ -1,9 +1,11 @@
 """The callers of the named world: tokens with scopes, and clients that send them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
@@ -59,6 +61,19 @@ def client_of(secret: str) -> Client:
 def post(client: Client, path: str, body: Any, **headers: str) -> Any:
     """Send a body as JSON."""
     return client.post(f"{ROOT}{path}", body, content_type="application/json", headers=headers)
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Collect the statements of this connection, prepared ones too; not those of the barrier."""
+    found: list[str] = []
+
+    def note(execute: Any, sql: str, *given: Any) -> Any:
+        found.append(sql)
+        return execute(sql, *given)
+
+    with connection.execute_wrapper(note):
+        yield found
 
 
 def problem(response: Any, status: int, code: str) -> dict[str, Any]:

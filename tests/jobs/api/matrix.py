@@ -11,8 +11,9 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
 
+from jobs import upsert_jobs
 from jobs.api.site import document
-from jobs.models import Membership, Owner, Role, Run, Window
+from jobs.models import Job, Membership, Owner, Role, Run, Window
 from jobs.owners.tokens import make_token
 from jobs.runs.cancellation import cancel_runs
 from tests.jobs.api.conftest import ROOT
@@ -21,6 +22,7 @@ from tests.jobs.windows_world import calendar_of, window
 
 METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 ADD: Final = {"x": 1, "y": 2}
+JOB: Final = {"key": "nightly", "task": "tests.add", "arguments": ADD, "cron": "@daily"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,18 @@ def member_of(owner: Owner) -> str:
     return name
 
 
+def job_of(owner: Owner) -> int:
+    """Return a job of an owner that has missed due times in its past."""
+    key = f"job-{Job.objects.count()}-of-{owner.slug}"
+    arguments = {"key": key, "task": "tests.add", "arguments": ADD, "interval_minutes": 5}
+    upsert_jobs(owner, [arguments])
+    return Job.objects.get(owner=owner, key=key).pk
+
+
 NONE: Final = 2**40
 PARAMETERS: Final[dict[str, Parameter]] = {
     "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
+    "job_id": Parameter(job_of, 2**62),
     "task": Parameter(lambda _owner: "tests.add", "tests.nothing", is_owned=False),
     "prefix": Parameter(
         lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token.prefix,
@@ -160,6 +171,14 @@ BODIES: Final[dict[str, Any]] = {
     "retry_runs": {"filter": {"task": "tests.add"}},
     "make_token": {"name": "program", "scopes": ["read"]},
     "revoke_token": {},
+    "create_job": JOB,
+    "replace_job": {"task": "tests.add", "arguments": ADD},
+    "patch_job": {"priority": 3},
+    "upsert_jobs": {"jobs": [JOB]},
+    "pause_job": {"until": "2199-01-01T00:00:00Z"},
+    "resume_job": {},
+    "run_job": {},
+    "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
     "add_owner": {"slug": "initech"},
     "change_owner": {"name": "Acme"},
     "pause_owner": {},
@@ -181,6 +200,8 @@ NAMES_OWNER: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "retry_runs": lambda slug: {"filter": {"owner": slug}},
     "make_token": lambda slug: {**BODIES["make_token"], "owner": slug},
     "retry_dead_letters": lambda slug: {**BODIES["retry_dead_letters"], "owner": slug},
+    "create_job": lambda slug: {**BODIES["create_job"], "owner": slug},
+    "upsert_jobs": lambda slug: {**BODIES["upsert_jobs"], "owner": slug},
 }
 """Bodies that name an owner."""
 
@@ -213,4 +234,5 @@ def words_of(owner: Owner) -> set[str]:
     """Return what an answer to another owner must not contain."""
     runs = Run.objects.filter(owner=owner).values_list("id", flat=True)
     members = Membership.objects.filter(owner=owner).values_list("user__username", flat=True)
-    return {owner.slug, *map(str, runs), *members}
+    keys = Job.objects.filter(owner=owner).values_list("key", flat=True)
+    return {owner.slug, *map(str, runs), *members, *keys}

@@ -18,6 +18,7 @@ from jobs.models import (
     Attachment,
     AuditEntry,
     Calendar,
+    Job,
     Membership,
     Owner,
     Run,
@@ -179,6 +180,7 @@ def fingerprint(owner: Owner | None = None) -> Any:
         (Window, "calendar__owner", ("id", "revision", "reason")),
         (WindowDecision, "window__calendar__owner", ("id",)),
         (Attachment, "calendar__owner", ("id",)),
+        (Job, "owner", ("id", "changed_at")),
         (Membership, "owner", ("id", "role")),
     ]
     return [

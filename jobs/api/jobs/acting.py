@@ -1,0 +1,138 @@
+"""Jobs: pause, resume, run now, backfill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+
+from jobs.api.jobs.bodies import BackfillToMake, Because, Pause
+from jobs.api.jobs.finding import etag_of_job, find_job, found_to_change
+from jobs.api.jobs.router import router
+from jobs.api.jobs.schemas import BackfillMade, JobDetails
+from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.problems import Problem
+from jobs.api.runs.schemas import RunDetails
+from jobs.api.runs.submitting import IdempotencyKey
+from jobs.core import barrier
+from jobs.core.errors import OptionError
+from jobs.core.sql import now
+from jobs.models import Backfill, Job, Run, Scope
+from jobs.owners.caps import refuse_more_runs
+from jobs.recurring.backfill import backfill, count_backfill
+from jobs.recurring.pause import pause_jobs
+from jobs.runs import idempotency
+from jobs.runs.submission import run_job_by_key
+
+PAUSES = needs(Scope.OPERATE, "jobs.pause_job")
+RUNS = needs(Scope.SUBMIT, "jobs.run_job")
+BACKFILLS = needs(Scope.OPERATE, "jobs.run_job")
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+"""As far as schedules go."""
+
+
+@router.post("/{int:job_id}/pause", auth=PAUSES, response=JobDetails, operation_id="pause_job")
+def pause_job(request: HttpRequest, response: HttpResponse, job_id: int, body: Pause) -> JobDetails:
+    """Let the schedule of a job make no runs until a time. It can still be run by hand."""
+    job = found_to_change(request, job_id, Scope.OPERATE, is_required=False)
+    with barrier.lifted():
+        if not now() < body.until < LATEST:
+            raise OptionError("until", f"is in the future, before {LATEST:%Y-%m-%d}")
+        pause_jobs([job.pk], until=body.until, actor=caller(request).actor, reason=body.reason)
+    return _read_again(request, response, job_id)
+
+
+@router.post("/{int:job_id}/resume", auth=PAUSES, response=JobDetails, operation_id="resume_job")
+def resume_job(
+    request: HttpRequest, response: HttpResponse, job_id: int, body: Because
+) -> JobDetails:
+    """End the pause of a job. Without a pause it changes nothing."""
+    job = found_to_change(request, job_id, Scope.OPERATE, is_required=False)
+    if job.paused_until is not None:
+        with barrier.lifted():
+            pause_jobs([job.pk], until=None, actor=caller(request).actor, reason=body.reason)
+    return _read_again(request, response, job_id)
+
+
+@router.post("/{int:job_id}/run", auth=RUNS, response={202: RunDetails}, operation_id="run_job")
+def run_job(
+    request: HttpRequest,
+    response: HttpResponse,
+    job_id: int,
+    body: Because,
+    idempotency_key: IdempotencyKey = None,
+) -> RunDetails:
+    """Submit one run of a job now, also during a pause. A job that is off is a conflict."""
+    job = _found_to_run(request, job_id, Scope.SUBMIT)
+    access = caller(request)
+    with barrier.lifted():
+        refuse_more_runs(job.owner_id, adding=1)
+        made, _ = run_job_by_key(
+            job, idempotency_key=idempotency_key, actor=access.actor, reason=body.reason
+        )
+        run = Run.objects.select_related("owner", "job", "target").get(id=made.id)
+        response["Location"] = f"{request.path.rpartition('/jobs/')[0]}/runs/{run.id}"
+        return RunDetails.of_run(run, with_arguments=access.sees_arguments(job.owner_id))
+
+
+@router.post(
+    "/{int:job_id}/backfill",
+    auth=BACKFILLS,
+    response={202: BackfillMade},
+    operation_id="backfill_job",
+)
+def backfill_job(
+    request: HttpRequest,
+    job_id: int,
+    body: BackfillToMake,
+    idempotency_key: IdempotencyKey = None,
+) -> BackfillMade:
+    """Run the due times of a past range once more, by the job's present schedule."""
+    job = _found_to_run(request, job_id, Scope.OPERATE)
+    with barrier.lifted():
+        count = count_backfill(job, body.start, body.end)
+        if body.dry_run:
+            return BackfillMade(
+                id=None, submission=None, count=count, made=0, start=body.start, end=body.end
+            )
+        refuse_more_runs(job.owner_id, adding=count)
+        actor, reason = caller(request).actor, body.reason
+        return BackfillMade.of(
+            _once(
+                job,
+                idempotency_key,
+                [body.start, body.end],
+                lambda: backfill(job, body.start, body.end, actor=actor, reason=reason),
+            )
+        )
+
+
+@transaction.atomic
+def _once(
+    job: Job, key: str | None, given: list[datetime], make: Callable[[], Backfill]
+) -> Backfill:
+    """Make a backfill, or return the one that the key has made before."""
+    asked = [moment.astimezone(UTC).isoformat().encode() for moment in given]
+    claim = idempotency.claim(job.owner, key, f"job {job.pk}", asked, is_bulk=True)
+    if claim.submission_id is not None:
+        return Backfill.objects.get(submission=claim.submission_id)
+    made = make()
+    claim.store(submission_id=made.submission_id)
+    return made
+
+
+def _found_to_run(request: HttpRequest, job_id: int, scope: Scope) -> Job:
+    job = find_job(caller(request), job_id)
+    refuse_other_scope(request, scope, job.owner_id)
+    if not job.enabled:
+        raise Problem(409, "job_disabled", "The job is not enabled, so it makes no runs.")
+    return job
+
+
+def _read_again(request: HttpRequest, response: HttpResponse, job_id: int) -> JobDetails:
+    job = find_job(access := caller(request), job_id)
+    response["ETag"] = etag_of_job(job, access)
+    return JobDetails.of_job(job, with_arguments=access.sees_arguments(job.owner_id))

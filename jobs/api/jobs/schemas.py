@@ -1,0 +1,167 @@
+"""How jobs look in answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from jobs.api.jobs.bodies import DueTime
+from jobs.core.states import State
+from jobs.definitions.present import arguments_of
+from jobs.models import Backfill, Job, Missed
+
+_COLUMNS: Final = (
+    *("id", "key", "name", "task", "queue", "labels", "schedule", "interval_minutes"),
+    *("interval_seconds", "cron", "once_at", "zone", "start_at", "end_at", "smooth", "misfire"),
+    *("misfire_cap", "misfire_deadline_seconds", "overlap", "history_policy", "priority"),
+    *("max_attempts", "backoff_seconds", "backoff_cap_seconds", "retry_on", "give_up_on"),
+    *("soft_time_limit_seconds", "time_limit_seconds", "deadline_seconds", "lock_key"),
+    *("enabled", "paused_until", "effective_from", "created_at", "changed_at"),
+)
+
+
+class JobSummary(BaseModel):
+    """A job in a list."""
+
+    id: int
+    owner: str
+    key: str
+    name: str
+    task: str
+    queue: str
+    target: str | None
+    labels: dict[str, str]
+    schedule: str = Field(description="manual, once, interval, seconds or cron.")
+    interval_minutes: int | None
+    interval_seconds: int | None
+    cron: str
+    once_at: datetime | None
+    zone: str
+    start_at: datetime | None
+    end_at: datetime | None
+    smooth: bool
+    misfire: str
+    misfire_cap: int
+    misfire_deadline_seconds: float | None
+    overlap: str
+    history_policy: str
+    priority: int | None = Field(description="Null here and below: the task's, then the setting's.")
+    max_attempts: int | None
+    backoff_seconds: float | None
+    backoff_cap_seconds: float | None
+    retry_on: list[str]
+    give_up_on: list[str]
+    soft_time_limit_seconds: float | None
+    time_limit_seconds: float | None
+    deadline_seconds: float | None
+    lock_key: str
+    enabled: bool
+    paused_until: datetime | None
+    effective_from: datetime = Field(description="Since when its schedule holds.")
+    created_at: datetime
+    changed_at: datetime
+
+    @classmethod
+    def facts(cls, job: Job) -> dict[str, Any]:
+        """Return the fields of a job that was loaded with its owner and target."""
+        return {
+            **{name: getattr(job, name) for name in _COLUMNS},
+            "owner": job.owner.slug,
+            "target": job.target.name if job.target else None,
+        }
+
+    @classmethod
+    def of(cls, job: Job) -> JobSummary:
+        return cls(**cls.facts(job))
+
+
+class JobDetails(JobSummary):
+    """One job."""
+
+    arguments: dict[str, Any] | None = Field(
+        description="Null for callers that may not see them, and if they cannot be read."
+    )
+
+    @classmethod
+    def of_job(cls, job: Job, *, with_arguments: bool) -> JobDetails:
+        """Return a job; its arguments only if the caller may see them."""
+        return cls(**cls.facts(job), arguments=_readable(job) if with_arguments else None)
+
+
+def _readable(job: Job) -> dict[str, Any] | None:
+    try:
+        return arguments_of(job)
+    # Raw SQL may have written anything; the other fields are still worth an answer.
+    except Exception:
+        return None
+
+
+class Upserts(BaseModel):
+    """How many jobs a bulk has made, changed, and found to be so already."""
+
+    created: int
+    updated: int
+    unchanged: int
+
+
+class NextTimes(BaseModel):
+    """What a job's schedule means."""
+
+    words: str = Field(description="The schedule in words.")
+    zone: str
+    paused_until: datetime | None
+    problem: str = Field(description="Why there are no times; mostly empty.")
+    items: list[DueTime]
+
+
+class JobResult(BaseModel):
+    """A run of a job and its state."""
+
+    id: UUID
+    state: State
+
+
+class JobResults(BaseModel):
+    """The last runs of a job, newest first."""
+
+    items: list[JobResult]
+
+
+class MissedSpan(BaseModel):
+    """Consecutive due times of a job that were not run."""
+
+    first_at: datetime
+    last_at: datetime
+    count: int
+    reason: str = Field(description="outage, cap, deadline, overlap, paused or window.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, missed: Missed) -> MissedSpan:
+        names = ("first_at", "last_at", "count", "reason", "created_at")
+        return cls(**{name: getattr(missed, name) for name in names})
+
+
+class BackfillMade(BaseModel):
+    """A backfill; its runs are those of its submission."""
+
+    id: int | None = Field(description="Null: it was only counted.")
+    submission: int | None = Field(description="Cancel this to stop the backfill.")
+    count: int = Field(description="Due times in the range.")
+    made: int = Field(description="Runs that are submitted so far.")
+    start: datetime
+    end: datetime
+
+    @classmethod
+    def of(cls, backfill: Backfill) -> BackfillMade:
+        return cls(
+            id=backfill.pk,
+            submission=backfill.submission_id,
+            count=backfill.count,
+            made=backfill.made,
+            start=backfill.start_at,
+            end=backfill.end_at,
+        )

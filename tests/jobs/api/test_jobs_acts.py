@@ -1,0 +1,98 @@
+"""jobs/api/jobs/acting.py: pause, resume, run now, backfill."""
+
+import pytest
+
+from jobs.models import (
+    AuditEntry,
+    Backfill,
+    IdempotencyKey,
+    Job,
+    Owner,
+    Run,
+)
+from tests.jobs.api.conftest import Caller, post, problem
+from tests.jobs.api.job_scenes import UNREAD, change, made
+
+
+def test_a_pause_ends_by_itself_or_by_a_resume(caller: Caller, acme: Owner) -> None:
+    """Both are audited with their reason, and a second resume changes nothing."""
+    client = caller(acme)
+    made(client, interval_minutes=5)
+    path = f"/jobs/{Job.objects.get().pk}"
+    for until in ("2020-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2027-01-01T00:00:00"):
+        assert (
+            problem(post(client, f"{path}/pause", {"until": until}), 422, "invalid")["field"]
+            == "until"
+        )
+    body = {"until": "2199-01-01T00:00:00Z", "reason": "upgrade"}
+    paused = post(client, f"{path}/pause", body)
+    assert paused.json()["paused_until"].startswith("2199-01-01")
+    stale = post(client, f"{path}/resume", {}, **{"If-Match": UNREAD})
+    problem(stale, 412, "precondition_failed")
+    for _ in range(2):
+        assert post(client, f"{path}/resume", {}).json()["paused_until"] is None
+    entries = AuditEntry.objects.filter(object_type="job").order_by("id")
+    assert [entry.action for entry in entries] == ["add", "pause", "resume"]
+    assert entries[1].reason == "upgrade"
+
+
+def test_the_same_key_runs_a_job_once(caller: Caller, acme: Owner) -> None:
+    """Also after the job has changed; another job with the key is a conflict."""
+    client = caller(acme)
+    made(client, labels={"site": "berlin"})
+    made(client, key="other")
+    first, other = Job.objects.order_by("pk")
+    key = {"Idempotency-Key": "by-hand-1"}
+    answer = post(client, f"/jobs/{first.pk}/run", {}, **key)
+    assert answer.status_code == 202 and answer.json()["job"] == "nightly"
+    assert client.get(answer["Location"]).json()["labels"] == {"site": "berlin"}
+    change(client, "patch", f"/jobs/{first.pk}", {"arguments": {"x": 7, "y": 7}})
+    again = post(client, f"/jobs/{first.pk}/run", {}, **key)
+    assert again.json()["id"] == answer.json()["id"] and Run.objects.count() == 1
+    problem(post(client, f"/jobs/{other.pk}/run", {}, **key), 409, "idempotency_conflict")
+    assert Run.objects.count() == IdempotencyKey.objects.count() == 1
+
+
+def test_a_job_that_is_off_makes_no_runs(caller: Caller, acme: Owner) -> None:
+    """Neither by hand nor by a backfill."""
+    client = caller(acme)
+    made(client, enabled=False, cron="@daily")
+    path = f"/jobs/{Job.objects.get().pk}"
+    problem(post(client, f"{path}/run", {}), 409, "job_disabled")
+    span = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
+    problem(post(client, f"{path}/backfill", span), 409, "job_disabled")
+    assert not Run.objects.exists() and not Backfill.objects.exists()
+
+
+def test_a_backfill_counts_first(caller: Caller, acme: Owner) -> None:
+    """A dry run makes nothing; the same key makes one."""
+    client = caller(acme)
+    made(client, cron="@daily")
+    path = f"/jobs/{Job.objects.get().pk}/backfill"
+    span = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
+    counted = post(client, path, {**span, "dry_run": True}).json()
+    assert (counted["count"], counted["id"]) == (7, None) and not Backfill.objects.exists()
+    key = {"Idempotency-Key": "week-1"}
+    first, again = (post(client, path, {**span, "reason": "lost"}, **key) for _ in range(2))
+    assert first.status_code == 202 and first.json() == again.json()
+    assert Backfill.objects.get().submission_id == first.json()["submission"]
+
+
+@pytest.mark.parametrize(
+    ("span", "field"),
+    [
+        ({"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z"}, "end"),
+        ({"start": "2026-01-01T00:00:00Z", "end": "2190-01-01T00:00:00Z"}, "end"),
+        ({"start": "1969-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z"}, "start"),
+        ({"start": "2026-01-01T00:00:00", "end": "2026-01-02T00:00:00Z"}, "start"),
+        ({"start": "2026-01-01T01:00:00Z", "end": "2026-01-01T02:00:00Z"}, "end"),
+    ],
+)
+def test_a_bad_range_is_refused(
+    caller: Caller, acme: Owner, *, span: dict[str, str], field: str
+) -> None:
+    client = caller(acme)
+    made(client, cron="@daily")
+    answer = post(client, f"/jobs/{Job.objects.get().pk}/backfill", span)
+    assert problem(answer, 422, "invalid")["field"] == field
+    assert not Backfill.objects.exists()

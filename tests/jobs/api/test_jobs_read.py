@@ -1,0 +1,118 @@
+"""jobs/api/jobs/reading.py: lists, next due times, last results, missed spans."""
+
+from datetime import UTC, datetime, timedelta
+
+from jobs import upsert_jobs
+from jobs.core import sql
+from jobs.models import (
+    Job,
+    Missed,
+    Owner,
+)
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.job_scenes import ADD, JOB, change, made
+
+
+def test_pages_have_every_job_once(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """By owner and key; a job that is made meanwhile moves no later page."""
+    upsert_jobs(acme, [{**JOB, "key": f"job-{number}"} for number in range(5)])
+    upsert_jobs(stranger, [JOB])
+    client, found, cursor = caller(acme), [], ""
+    while cursor is not None:
+        page = client.get(f"{ROOT}/jobs?limit=2&cursor={cursor}").json()
+        found += [job["key"] for job in page["items"]]
+        cursor = page["next"]
+        upsert_jobs(acme, [{**JOB, "key": "a-new-one"}])
+    assert found == [f"job-{number}" for number in range(5)]
+    everyone = caller().get(f"{ROOT}/jobs?limit=500").json()["items"]
+    assert {job["owner"] for job in everyone} == {"acme", "stranger"}
+    page = client.get(f"{ROOT}/jobs?limit=1").json()["next"]
+    problem(caller(stranger).get(f"{ROOT}/jobs?cursor={page}"), 422, "invalid_cursor")
+
+
+def test_filters_narrow_the_list(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """Each one alone finds its job; names of another owner find nothing."""
+    upsert_jobs(
+        acme,
+        [
+            {**JOB, "key": "a", "target": "sw-1", "cron": "@daily"},
+            {**JOB, "key": "b", "name": "Backup", "enabled": False},
+            {"key": "c", "task": "tests.fail", "arguments": {"times": 1}},
+        ],
+    )
+    upsert_jobs(stranger, [{**JOB, "target": "sw-2"}])
+    Job.objects.filter(key="c").update(paused_until=sql.now() + timedelta(hours=1))
+    client = caller(acme)
+
+    def keys(query: str) -> str:
+        answer = client.get(f"{ROOT}/jobs?{query}")
+        assert answer.status_code == 200, answer.content
+        return "".join(job["key"] for job in answer.json()["items"])
+
+    assert keys("") == keys("owner=acme") == "abc"
+    assert keys("key=a") == keys("target=sw-1") == keys("schedule=cron") == "a"
+    assert keys("search=back") == keys("search=b") == keys("enabled=false") == "b"
+    assert keys("task=tests.fail") == keys("paused=true") == "c"
+    assert keys("paused=false") == "ab"
+    assert keys("owner=stranger") == keys("target=sw-2") == keys("key=nightly") == ""
+    assert client.get(f"{ROOT}/jobs?schedule=often").json()["field"] == "schedule"
+
+
+def test_next_times_have_notes_on_the_clock(caller: Caller, acme: Owner) -> None:
+    """In the job's zone, as its page in the admin shows them."""
+    client = caller(acme)
+    made(client, cron="30 2 * * *", zone="Europe/Berlin")
+    job = Job.objects.get()
+    pause = {"until": "2027-03-26T12:00:00Z"}
+    assert post(client, f"/jobs/{job.pk}/pause", pause).status_code == 200
+    found = client.get(f"{ROOT}/jobs/{job.pk}/next?count=3").json()
+    assert found["zone"] == "Europe/Berlin" and "02:30" in found["words"]
+    assert [each["at"][:16] for each in found["items"]] == [
+        "2027-03-27T01:30",
+        "2027-03-28T01:00",
+        "2027-03-29T00:30",
+    ]
+    assert found["items"][0]["local"].endswith("+01:00")
+    assert "clocks go from" in found["items"][1]["note"]
+    assert client.get(f"{ROOT}/jobs/{job.pk}/next?count=101").json()["field"] == "count"
+    change(client, "patch", f"/jobs/{job.pk}", {"enabled": False})
+    off = client.get(f"{ROOT}/jobs/{job.pk}/next").json()
+    assert off["items"] == [] and "not enabled" in off["problem"]
+
+
+def test_a_job_that_raw_sql_broke_is_still_shown(caller: Caller, acme: Owner) -> None:
+    """Its next times say what is wrong."""
+    client = caller(acme)
+    made(client, cron="@daily")
+    job = Job.objects.get()
+    Job.objects.filter(pk=job.pk).update(cron="broken", zone="Mars", payload=b"{")
+    assert client.get(f"{ROOT}/jobs/{job.pk}").json()["arguments"] is None
+    assert client.get(f"{ROOT}/jobs/{job.pk}/next").json()["problem"]
+
+
+def test_arguments_are_only_for_those_who_may_see_them(caller: Caller, acme: Owner) -> None:
+    """They often hold secrets; lists never show them."""
+    made(caller(acme))
+    path = f"{ROOT}/jobs/{Job.objects.get().pk}"
+    assert caller(acme, "read").get(path).json()["arguments"] is None
+    assert caller(acme, "read", "operate").get(path).json()["arguments"] == ADD
+    assert "arguments" not in caller(acme).get(f"{ROOT}/jobs").json()["items"][0]
+
+
+def test_last_results_and_missed_spans(caller: Caller, acme: Owner) -> None:
+    """Newest first, in pages where there may be many."""
+    client = caller(acme)
+    made(client)
+    job = Job.objects.get()
+    runs = [job.run_now() for _ in range(3)]
+    found = client.get(f"{ROOT}/jobs/{job.pk}/results").json()["items"]
+    assert [each["id"] for each in found] == [str(run.id) for run in reversed(runs)]
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    for day in range(3):
+        at = first + timedelta(days=day)
+        Missed.objects.create(job=job, owner=acme, first_at=at, last_at=at, count=1, reason="cap")
+    page = client.get(f"{ROOT}/jobs/{job.pk}/missed?limit=2").json()
+    assert [each["first_at"][:10] for each in page["items"]] == ["2026-01-03", "2026-01-02"]
+    page = client.get(f"{ROOT}/jobs/{job.pk}/missed?cursor={page['next']}").json()
+    assert [each["first_at"][:10] for each in page["items"]] == ["2026-01-01"]
+    assert page["next"] is None

@@ -1,0 +1,171 @@
+"""jobs/api/jobs: bad input of a job and of a bulk; the answer has field and limit."""
+
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from jobs.models import (
+    AuditEntry,
+    Job,
+    Owner,
+    Target,
+)
+from tests.jobs.api.conftest import Caller, post, problem
+from tests.jobs.api.job_scenes import JOB, made
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "told"),
+    [
+        ({"zone": "Europe/Berlinn", "cron": "@daily"}, "zone", "Europe/Berlin"),
+        ({"cron": "0 0 30 2 *"}, "cron", "no date"),
+        ({"cron": "0 0 1 * * *"}, "cron", "five"),
+        ({"cron": "61 * * * *"}, "cron", "0-59"),
+        ({"cron": "*/90 * * * *"}, "cron", "60"),
+        ({"cron": "* * * * *" * 50}, "cron", "200"),
+        ({"cron": "@never"}, "cron", "@daily"),
+        ({"interval_seconds": 0}, "interval_seconds", "1"),
+        ({"interval_seconds": 86_401}, "interval_seconds", "86400"),
+        ({"interval_seconds": 120}, "interval_seconds", "interval_minutes=2"),
+        ({"interval_minutes": 0}, "interval_minutes", "1"),
+        ({"interval_minutes": 525_601}, "interval_minutes", "525600"),
+        ({"interval_minutes": 5, "cron": "@daily"}, "interval_minutes", "does not go"),
+        ({"schedule": "cron"}, "cron", "required"),
+        ({"schedule": "often"}, "schedule", "interval"),
+        ({"once_at": "2027-02-30T00:00:00Z"}, "once_at", "day"),
+        ({"once_at": "2027-01-01T25:00:00Z"}, "once_at", ""),
+        ({"once_at": "2027-01-01T00:00:00"}, "once_at", "timezone"),
+        ({"once_at": "9999-01-01T00:00:00Z"}, "once_at", "2199"),
+        ({"once_at": "0001-01-01T00:00:00+14:00"}, "once_at", "1970"),
+        (
+            {"cron": "@daily", "start_at": "2027-01-01T00:00Z", "end_at": "2027-01-01T00:00Z"},
+            "end_at",
+            "later than start_at",
+        ),
+        ({"priority": -1}, "priority", "0"),
+        ({"priority": 10}, "priority", "9"),
+        ({"max_attempts": 0}, "max_attempts", "1"),
+        ({"max_attempts": 1e9}, "max_attempts", "100"),
+        ({"backoff_seconds": -1}, "backoff_seconds", "0"),
+        ({"deadline_seconds": 1e18}, "deadline_seconds", "2592000"),
+        ({"misfire_cap": 0}, "misfire_cap", "1"),
+        ({"misfire": "maybe"}, "misfire", "skip"),
+        ({"overlap": "skip", "history_policy": "none"}, "overlap", "full"),
+        ({"soft_time_limit_seconds": 9, "time_limit_seconds": 9}, "soft_time_limit_seconds", "9"),
+        ({"retry_on": ["NoSuchError"]}, "retry_on", "NoSuchError"),
+        ({"queue": "nowhere"}, "queue", "jobs"),
+        ({"labels": {"a": "b" * 201}}, "labels.a", "200"),
+        ({"lock_key": "a\tb"}, "lock_key", "control"),
+        ({"key": ""}, "key", "1"),
+        ({"key": "k" * 201}, "key", "200"),
+        ({"arguments": {"x": "one", "y": 2}}, "arguments.x", "integer"),
+        ({"arguments": [1]}, "arguments", "dict"),
+        ({"id": 1}, "id", "not permitted"),
+        ({"state": "running"}, "state", "not permitted"),
+        ({"token": 3}, "token", "not permitted"),
+        ({"phase": 3}, "phase", "not permitted"),
+        ({"paused_until": None}, "paused_until", "not permitted"),
+    ],
+)
+def test_bad_input_is_refused_with_field_and_limit(
+    caller: Caller, acme: Owner, *, fields: dict[str, Any], field: str, told: str
+) -> None:
+    """In a single job and in a bulk; nothing is stored."""
+    client = caller(acme)
+    refused = problem(post(client, "/jobs", {**JOB, **fields}), 422, "invalid")
+    assert refused["field"] == field and told in refused["detail"].replace(",", ""), refused
+    bulk = problem(
+        post(client, "/jobs/upsert", {"jobs": [JOB, {**JOB, "key": "b", **fields}]}), 422, "invalid"
+    )
+    [fault] = [each for each in bulk["errors"] if each["field"] == f"jobs.1.{field}"]
+    assert fault["index"] == 1 and told in fault["detail"].replace(",", "")
+    assert not Job.objects.exists() and not Target.objects.exists()
+
+
+@pytest.mark.parametrize("task", ["tests.nothing", "os.system", "fairshift.system.settle", ""])
+def test_only_tasks_on_offer_are_taken(caller: Caller, acme: Owner, *, task: str) -> None:
+    """A dotted path is not imported."""
+    refused = problem(post(caller(acme), "/jobs", {**JOB, "task": task}), 422, "unknown_task")
+    assert refused["field"] == "task"
+    assert not Job.objects.exists()
+
+
+def test_all_wrong_fields_are_told_at_once(caller: Caller, acme: Owner) -> None:
+    """The caller corrects them in one step."""
+    wrong = {"zone": "Mars", "cron": "* * * *", "arguments": {"x": 1}}
+    refused = problem(post(caller(acme), "/jobs", {**JOB, **wrong}), 422, "invalid")
+    assert {each["field"] for each in refused["errors"]} >= {"zone", "cron", "arguments.y"}
+
+
+def test_arguments_over_the_limit_are_refused(
+    caller: Caller, acme: Owner, settings: Settings
+) -> None:
+    """With the limit, which is a setting."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
+    arguments = {"method": "POST", "url": "https://edge-7.example.com/", "body": "x" * 2_000}
+    body = {**JOB, "task": "fairshift.http_request", "arguments": arguments}
+    refused = problem(post(caller(acme), "/jobs", body), 413, "payload_too_large")
+    assert refused["limit"] == 1024
+
+
+def test_an_owner_has_so_many_jobs_at_most(caller: Caller, acme: Owner, settings: Settings) -> None:
+    """429; changes of jobs that are there still work."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_JOBS": 2}
+    client = caller(acme)
+    for key in ("a", "b"):
+        made(client, key=key)
+    refused = post(client, "/jobs", {**JOB, "key": "c"})
+    assert problem(refused, 429, "jobs")["limit"] == 2 and refused["Retry-After"]
+    jobs = [{**JOB, "key": key, "priority": 1} for key in ("a", "b")]
+    assert post(client, "/jobs/upsert", {"jobs": jobs}).json()["updated"] == 2
+    more = post(client, "/jobs/upsert", {"jobs": [*jobs, JOB]})
+    problem(more, 429, "jobs")
+    assert Job.objects.count() == 2
+
+
+def test_a_bulk_makes_and_changes_jobs_by_their_keys(caller: Caller, acme: Owner) -> None:
+    """Repeating it changes nothing; it is one entry in the audit."""
+    client = caller(acme)
+    jobs = [{**JOB, "key": f"job-{number}"} for number in range(100)]
+    assert post(client, "/jobs/upsert", {"jobs": jobs}).json() == {
+        "created": 100,
+        "updated": 0,
+        "unchanged": 0,
+    }
+    jobs[7] = {**jobs[7], "interval_seconds": 45}
+    done = post(client, "/jobs/upsert", {"jobs": jobs}).json()
+    assert done == {"created": 0, "updated": 1, "unchanged": 99}
+    entry = AuditEntry.objects.filter(action="upsert jobs").latest("id")
+    assert entry.owner == acme and entry.details["updated"] == 1
+
+
+def test_one_bad_job_of_many_stores_none(caller: Caller, acme: Owner) -> None:
+    """Every bad one is listed with its index, whatever is wrong with it."""
+    jobs: list[Any] = [{**JOB, "key": f"job-{number}"} for number in range(1_000)]
+    jobs[3] = {**jobs[3], "zone": "Mars"}
+    jobs[500] = "nonsense"
+    jobs[700] = {**jobs[700], "task": "tests.nothing"}
+    jobs[998] = {**jobs[998], "key": "job-997"}
+    jobs[999] = {**jobs[999], "priority": 10, "max_attempts": 0}
+    refused = problem(post(caller(acme), "/jobs/upsert", {"jobs": jobs}), 422, "invalid")
+    assert [(each["index"], each["field"]) for each in refused["errors"]] == [
+        (3, "jobs.3.zone"),
+        (500, "jobs.500"),
+        (700, "jobs.700.task"),
+        (998, "jobs.998.key"),
+        (999, "jobs.999.priority"),
+        (999, "jobs.999.max_attempts"),
+    ]
+    assert not Job.objects.exists()
+
+
+def test_a_bulk_has_a_limit(caller: Caller, acme: Owner, settings: Settings) -> None:
+    """413 with the limit, and an empty bulk is none."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BATCH": 2}
+    client = caller(acme)
+    assert (
+        problem(post(client, "/jobs/upsert", {"jobs": [JOB] * 3}), 413, "batch_too_large")["limit"]
+        == 2
+    )
+    assert problem(post(client, "/jobs/upsert", {"jobs": []}), 422, "invalid")["field"] == "jobs"
