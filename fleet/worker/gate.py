@@ -211,7 +211,7 @@ class Gate:
         """Look each second for runs that did not start in time; without runs, nothing wakes."""
         if self._held and not self._is_looking:
             self._is_looking = True
-            self._later(LOOK_SECONDS, self._look)
+            self._later(LOOK_SECONDS, self._look, ())
 
     def _look(self) -> None:
         self._is_looking = False

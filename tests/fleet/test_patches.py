@@ -19,10 +19,11 @@ from tests.docs.pages import PROJECT, read
 THEIRS = ("celery", "billiard", "kombu", "django_celery_beat")
 OTHERS = {
     *("_asdict", "_exit", "_replace"),  # Python
-    *("_default_manager", "_meta", "_raw_delete"),  # Django
+    *("_body", "_default_manager", "_meta", "_raw_delete"),  # Django
+    "_get_bound_routers",  # django-ninja
     *("_normalize_name", "_options"),  # tornado, in fleet/flower.py
     "_sock",  # redis-py
-    *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_roles"),  # our own
+    *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_access"),  # our own
     "_handle_messages",  # our own
 }
 SELF = {"self", "cls", "super()"}

@@ -7,6 +7,7 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 GATE: Final = "tests/fleet/worker/test_gate.py::test_"
+SINGLE: Final = "tests/jobs/runs/test_single.py::test_"
 GATE_EPHEMERAL: Final = "tests/fleet/worker/test_gate_ephemeral.py::test_"
 UNKNOWN_TASKS: Final = "tests/fleet/worker/test_unknown_tasks.py::test_"
 ADMISSION: Final = "tests/jobs/runs/test_admission.py::test_"
@@ -20,6 +21,30 @@ UNBLOCKING: Final = "tests/jobs/runs/test_unblocking.py::test_"
 RESCUE: Final = "tests/jobs/system/test_rescue.py::test_"
 
 ROWS: Final = (
+    Mutation(
+        "what is limited is decided under its locks",
+        "G16",
+        "WHEN %(are_locked)s::bool AND false AND (",
+        (f"{ADMISSION}limits_that_come_and_go_are_met",),
+    ),
+    Mutation(
+        "time in ids comes from PostgreSQL",
+        "G19",
+        "('000000000000' || %(tail)s::text)::uuid",
+        (f"{SINGLE}ids_rise_with_time",),
+    ),
+    Mutation(
+        "where calendars apply, they decide the first state of a run",
+        "G14",
+        "",
+        (f"{SINGLE}where_calendars_apply_the_gate_decides",),
+    ),
+    Mutation(
+        "a key makes one run",
+        "G10",
+        "",
+        (f"{SINGLE}a_key_makes_one_run",),
+    ),
     Mutation(
         "only what is queued is admitted",
         "G3, G17",

@@ -87,9 +87,6 @@ def submit_run(
     refuse_unoffered(body.task)
     refuse_more_runs(owner.pk, adding=1)
     with barrier.lifted():
-        if not owner.slug:
-            # The caller's only owner, of which the id is known; the answer names it.
-            owner.refresh_from_db()
         run = submit(
             body.task,
             owner=owner,

@@ -35,7 +35,7 @@ WITH given AS MATERIALIZED (
         phase = CASE WHEN minutes IS NULL THEN NULL WHEN keeps THEN old_phase ELSE slot / 120 END,
         shard = CASE WHEN minutes IS NULL THEN NULL WHEN keeps THEN old_shard ELSE slot %% 120 END
     FROM placed n
-    -- guard: after a wait for another writer's lock, the row is compared again
+    -- Compared again: PostgreSQL reads the row anew after a wait for another writer's lock.
     WHERE j.id = %(id)s::bigint AND j.changed_at = %(seen)s::timestamptz
     RETURNING j.id, j.owner_id, j.phase, j.shard, j.effective_from, j.changed_at, n.old_schedule
 ), audited AS (

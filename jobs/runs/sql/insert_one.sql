@@ -18,9 +18,9 @@ own AS MATERIALIZED (
     FROM moment
     CROSS JOIN jobs_owner AS o
     LEFT JOIN jobs_target AS t ON t.owner_id = o.id AND t.name = %(target)s::text
-    -- guard: where calendars apply, they decide the first state of a run
     WHERE o.id = coalesce(
             %(owner_id)s::bigint, (SELECT id FROM jobs_owner WHERE slug = %(slug)s::text))
+      -- guard: where calendars apply, they decide the first state of a run
       AND o.calendar_version = 0
       AND (%(target)s::text = '' OR t.id IS NOT NULL)
 ), claimed AS (

@@ -19,7 +19,10 @@ CODE = Path(jobs.__file__).parent
 def test_the_filter_offers_every_action_that_the_code_writes() -> None:
     """Each by its name as it is stored."""
     written = {
-        action for path in CODE.rglob("*.py") for action in ACTIONS.findall(path.read_text())
+        action
+        for path in CODE.rglob("*.py")
+        if path.parent.name != "client"  # argparse has actions, too
+        for action in ACTIONS.findall(path.read_text())
     }
     written |= {f"{verb} window" for verb in _VERBS.values()}
     assert {"approve window", "retry failed runs", "move to task"} <= written
