@@ -14,6 +14,9 @@ from tests.flows.redis_faults import break_redis, heal_redis
 from tests.flows.web import Answer, Site, site
 from tests.waiting import wait_for
 
+# Time limits of real web processes: not beside the other lanes of `make test`.
+pytestmark = pytest.mark.proof
+
 MOST_SECONDS = 2.0
 RUNS = "SELECT count(*) FROM jobs_run"
 MAKE_TOKEN = """
