@@ -18,7 +18,7 @@ from fleet.transport import scripts
 MOST_UNANSWERED: Final = 100
 
 Receipt = tuple[int, ...]
-"""What a sender gets back once its calls are confirmed."""
+"""A mark that the caller gives with its calls, and gets back when Redis has confirmed them."""
 
 
 class Unawaited:
@@ -26,7 +26,8 @@ class Unawaited:
 
     def __init__(self, client: Redis) -> None:
         self._client = client
-        # A call that the server does not know would wait for the next one to be repeated.
+        # A server that does not know the script refuses the call. That would be noticed, and the
+        # call repeated, only with the next one.
         scripts.load(client, ["hints"])
         self._connection = scripts.ScriptConnection(client)
         self._unanswered: deque[tuple[Receipt | None, float]] = deque()

@@ -70,25 +70,21 @@ def publish_on_commit(run_ids: Sequence[UUID], read: Read | None = None) -> None
 
 def publish_hint_on_commit(hint: Hint, outbox_id: int) -> None:
     """Publish the hint of a run that is in the outbox, once the transaction commits; else now."""
-    if not connection.in_atomic_block:
-        _publish_singles([(hint, outbox_id)])
-        return
     # The submits of a transaction are published together. Django drops the callbacks of a savepoint
     # that is rolled back: only hints of the same savepoints may share one.
     savepoints = set(connection.savepoint_ids)
     last = connection.run_on_commit[-1] if connection.run_on_commit else None
-    singles = last[1] if last is not None and last[0] == savepoints else None
-    if not isinstance(singles, _Singles):
-        singles = _Singles()
-        transaction.on_commit(singles, robust=True)
-    singles.each.append((hint, outbox_id))
+    if last is not None and last[0] == savepoints and isinstance(last[1], _Singles):
+        last[1].each.append((hint, outbox_id))
+    else:
+        transaction.on_commit(_Singles([(hint, outbox_id)]), robust=True)
 
 
 class _Singles:
     """The callback that publishes hints of single submits, with their outbox rows."""
 
-    def __init__(self) -> None:
-        self.each: list[tuple[Hint, int]] = []
+    def __init__(self, each: list[tuple[Hint, int]]) -> None:
+        self.each = each
         self.__qualname__ = type(self).__qualname__  # Django logs it
 
     def __call__(self) -> None:

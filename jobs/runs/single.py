@@ -20,7 +20,6 @@ from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs import dispatch, idempotency, preparation
 from jobs.runs.options import Options
-from jobs.runs.storage import RunPlan
 
 _FIELDS: Final = tuple(field.attname for field in Run._meta.concrete_fields)
 _NEW: Final[dict[str, Any]] = dict.fromkeys(_FIELDS) | {
@@ -35,19 +34,17 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     """Store one run and publish its hint; return it, or None if it needs more than a statement."""
     if not _is_usual(options, owner):
         return None
-    plan = preparation.run_plan(task, options)
-    row = _insert(task, options, payload, plan, owner=owner)
-    if row is None:
+    given = _parameters(task, options, payload, owner=owner)
+    found = prepared.run_over_all("runs/insert_one", given)
+    if not found:
         return None
+    [row] = found
     if connection.in_atomic_block:
         crash_point("submit.after_insert")
-    outbox_id, slug = row.pop("outbox_id"), row.pop("slug")
-    if isinstance(owner, Owner):
-        # A caller may know only the id of its owner.
-        owner.slug = slug
-    hint = Hint(str(row["id"]), plan.task, plan.queue, slug, priority=plan.priority)
-    dispatch.publish_hint_on_commit(hint, outbox_id)
-    return _run(row, options, payload, plan, owner=owner)
+    facts = (given["task"], given["queue"], row["slug"])
+    hint = Hint(str(row["id"]), *facts, priority=given["priority"])
+    dispatch.publish_hint_on_commit(hint, row["outbox_id"])
+    return _run(row, given, owner=owner)
 
 
 def _is_usual(options: Options, owner: Any) -> bool:
@@ -62,55 +59,44 @@ def _is_usual(options: Options, owner: Any) -> bool:
     return is_due and is_owner and is_django_s and not options.window
 
 
-def _insert(
-    task: Task, options: Options, payload: bytes, plan: RunPlan, *, owner: Owner | str
-) -> dict[str, Any] | None:
+def _parameters(
+    task: Task, options: Options, payload: bytes, *, owner: Owner | str
+) -> dict[str, Any]:
+    plan = preparation.run_plan(task, options)
     key = options.idempotency_key
-    rows = prepared.run_over_all(
-        "runs/insert_one",
-        {
-            "owner_id": owner.pk if isinstance(owner, Owner) else None,
-            "slug": None if isinstance(owner, Owner) else owner,
-            "target": options.target,
-            "tail": new_tail(),
-            "key": key,
-            "fingerprint": key and idempotency.fingerprint(task.name, [payload]),
-            "task": plan.task,
-            "queue": plan.queue,
-            "priority": plan.priority,
-            "payload": payload,
-            "labels": json.dumps(dict(options.labels)),
-            "max_attempts": plan.max_attempts,
-            "policy": json.dumps(plan.policy),
-            "options": json.dumps(preparation.message_options(options)),
-            "lock": options.lock,
-            "deadline": preparation.deadline_seconds_of(task, options),
-            "lease": setting("LEASE_SECONDS"),
-            "published": sql.array(dispatch.take_published()),
-        },
-    )
-    return rows[0] if rows else None
+    return {
+        "owner_id": owner.pk if isinstance(owner, Owner) else None,
+        "slug": None if isinstance(owner, Owner) else owner,
+        "target": options.target,
+        "tail": new_tail(),
+        "key": key,
+        "fingerprint": key and idempotency.fingerprint(task.name, [payload]),
+        "task": plan.task,
+        "queue": plan.queue,
+        "priority": plan.priority,
+        "payload": payload,
+        "labels": json.dumps(dict(options.labels)),
+        "max_attempts": plan.max_attempts,
+        "policy": json.dumps(plan.policy),
+        "options": json.dumps(preparation.message_options(options)),
+        "lock": options.lock,
+        "deadline": preparation.deadline_seconds_of(task, options),
+        "lease": setting("LEASE_SECONDS"),
+        "published": sql.array(dispatch.take_published()),
+    }
 
 
-def _run(
-    row: dict[str, Any], options: Options, payload: bytes, plan: RunPlan, *, owner: Owner | str
-) -> Run:
-    """Return the run as it would be read."""
-    values = _NEW | row
-    values.update(
-        task=plan.task,
-        queue=plan.queue,
-        priority=plan.priority,
-        payload=payload,
-        labels=dict(options.labels),
-        max_attempts=plan.max_attempts,
-        # A tuple of names comes back as a list.
-        policy=json.loads(json.dumps(plan.policy)),
-        options=preparation.message_options(options),
-        queued_at=row["created_at"],
-        history=json.loads(row["history"]),
-    )
+def _run(row: dict[str, Any], given: dict[str, Any], *, owner: Owner | str) -> Run:
+    """Return the run as it would be read. Of an owner that was named, id and slug are loaded."""
+    values = _NEW | given | row
+    values["queued_at"] = row["created_at"]
+    for name in ("labels", "policy", "options", "history"):
+        values[name] = json.loads(values[name])
     run = Run.from_db(connection.alias, _FIELDS, [values[name] for name in _FIELDS])
-    if isinstance(owner, Owner):
-        run.owner = owner
+    is_loaded = isinstance(owner, Owner) and owner.slug == row["slug"]
+    run.owner = (
+        owner
+        if is_loaded
+        else Owner.from_db(connection.alias, ("id", "slug"), (row["owner_id"], row["slug"]))
+    )
     return run

@@ -176,6 +176,24 @@ def test_submits_of_one_transaction_are_published_together(
     assert sum(calls) >= len(kept) and len(calls) <= 3
 
 
+def test_trouble_after_the_commit_does_not_reach_the_caller(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement is its own commit: an error after it would look as if it had failed."""
+    monkeypatch.setattr(dispatch, "_publish_singles", lambda _each: 1 / 0)
+    run = submit("tests.add", 1, 2, owner=acme)
+    assert Run.objects.get() == run
+    assert [batch.run_ids for batch in Outbox.objects.all()] == [[run.id]]
+
+
+def test_the_caller_s_owner_is_left_as_it_is(acme: Owner) -> None:
+    """One of which only the id is known gives the run an owner that reads the rest when asked."""
+    partial = Owner(pk=acme.pk)
+    run = submit("tests.add", 1, 2, owner=partial)
+    assert partial.slug == ""
+    assert (run.owner.slug, run.owner.weight) == (acme.slug, acme.weight)
+
+
 def test_a_rolled_back_submit_leaves_nothing(committed: None, acme: Owner) -> None:
     """No run, no key, no outbox row, no hint."""
     rolled_back(acme, 2, idempotency_key="gone")
