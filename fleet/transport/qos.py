@@ -27,7 +27,7 @@ class QoS(redis.QoS):
     """The unacknowledged messages of a channel, and its room for more.
 
     The window of fair queues is the prefetch count (a worker's slots), plus 100 ms of expected run
-    time for each slot, plus two round trips. It is refilled when a quarter of the run time is
+    time for each slot, plus four round trips. It is refilled when a quarter of the run time is
     free: messages may need an admission before they run, which takes time.
     """
 
@@ -63,9 +63,10 @@ class QoS(redis.QoS):
         return not self.head_waits and 4 * room.budget >= self._buffer_us()
 
     def _buffer_us(self) -> int:
-        """Return the run time (us) to buffer: it must last for the round trip of a take."""
+        """Return the run time (us) to buffer while a take and an admission are on their way."""
         slots = self.prefetch_count or UNLIMITED
-        return slots * (BUFFER_US + 2 * self.leases.round_trip_us)
+        # PostgreSQL, which admits, is taken to be as far as Redis.
+        return slots * (BUFFER_US + 4 * self.leases.round_trip_us)
 
     def can_consume(self) -> bool:
         if self.channel.has_pending_take:
