@@ -12,9 +12,8 @@ from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.texts import Moment, Name, Reason, Slug, TaskName
-from jobs.api.runs.acting import BulkResult, counted, moved_result
+from jobs.api.runs.acting import BulkResult, move_found
 from jobs.api.runs.finding import visible_runs
-from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Owner, Run, Scope
 from jobs.runs import bulk
@@ -113,8 +112,4 @@ def retry_dead_letters(request: HttpRequest, body: DeadLettersToRetry) -> BulkRe
     )
     runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
     found = bulk.find_reopenable(narrow(runs, wanted, access=access))
-    if body.dry_run:
-        return counted(found)
-    with barrier.lifted():
-        moved = bulk.retry_found(found, actor=access.actor, reason=body.reason)
-    return moved_result(found, moved)
+    return move_found(request, found, bulk.retry_found, reason=body.reason, dry_run=body.dry_run)

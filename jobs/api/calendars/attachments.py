@@ -9,13 +9,13 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.calendars.changing import CHANGES, WithReason
-from jobs.api.calendars.finding import NUMBER_LIMIT, find_calendar, visible_calendars
+from jobs.api.calendars.finding import find_calendar, visible_calendars
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.problems import first_of
 from jobs.api.kit.texts import Name, Slug
 from jobs.calendars import changes, visibility
 from jobs.core import barrier
@@ -78,13 +78,10 @@ def list_attachments(
     calendar = find_calendar(request, calendar_id)
     access = caller(request)
     cursor = Cursor.read(page, of="attachments", caller=access.actor, filters=calendar_id)
-    rows = _visible(access).filter(calendar=calendar).order_by("-pk")
-    if cursor.after:
-        rows = rows.filter(pk__lt=int(cursor.after))
-    found = list(rows[: cursor.limit + 1])
+    rows = _visible(access).filter(calendar=calendar)
+    found, following = cursor.newest_first(rows)
     return PageOf[AttachmentDetails](
-        items=[AttachmentDetails.of(one) for one in found[: cursor.limit]],
-        next=cursor.next([one.pk for one in found]),
+        items=[AttachmentDetails.of(one) for one in found], next=following
     )
 
 
@@ -115,9 +112,7 @@ def attach_calendar(
 def detach_calendar(request: HttpRequest, attachment_id: int, query: WithReason) -> None:
     """Have a calendar no longer apply there."""
     rows = _visible(caller(request)).filter(calendar__in=visible_calendars(caller(request)))
-    found = rows.filter(pk=attachment_id).first() if attachment_id <= NUMBER_LIMIT else None
-    if found is None:
-        raise not_found()
+    found: Attachment = first_of(rows.filter(pk=attachment_id))
     refuse_other_scope(request, Scope.ADMIN, found.calendar.owner_id)
     with barrier.lifted():
         changes.detach(found, actor=caller(request).actor, reason=query.reason)

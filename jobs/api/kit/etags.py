@@ -53,9 +53,14 @@ def refuse_stale(request: HttpRequest, etag: str, *, is_required: bool = False) 
             )
         return
     if not {"*", etag} & set(parse_etags(given)):
-        raise Problem(
-            412,
-            "precondition_failed",
-            "This has changed since you read it. Read it again.",
-            field="If-Match",
-        )
+        raise stale()
+
+
+def stale() -> Problem:
+    """Return the answer to a change of a row that has changed since the caller read it."""
+    return Problem(
+        412,
+        "precondition_failed",
+        "This has changed since you read it. Read it again.",
+        field="If-Match",
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from django.core import signing
+from django.db.models import Model, QuerySet
 from ninja import Query, Schema
 from pydantic import Field
 
@@ -20,9 +21,12 @@ from jobs.api.kit.problems import Problem
 PAGE_LIMIT: Final = 500
 PAGE_DEFAULT: Final = 50
 CURSOR_LIMIT: Final = 300
+ID_LIMIT: Final = 2**63 - 1
+"""The highest id of a row."""
 SALT: Final = "fairshift.api.cursor"
 
 Row = TypeVar("Row")
+Found = TypeVar("Found", bound=Model)
 
 
 class PageQuery(Schema):
@@ -68,6 +72,13 @@ class Cursor:
         if found != mark:
             raise _refused()
         return cls(mark, after, page.limit)
+
+    def newest_first(self, rows: QuerySet[Found]) -> tuple[list[Found], str | None]:
+        """Return the rows of this page, the highest id first, and the cursor of the next page."""
+        if self.after:
+            rows = rows.filter(pk__lt=int(self.after))
+        found = list(rows.order_by("-pk")[: self.limit + 1])
+        return found[: self.limit], self.next([row.pk for row in found])
 
     def next(self, keys: Sequence[Any]) -> str | None:
         """Return the cursor of the next page, from the keys of one row more than this page has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -98,22 +99,30 @@ def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
 def cancel_runs(request: HttpRequest, body: Bulk) -> BulkResult:
     """Cancel all runs of a filter that have not ended."""
     found = bulk.find_cancellable(_selected(caller(request), body))
-    if body.dry_run:
-        return counted(found)
-    with barrier.lifted():
-        moved = bulk.cancel_found(found, actor=caller(request).actor, reason=body.reason)
-    return moved_result(found, moved)
+    return move_found(request, found, bulk.cancel_found, reason=body.reason, dry_run=body.dry_run)
 
 
 @router.post("/retry", auth=RETRIES, response=BulkResult, operation_id="retry_runs")
 def retry_runs(request: HttpRequest, body: Bulk) -> BulkResult:
     """Queue all runs of a filter again that failed, expired or were cancelled."""
     found = bulk.find_reopenable(_selected(caller(request), body))
-    if body.dry_run:
-        return counted(found)
+    return move_found(request, found, bulk.retry_found, reason=body.reason, dry_run=body.dry_run)
+
+
+def move_found(
+    request: HttpRequest,
+    found: Sequence[bulk.Found],
+    verb: Callable[..., bulk.Moved],
+    *,
+    reason: str,
+    dry_run: bool,
+) -> BulkResult:
+    """Move runs by a verb of `jobs.runs.bulk`, or only count them."""
+    if dry_run:
+        return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
     with barrier.lifted():
-        moved = bulk.retry_found(found, actor=caller(request).actor, reason=body.reason)
-    return moved_result(found, moved)
+        done = verb(found, actor=caller(request).actor, reason=reason)
+    return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
 
 
 def _found(request: HttpRequest, run_id: UUID) -> Run:
@@ -132,11 +141,3 @@ def _selected(access: Access, body: Bulk) -> Any:
         raise Problem(422, "invalid", "filter: names at least one filter", field="filter")
     runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
     return narrow(runs, body.filter.wanted, access=access)
-
-
-def counted(found: list[bulk.Found]) -> BulkResult:
-    return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
-
-
-def moved_result(found: list[bulk.Found], moved: bulk.Moved) -> BulkResult:
-    return BulkResult(matched=len(found), moved=moved.moved, left=moved.left, dry_run=False)

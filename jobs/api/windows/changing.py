@@ -8,8 +8,7 @@ from jobs.api.calendars.changing import WithReason
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
-from jobs.api.windows.reading import described, etag_of_window, find_window
+from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import WindowChange, WindowDetails, WindowToRequest, fields_of
 from jobs.calendars import windows
@@ -56,7 +55,7 @@ def change_window(
     window = find_window(request, window_id)
     refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        refuse_stale(request, _etag_now(window), is_required=True)
+        refuse_stale_window(request, window, is_required=True)
         changed = windows.change_window(window, actor=caller(request).actor, **fields_of(body))
         response["ETag"] = etag_of_window(changed)
         return described([changed.pk])[0]
@@ -71,11 +70,5 @@ def remove_window(request: HttpRequest, window_id: int, query: WithReason) -> No
     window = find_window(request, window_id)
     refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        refuse_stale(request, _etag_now(window), is_required=True)
+        refuse_stale_window(request, window, is_required=True)
         windows.remove_window(window, actor=caller(request).actor, reason=query.reason)
-
-
-def _etag_now(window: Window) -> str:
-    """Return the ETag of a window whose calendar is locked; empty if it was removed meanwhile."""
-    found = Window.objects.filter(pk=window.pk).first()
-    return etag_of_window(found) if found is not None else ""

@@ -8,14 +8,13 @@ from typing import Any
 from django.http import HttpRequest
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
-from jobs.api.windows.reading import etag_of_window, find_window
+from jobs.api.windows.reading import find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import ApprovalToGive, DecisionDetails, DecisionToMake
 from jobs.calendars import approvals
 from jobs.calendars.changes import changing
 from jobs.core import barrier
-from jobs.models import Scope, Window, WindowDecision
+from jobs.models import Scope, WindowDecision
 
 DECIDES = needs(Scope.APPROVE, approvals.PERMISSION)
 
@@ -63,8 +62,7 @@ def _decide(
     window = find_window(request, window_id)
     refuse_other_scope(request, Scope.APPROVE, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        found = Window.objects.filter(pk=window.pk).first()
-        refuse_stale(request, etag_of_window(found) if found is not None else "")
+        refuse_stale_window(request, window)
         made = decide(window, actor=caller(request).actor, **body.model_dump())
         made.refresh_from_db()
         return DecisionDetails.of(made)
