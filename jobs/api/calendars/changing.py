@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 
 from jobs.api.calendars.finding import etag_of_calendar, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarChange, CalendarDetails, CalendarToCreate
-from jobs.api.kit.callers import caller, forbidden, needs, refuse_other_scope
+from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
 from jobs.api.kit.etags import refuse_stale
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.texts import Reason
@@ -18,7 +19,7 @@ from jobs.calendars import changes
 from jobs.calendars.options import change_calendar as change
 from jobs.calendars.options import create_calendar as create
 from jobs.core import barrier
-from jobs.models import Owner, Scope
+from jobs.models import Calendar, Owner, Scope
 from jobs.models.access import Access
 
 CREATES = needs(Scope.ADMIN, "jobs.add_calendar")
@@ -79,14 +80,14 @@ def delete_calendar(request: HttpRequest, calendar_id: int, query: WithReason) -
     """
     calendar = find_calendar(request, calendar_id)
     refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
-    refuse_stale(request, etag_of_calendar(calendar), is_required=True)
-    with barrier.lifted():
-        changes.delete(calendar, actor=caller(request).actor, reason=query.reason)
+    with barrier.lifted(), transaction.atomic():
+        locked = Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
+        refuse_stale(request, etag_of_calendar(locked), is_required=True)
+        changes.delete(locked, actor=caller(request).actor, reason=query.reason)
 
 
 def _owner(access: Access, body: CalendarToCreate) -> Owner | None:
     if not body.is_shared:
         return owner_of_request(access, body.owner, Scope.ADMIN)
-    if not access.has(Scope.ADMIN):
-        raise forbidden("the scope 'admin' for all owners")
+    refuse_without(access, Scope.ADMIN, None)
     return None
