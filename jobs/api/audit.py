@@ -35,7 +35,7 @@ class Audited(Schema):
 
 
 class AuditQuery(Schema):
-    """Which actions are asked for; several filters narrow each other."""
+    """The filters of the audit; an action must match all of them."""
 
     owner: Slug | None = None
     actor: Annotated[Text, Field(max_length=150)] | None = Field(None, description="In full.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -11,7 +10,8 @@ from ninja import Query, Router, Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.texts import Moment, Name, Reason, Slug, TaskName
+from jobs.api.kit.reasons import NeededReason
+from jobs.api.kit.texts import Moment, Name, Slug, TaskName
 from jobs.api.runs.acting import BulkResult, move_found
 from jobs.api.runs.finding import visible_runs
 from jobs.core.states import State
@@ -26,7 +26,7 @@ RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
 
 
 class DeadLetterQuery(Schema):
-    """Which failed runs are asked for."""
+    """The filters of failed runs."""
 
     owner: Slug | None = None
     after: Moment | None = Field(None, description="Submitted, or due, at this time or later.")
@@ -78,7 +78,7 @@ class DeadLettersToRetry(Schema):
     owner: Slug | None = Field(None, description="Null: the group of each of the caller's owners.")
     after: Moment | None = None
     before: Moment | None = None
-    reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]
+    reason: NeededReason
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 

@@ -13,7 +13,8 @@ from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
-from jobs.api.kit.texts import Moment, Reason, Slug, Text
+from jobs.api.kit.reasons import ReasonBody
+from jobs.api.kit.texts import Moment, Slug, Text
 from jobs.core import barrier
 from jobs.models import ApiToken, Scope
 from jobs.models.access import Access
@@ -78,14 +79,6 @@ class TokenToMake(Schema):
     expires_at: Moment | None = None
 
 
-class Revocation(Schema):
-    """Why a token is revoked."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
-
-
 @router.get("", auth=READS, response=PageOf[Token], operation_id="list_tokens")
 def list_tokens(request: HttpRequest, page: Page) -> PageOf[Token]:
     """Return tokens, newest first."""
@@ -121,7 +114,7 @@ def get_token(request: HttpRequest, prefix: str) -> Token:
 
 
 @router.post("/{prefix}/revoke", auth=REVOKES, response=Token, operation_id="revoke_token")
-def revoke(request: HttpRequest, prefix: str, body: Revocation) -> Token:
+def revoke(request: HttpRequest, prefix: str, body: ReasonBody) -> Token:
     """Refuse a token from its next request on. Repeating it changes nothing."""
     token = _found(request, prefix)
     with barrier.lifted():

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Schema
 
 from jobs.api.calendars.finding import etag_of_calendar, find_calendar
 from jobs.api.calendars.router import router
@@ -14,7 +11,7 @@ from jobs.api.calendars.schemas import CalendarChange, CalendarDetails, Calendar
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
 from jobs.api.kit.etags import refuse_stale
 from jobs.api.kit.owning import owner_of_request
-from jobs.api.kit.texts import Reason
+from jobs.api.kit.reasons import WithReason
 from jobs.calendars import changes
 from jobs.calendars.options import change_calendar as change
 from jobs.calendars.options import create_calendar as create
@@ -25,15 +22,6 @@ from jobs.models.access import Access
 CREATES = needs(Scope.ADMIN, "jobs.add_calendar")
 CHANGES = needs(Scope.ADMIN, "jobs.change_calendar")
 DELETES = needs(Scope.ADMIN, "jobs.delete_calendar")
-
-
-class ReasonQuery(Schema):
-    """Why something is removed."""
-
-    reason: Reason = ""
-
-
-WithReason = Annotated[ReasonQuery, Query()]
 
 
 @router.post("", auth=CREATES, response={201: CalendarDetails}, operation_id="create_calendar")

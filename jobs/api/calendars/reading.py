@@ -21,7 +21,7 @@ READS = needs(Scope.READ, "jobs.view_calendar")
 
 
 class CalendarQuery(Schema):
-    """Which calendars are asked for."""
+    """The filters of a list of calendars."""
 
     owner: Slug | None = None
     name: Name | None = Field(None, description="The whole name.")

@@ -26,7 +26,7 @@ NAMED: Final = 100
 
 
 class JobQuery(Schema):
-    """Which jobs are asked for; several filters narrow each other."""
+    """The filters of a list of jobs; a job must match all of them."""
 
     owner: Slug | None = None
     key: Name | None = Field(None, description="The whole key.")

@@ -1,7 +1,7 @@
 """Pages of lists: a cursor says after which row the next page begins.
 
-A cursor is signed, and holds the list that it is of: one of another list, caller or filter is
-refused. New rows do not move the rows of later pages.
+A cursor is signed and names its list: a cursor of another list, caller or filter is refused. New
+rows do not move the rows of later pages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Found = TypeVar("Found", bound=Model)
 
 
 class PageQuery(Schema):
-    """Which page of a list is asked for. Lists take this as `Query[PageQuery]`."""
+    """One page of a list: its size and its place. Operations take it as `Page`."""
 
     limit: int = Field(PAGE_DEFAULT, ge=1, le=PAGE_LIMIT, description="Most rows of the page.")
     cursor: str = Field(

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
 from jobs.api.kit.etags import IF_MATCH, refuse_stale
 from jobs.api.kit.problems import Problem
+from jobs.api.kit.reasons import ReasonBody
 from jobs.api.kit.texts import Moment, Reason, Slug, Text
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
@@ -71,21 +72,13 @@ class OwnerChange(Schema):
     reason: Reason = ""
 
 
-class Pause(Schema):
+class OwnerPause(Schema):
     """A pause: no further run of the owner starts; active runs continue."""
 
     model_config = ConfigDict(extra="forbid")
 
     until: Moment | None = Field(None, description="Null: until it is resumed.")
     reason: Annotated[Text, Field(max_length=PAUSE_REASON_LIMIT)] = ""
-
-
-class Resumption(Schema):
-    """Why an owner is resumed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
 
 
 @router.post("", auth=ADDS, response={201: OwnerDetails}, operation_id="add_owner")
@@ -123,7 +116,9 @@ def change(
 
 
 @router.post("/{slug}/pause", auth=PAUSES, response=OwnerDetails, operation_id="pause_owner")
-def pause(request: HttpRequest, response: HttpResponse, slug: str, body: Pause) -> OwnerDetails:
+def pause(
+    request: HttpRequest, response: HttpResponse, slug: str, body: OwnerPause
+) -> OwnerDetails:
     """Start no further run of an owner. Repeating it replaces the pause."""
     found = _operable(request, slug)
     if body.until is not None and body.until.year > LAST_YEAR:
@@ -135,7 +130,7 @@ def pause(request: HttpRequest, response: HttpResponse, slug: str, body: Pause) 
 
 @router.post("/{slug}/resume", auth=PAUSES, response=OwnerDetails, operation_id="resume_owner")
 def resume(
-    request: HttpRequest, response: HttpResponse, slug: str, body: Resumption
+    request: HttpRequest, response: HttpResponse, slug: str, body: ReasonBody
 ) -> OwnerDetails:
     """Let the runs of an owner start again. Repeating it changes nothing."""
     with _locked(request, _operable(request, slug)) as owner:

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.etags import refuse_stale
 from jobs.api.kit.problems import Problem
-from jobs.api.kit.texts import Reason
+from jobs.api.kit.reasons import ReasonBody
 from jobs.api.runs.finding import RunQuery, find_run
 from jobs.api.runs.reading import etag_of_run
 from jobs.api.runs.router import router
@@ -32,15 +32,7 @@ RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
 IS_CANCELLED = frozenset({State.CANCELLED, State.CANCELLING})
 
 
-class Cancellation(Schema):
-    """Why runs are moved."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
-
-
-class Retry(Cancellation):
+class Retry(ReasonBody):
     """A retry, with the same arguments or with others."""
 
     arguments: dict[str, Any] | None = Field(
@@ -54,15 +46,15 @@ class RunSelection(RunQuery):
     model_config = ConfigDict(extra="forbid")
 
 
-class Bulk(Cancellation):
-    """What is done to the runs of a filter."""
+class Bulk(ReasonBody):
+    """A cancel or retry of all runs of a filter."""
 
     filter: RunSelection
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 
 class BulkResult(Schema):
-    """What a bulk has done, or would do."""
+    """The effect of a bulk; of a dry run, the number of runs that it would move."""
 
     matched: int = Field(description="Runs of the filter that the verb can move, up to 100,000.")
     moved: int
@@ -71,7 +63,7 @@ class BulkResult(Schema):
 
 
 @router.post("/{uuid:run_id}/cancel", auth=CANCELS, response=RunDetails, operation_id="cancel_run")
-def cancel_run(request: HttpRequest, run_id: UUID, body: Cancellation) -> RunDetails:
+def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetails:
     """Cancel a run. One that waits ends at once; a worker is asked to stop one that it has.
 
     Repeating it changes nothing. A run that has ended otherwise is a conflict.

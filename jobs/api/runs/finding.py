@@ -24,7 +24,7 @@ _PLAIN: Final = {"owner", "job", "task", "target", "submission", "error", "after
 
 
 class RunQuery(Schema):
-    """Which runs are asked for; several filters narrow each other."""
+    """The filters of a list of runs; a run must match all of them."""
 
     state: list[State] = Field([], max_length=len(State), description="One of these states.")
     owner: Slug | None = None

@@ -29,7 +29,7 @@ READS = needs(Scope.READ, "jobs.view_submission")
 
 
 class SubmissionQuery(Schema):
-    """Which submissions are asked for; several filters narrow each other."""
+    """The filters of a list of submissions; a submission must match all of them."""
 
     owner: Slug | None = None
     task: TaskName | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from jobs.api.calendars.changing import WithReason
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.reasons import WithReason
 from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import WindowChange, WindowDetails, WindowToRequest, fields_of

@@ -42,13 +42,13 @@ _BY_STATE: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class WindowQuery(Schema):
-    """Which windows are asked for; several filters narrow each other."""
+    """The filters of a list of windows; a window must match all of them."""
 
     calendar: int | None = Field(None, ge=1, le=ID_LIMIT)
     owner: Slug | None = None
     effect: WindowEffect | None = None
     state: Literal["requested", "approved", "rejected", "revoked"] | None = Field(
-        None, description="`requested`: an approval is needed, and nobody has decided."
+        None, description="`requested`: an approval is needed, and there is no decision yet."
     )
 
 

@@ -2,10 +2,13 @@
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from django.contrib.staticfiles.finders import find
 from django.test import Client
+from pydantic import BaseModel
 
 from jobs.api.site import document
 from jobs.catalog.registry import offered
@@ -38,6 +41,20 @@ def test_bodies_are_typed_for_each_task_on_offer(db: None) -> None:
     text = json.dumps(schemas)
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert name in schemas, name
+
+
+def test_each_model_has_a_name_of_its_own() -> None:
+    """Of two models with one name, the document would have only the schema of the last."""
+    counts = Counter(model.__name__ for model in _models(BaseModel))
+    assert counts["JobPause"] and not [name for name, count in counts.items() if count > 1]
+
+
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for model in base.__subclasses__():
+        # Generic models get one more subclass for each type that is put in.
+        if model.__module__.startswith("jobs.api.") and "[" not in model.__name__:
+            yield model
+        yield from _models(model)
 
 
 def test_every_operation_names_its_scope(db: None) -> None:
