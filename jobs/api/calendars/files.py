@@ -49,7 +49,7 @@ class FileToImport(Schema):
 
 
 class FileNote(Schema):
-    """A line that the import has interpreted or skipped, and why."""
+    """The line of an event from which its window differs, and how."""
 
     line: int
     detail: str
