@@ -9,7 +9,7 @@ from jobs.api.calendars.finding import etag_of_calendar, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarChange, CalendarDetails, CalendarToCreate
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
-from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.etags import IF_MATCH, refuse_stale
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.reasons import WithReason
 from jobs.calendars import changes
@@ -42,7 +42,11 @@ def create_calendar(
 
 
 @router.patch(
-    "/{int:calendar_id}", auth=CHANGES, response=CalendarDetails, operation_id="change_calendar"
+    "/{int:calendar_id}",
+    auth=CHANGES,
+    response=CalendarDetails,
+    operation_id="change_calendar",
+    openapi_extra=IF_MATCH,
 )
 def change_calendar(
     request: HttpRequest, response: HttpResponse, calendar_id: int, body: CalendarChange
@@ -59,7 +63,11 @@ def change_calendar(
 
 
 @router.delete(
-    "/{int:calendar_id}", auth=DELETES, response={204: None}, operation_id="delete_calendar"
+    "/{int:calendar_id}",
+    auth=DELETES,
+    response={204: None},
+    operation_id="delete_calendar",
+    openapi_extra=IF_MATCH,
 )
 def delete_calendar(request: HttpRequest, calendar_id: int, query: WithReason) -> None:
     """Delete a calendar with its windows. What it applied to is open unless others close it.

@@ -14,6 +14,7 @@ from jobs.api.jobs.finding import etag_of_job, find_job, found_to_change
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import BackfillMade, JobDetails
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.etags import IF_MATCH_OPTIONAL
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.reasons import ReasonBody
 from jobs.api.runs.schemas import RunDetails
@@ -35,7 +36,13 @@ LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 """As far as schedules go."""
 
 
-@router.post("/{int:job_id}/pause", auth=PAUSES, response=JobDetails, operation_id="pause_job")
+@router.post(
+    "/{int:job_id}/pause",
+    auth=PAUSES,
+    response=JobDetails,
+    operation_id="pause_job",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def pause_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: JobPause
 ) -> JobDetails:
@@ -48,7 +55,13 @@ def pause_job(
     return _read_again(request, response, job_id)
 
 
-@router.post("/{int:job_id}/resume", auth=PAUSES, response=JobDetails, operation_id="resume_job")
+@router.post(
+    "/{int:job_id}/resume",
+    auth=PAUSES,
+    response=JobDetails,
+    operation_id="resume_job",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def resume_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: ReasonBody
 ) -> JobDetails:

@@ -24,6 +24,11 @@ IF_MATCH: Final[dict[str, Any]] = {
 }
 """For the document: `openapi_extra` of an operation that refuses a request without If-Match."""
 
+IF_MATCH_OPTIONAL: Final[dict[str, Any]] = {
+    "parameters": [IF_MATCH["parameters"][0] | {"required": False}]
+}
+"""For the document: `openapi_extra` of an operation that compares If-Match if it is sent."""
+
 
 def etag_of(*facts: Any) -> str:
     """Return the ETag of a row, from the facts that change with it."""

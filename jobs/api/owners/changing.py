@@ -16,7 +16,7 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
-from jobs.api.kit.etags import IF_MATCH, refuse_stale
+from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, refuse_stale
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.reasons import ReasonBody
 from jobs.api.kit.texts import Moment, Reason, Slug, Text
@@ -115,7 +115,13 @@ def change(
     return _shown(response, owner)
 
 
-@router.post("/{slug}/pause", auth=PAUSES, response=OwnerDetails, operation_id="pause_owner")
+@router.post(
+    "/{slug}/pause",
+    auth=PAUSES,
+    response=OwnerDetails,
+    operation_id="pause_owner",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def pause(
     request: HttpRequest, response: HttpResponse, slug: str, body: OwnerPause
 ) -> OwnerDetails:
@@ -128,7 +134,13 @@ def pause(
     return _shown(response, owner)
 
 
-@router.post("/{slug}/resume", auth=PAUSES, response=OwnerDetails, operation_id="resume_owner")
+@router.post(
+    "/{slug}/resume",
+    auth=PAUSES,
+    response=OwnerDetails,
+    operation_id="resume_owner",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def resume(
     request: HttpRequest, response: HttpResponse, slug: str, body: ReasonBody
 ) -> OwnerDetails:

@@ -11,7 +11,7 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.etags import IF_MATCH_OPTIONAL, refuse_stale
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.reasons import ReasonBody
 from jobs.api.runs.finding import RunQuery, find_run
@@ -62,7 +62,13 @@ class BulkResult(Schema):
     dry_run: bool
 
 
-@router.post("/{uuid:run_id}/cancel", auth=CANCELS, response=RunDetails, operation_id="cancel_run")
+@router.post(
+    "/{uuid:run_id}/cancel",
+    auth=CANCELS,
+    response=RunDetails,
+    operation_id="cancel_run",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetails:
     """Cancel a run. One that waits ends at once; a worker is asked to stop one that it has.
 
@@ -77,7 +83,11 @@ def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetai
 
 
 @router.post(
-    "/{uuid:run_id}/retry", auth=RETRIES, response={202: RunDetails}, operation_id="retry_run"
+    "/{uuid:run_id}/retry",
+    auth=RETRIES,
+    response={202: RunDetails},
+    operation_id="retry_run",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
     """Queue a run that failed, expired or was cancelled again, with a fresh set of attempts."""

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.etags import IF_MATCH
 from jobs.api.kit.reasons import WithReason
 from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
 from jobs.api.windows.router import router
@@ -43,7 +44,11 @@ def request_window(
 
 
 @router.patch(
-    "/{int:window_id}", auth=CHANGES, response=WindowDetails, operation_id="change_window"
+    "/{int:window_id}",
+    auth=CHANGES,
+    response=WindowDetails,
+    operation_id="change_window",
+    openapi_extra=IF_MATCH,
 )
 def change_window(
     request: HttpRequest, response: HttpResponse, window_id: int, body: WindowChange
@@ -61,7 +66,13 @@ def change_window(
         return described([changed.pk])[0]
 
 
-@router.delete("/{int:window_id}", auth=REMOVES, response={204: None}, operation_id="remove_window")
+@router.delete(
+    "/{int:window_id}",
+    auth=REMOVES,
+    response={204: None},
+    operation_id="remove_window",
+    openapi_extra=IF_MATCH,
+)
 def remove_window(request: HttpRequest, window_id: int, query: WithReason) -> None:
     """Remove a window or freeze, with the decisions on it. `If-Match` is needed.
 

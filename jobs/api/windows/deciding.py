@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.etags import IF_MATCH_OPTIONAL
 from jobs.api.windows.reading import find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import ApprovalToGive, DecisionDetails, DecisionToMake
@@ -24,6 +25,7 @@ DECIDES = needs(Scope.APPROVE, approvals.PERMISSION)
     auth=DECIDES,
     response={201: DecisionDetails},
     operation_id="approve_window",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def approve_window(request: HttpRequest, window_id: int, body: ApprovalToGive) -> DecisionDetails:
     """Approve a window as it is now.
@@ -39,6 +41,7 @@ def approve_window(request: HttpRequest, window_id: int, body: ApprovalToGive) -
     auth=DECIDES,
     response={201: DecisionDetails},
     operation_id="reject_window",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def reject_window(request: HttpRequest, window_id: int, body: DecisionToMake) -> DecisionDetails:
     """Reject a window."""
@@ -50,6 +53,7 @@ def reject_window(request: HttpRequest, window_id: int, body: DecisionToMake) ->
     auth=DECIDES,
     response={201: DecisionDetails},
     operation_id="revoke_window",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def revoke_window(request: HttpRequest, window_id: int, body: DecisionToMake) -> DecisionDetails:
     """Revoke an approval. Active runs end as the calendar says for a close."""
