@@ -35,7 +35,7 @@ class Audited(Schema):
 
 
 class AuditQuery(Schema):
-    """Which actions are asked for; several filters narrow each other."""
+    """The filters of the audit; an action must match all of them."""
 
     owner: Slug | None = None
     actor: Annotated[Text, Field(max_length=150)] | None = Field(None, description="In full.")
@@ -54,16 +54,11 @@ def list_audit(request: HttpRequest, query: Query[AuditQuery], page: Page) -> Pa
     entries = access.narrowed(AuditEntry.objects.filter(**_conditions(query)))
     if query.owner is not None:
         entries = entries.filter(owner__in=Owner.objects.filter(slug=query.owner))
-    if cursor.after:
-        entries = entries.filter(pk__lt=int(cursor.after))
-    rows = list(entries.order_by("-pk")[: cursor.limit + 1])
+    rows, following = cursor.newest_first(entries)
     ids = {entry.owner_id for entry in rows if entry.owner_id is not None}
     owners = access.narrowed(Owner.objects.filter(pk__in=ids), path="pk")
     slugs = dict(owners.values_list("pk", "slug"))
-    return PageOf[Audited](
-        items=[_shown(entry, slugs) for entry in rows[: cursor.limit]],
-        next=cursor.next([entry.pk for entry in rows]),
-    )
+    return PageOf[Audited](items=[_shown(entry, slugs) for entry in rows], next=following)
 
 
 def _conditions(query: AuditQuery) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -11,10 +10,10 @@ from ninja import Query, Router, Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.texts import Moment, Name, Reason, Slug, TaskName
-from jobs.api.runs.acting import BulkResult, counted, moved_result
+from jobs.api.kit.reasons import NeededReason
+from jobs.api.kit.texts import Moment, Name, Slug, TaskName
+from jobs.api.runs.acting import BulkResult, move_found
 from jobs.api.runs.finding import visible_runs
-from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Owner, Run, Scope
 from jobs.runs import bulk
@@ -27,7 +26,7 @@ RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
 
 
 class DeadLetterQuery(Schema):
-    """Which failed runs are asked for."""
+    """The filters of failed runs."""
 
     owner: Slug | None = None
     after: Moment | None = Field(None, description="Submitted, or due, at this time or later.")
@@ -79,7 +78,7 @@ class DeadLettersToRetry(Schema):
     owner: Slug | None = Field(None, description="Null: the group of each of the caller's owners.")
     after: Moment | None = None
     before: Moment | None = None
-    reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]
+    reason: NeededReason
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 
@@ -113,8 +112,4 @@ def retry_dead_letters(request: HttpRequest, body: DeadLettersToRetry) -> BulkRe
     )
     runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
     found = bulk.find_reopenable(narrow(runs, wanted, access=access))
-    if body.dry_run:
-        return counted(found)
-    with barrier.lifted():
-        moved = bulk.retry_found(found, actor=access.actor, reason=body.reason)
-    return moved_result(found, moved)
+    return move_found(request, found, bulk.retry_found, reason=body.reason, dry_run=body.dry_run)

@@ -48,7 +48,7 @@ Lines = Callable[[Sequence[dict[str, Any]]], bytes]
 
 
 class ExportQuery(RunQuery):
-    """Which runs are exported, and how; the filters are those of the list."""
+    """The filters of an export, as those of the list, and its format."""
 
     format: Literal["ndjson", "csv"] = "ndjson"
     with_arguments: bool = Field(

@@ -12,8 +12,9 @@ from pydantic import ConfigDict, Field
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
-from jobs.api.kit.texts import Moment, Reason, Slug, Text
+from jobs.api.kit.problems import first_of
+from jobs.api.kit.reasons import ReasonBody
+from jobs.api.kit.texts import Moment, Slug, Text
 from jobs.core import barrier
 from jobs.models import ApiToken, Scope
 from jobs.models.access import Access
@@ -78,27 +79,13 @@ class TokenToMake(Schema):
     expires_at: Moment | None = None
 
 
-class Revocation(Schema):
-    """Why a token is revoked."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
-
-
 @router.get("", auth=READS, response=PageOf[Token], operation_id="list_tokens")
 def list_tokens(request: HttpRequest, page: Page) -> PageOf[Token]:
     """Return tokens, newest first."""
     access = caller(request)
     cursor = Cursor.read(page, of="tokens", caller=access.actor)
-    tokens = _visible(access)
-    if cursor.after:
-        tokens = tokens.filter(pk__lt=int(cursor.after))
-    rows = list(tokens.order_by("-pk")[: cursor.limit + 1])
-    return PageOf[Token](
-        items=[Token.of(token) for token in rows[: cursor.limit]],
-        next=cursor.next([token.pk for token in rows]),
-    )
+    tokens, following = cursor.newest_first(_visible(access))
+    return PageOf[Token](items=[Token.of(token) for token in tokens], next=following)
 
 
 @router.post("", auth=MAKES, response={201: TokenMade}, operation_id="make_token")
@@ -127,7 +114,7 @@ def get_token(request: HttpRequest, prefix: str) -> Token:
 
 
 @router.post("/{prefix}/revoke", auth=REVOKES, response=Token, operation_id="revoke_token")
-def revoke(request: HttpRequest, prefix: str, body: Revocation) -> Token:
+def revoke(request: HttpRequest, prefix: str, body: ReasonBody) -> Token:
     """Refuse a token from its next request on. Repeating it changes nothing."""
     token = _found(request, prefix)
     with barrier.lifted():
@@ -142,7 +129,4 @@ def _visible(access: Access) -> ApiTokenQuerySet:
 def _found(request: HttpRequest, prefix: str) -> ApiToken:
     tokens = _visible(caller(request))
     is_text = prefix.isascii() and prefix.isprintable() and len(prefix) <= PREFIX_LIMIT
-    token = tokens.filter(prefix=prefix).first() if is_text else None
-    if token is None:
-        raise not_found()
-    return token
+    return first_of(tokens.filter(prefix=prefix) if is_text else tokens.none())

@@ -71,7 +71,7 @@ class WorkerDetails(WorkerSummary):
 
 
 class WorkerQuery(Schema):
-    """Which workers are asked for."""
+    """The filter of a list of workers."""
 
     state: WorkerState | None = None
 

@@ -37,9 +37,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import does, or has done.
+    """The changes of an import, made or previewed.
 
-    `problems` are lines, each with a sentence: what was read in another way than it is written.
+    `problems` are the lines of events from which their windows differ, each with a sentence.
     """
 
     added: int

@@ -41,7 +41,7 @@ class _State(threading.local):
     is_up: bool = False
     """Whether the connection has the role now."""
     is_lifted: bool = False
-    """Whether a verb is at work."""
+    """Whether a block of `lifted` is running."""
 
 
 _state: Final = _State()
@@ -49,7 +49,7 @@ _state: Final = _State()
 
 @cache
 def role() -> str:
-    """Return the role's name; empty if the database's user may not take it, and there is none."""
+    """Return the role's name; empty without it, or if the database's user may not take it."""
     # PostgreSQL 15 has one privilege for membership and for SET ROLE.
     privilege = "SET" if connection.pg_version >= 160_000 else "MEMBER"  # type: ignore[attr-defined]
     [row] = sql.query(_MAY, {"role": ROLE, "privilege": privilege})
@@ -85,8 +85,8 @@ def owners_of_request() -> str | None:
 def raised_again(owners: str | None) -> Iterator[None]:
     """Raise the barrier of a request that has ended, for the statements of this block.
 
-    An answer that is sent in parts is read after its request has lowered the barrier. Afterwards it
-    is lowered. `owners` is what `owners_of_request` returned; None: there is no barrier.
+    An answer that is sent in parts is read after its request has lowered the barrier. The end of
+    the block lowers it again. `owners` comes from `owners_of_request`; None: there is no barrier.
     """
     lower()
     if owners is not None:
@@ -102,7 +102,8 @@ def raised_again(owners: str | None) -> Iterator[None]:
 def lifted() -> Iterator[None]:
     """Act as the system on rows that were found behind the barrier.
 
-    Afterwards the barrier is raised again by the next statement, if there is one.
+    The next statement after the block raises the barrier again. Begin a transaction inside the
+    block, not around it: its rollback would raise the barrier, and `lower` would not know it.
     """
     if not is_raised():
         yield

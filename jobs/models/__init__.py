@@ -7,12 +7,8 @@ functions of higher packages such as `jobs/runs`.
 from jobs.models.audit import AuditEntry as AuditEntry
 from jobs.models.calendar import Attachment as Attachment
 from jobs.models.calendar import Calendar as Calendar
-from jobs.models.calendar import Decision as Decision
 from jobs.models.calendar import EndBehaviour as EndBehaviour
 from jobs.models.calendar import Opening as Opening
-from jobs.models.calendar import Window as Window
-from jobs.models.calendar import WindowDecision as WindowDecision
-from jobs.models.calendar import WindowEffect as WindowEffect
 from jobs.models.inbox import InboxMark as InboxMark
 from jobs.models.inbox import JobImport as JobImport
 from jobs.models.job import HistoryPolicy as HistoryPolicy
@@ -42,4 +38,8 @@ from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup
 from jobs.models.token import ApiToken as ApiToken
 from jobs.models.token import Scope as Scope
+from jobs.models.window import Decision as Decision
+from jobs.models.window import Window as Window
+from jobs.models.window import WindowDecision as WindowDecision
+from jobs.models.window import WindowEffect as WindowEffect
 from jobs.models.worker import Worker as Worker

@@ -1,4 +1,4 @@
-"""Who may see and do what: one caller, and the owners for which the caller has which scopes.
+"""Access control: the scopes of a caller, for each owner or for all owners.
 
 Callers are users and API tokens. Superusers have access to all owners. Other users see the rows of
 owners of which they are members, and act on those that their role allows, as far as Django's
@@ -23,21 +23,21 @@ SCOPES_OF_ROLE: Final[Mapping[str, frozenset[Scope]]] = {
     Role.APPROVER: frozenset({Scope.READ, Scope.APPROVE}),
     Role.ADMIN: frozenset(Scope),
 }
-"""What a member may do in each role."""
+"""The scopes of a member in each role."""
 
 Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one caller may do. Get it with `access_of`."""
+    """The scopes of one caller. Get it with `access_of`."""
 
     actor: Any
     """The user or the token, for the audit."""
     everywhere: frozenset[Scope] = frozenset()
-    """What the caller may do for all owners."""
+    """Scopes for all owners."""
     by_owner: Mapping[int, frozenset[Scope]] = field(default_factory=dict)
-    """What the caller may do for some owners, by their ids."""
+    """Scopes for some owners, by their ids."""
 
     @property
     def sees_all(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tokens of the API: what a program may do, for one owner or for the whole installation."""
+"""API tokens: the scopes of a program, for one owner or for the whole installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX_LIMIT: Final = 16
 
 
 class Scope(models.TextChoices):
-    """What a caller may do. No scope includes another one."""
+    """The permissions of a caller. No scope includes another one."""
 
     READ = "read", _("read: see runs, jobs, calendars and owners")
     SUBMIT = "submit", _("submit: make runs")

@@ -1,7 +1,7 @@
-"""Caps of what an owner may have waiting: checked before a request stores more.
+"""Caps of an owner's waiting runs and jobs: checked before a request stores more.
 
-Counting is costly, so a count is used for a few seconds, with what this process has added since. A
-cap may be passed by what other processes store in that time; it protects, it does not account.
+Counting is costly, so a count is used for a few seconds, with what this process has added since. In
+that time other processes may store more, so an owner can exceed a cap for a few seconds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RETRY_AFTER_SECONDS: Final = 5
 
 @dataclass(slots=True)
 class _Count:
-    """How many rows an owner has, and when that is counted again."""
+    """The number of an owner's rows, and the monotonic time after which it is counted again."""
 
     rows: int
     until: float
@@ -71,7 +71,7 @@ def _refuse(
     with _lock:
         count = _counted((name, owner_id), ask)
         if count.rows + adding > limit:
-            # Counted anew for the next request: rows may have gone meanwhile.
+            # The next request counts again: rows may have been deleted meanwhile.
             count.until = 0.0
             raise LimitExceeded(
                 name,

@@ -1,6 +1,6 @@
 """Members of owners: users are added in a role, change it, and are removed.
 
-An owner keeps an admin: its last one stays until the installation's admin says otherwise.
+Only an admin of the installation removes an owner's last admin, or gives it another role.
 """
 
 from __future__ import annotations
@@ -16,6 +16,14 @@ from jobs.models import AuditEntry, Membership, Owner, Role, Scope, access
 from jobs.models.verbs import Actor
 
 
+def lock_members(owner: Owner) -> None:
+    """Lock an owner's members, in the caller's transaction.
+
+    Without it, two admins could remove each other at the same time.
+    """
+    Owner.objects.select_for_update(no_key=True).get(pk=owner.pk)
+
+
 def add_member(
     owner: Owner, username: str, *, role: str, actor: Actor = None, reason: str = ""
 ) -> Membership:
@@ -25,7 +33,7 @@ def add_member(
     if user is None:
         raise OptionError("user", f"there is no active user {username!r:.160}")
     with transaction.atomic():
-        _lock(owner)
+        lock_members(owner)
         member, is_new = Membership.objects.get_or_create(
             owner=owner, user=user, defaults={"role": role}
         )
@@ -41,7 +49,7 @@ def change_member(
     """Give a member another role; raise LastAdmin if no admin would be left."""
     _refuse_wrong(role, reason)
     with transaction.atomic():
-        _lock(member.owner)
+        lock_members(member.owner)
         member.refresh_from_db()
         before = member.role
         if role != Role.ADMIN:
@@ -56,7 +64,9 @@ def remove_member(member: Membership, *, actor: Actor = None, reason: str = "") 
     """End a membership; raise LastAdmin if no admin would be left."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
-        _lock(member.owner)
+        lock_members(member.owner)
+        # It may have become the last admin since the caller read it.
+        member.refresh_from_db(fields=["role"])
         _refuse_last(member, actor)
         _note("delete", member, actor=actor, reason=reason, role=member.role)
         member.delete()
@@ -72,11 +82,6 @@ def _user(username: str) -> Any:
     refuse_text("user", username, most=150)
     users: Any = get_user_model()
     return users.objects.filter(**{users.USERNAME_FIELD: username}, is_active=True).first()
-
-
-def _lock(owner: Owner) -> None:
-    """Lock the owner: else two admins could remove each other at the same time."""
-    Owner.objects.select_for_update(no_key=True).get(pk=owner.pk)
 
 
 def _refuse_last(member: Membership, actor: Actor) -> None:

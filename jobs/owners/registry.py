@@ -14,7 +14,7 @@ from jobs.models.verbs import Actor
 from jobs.owners.limits import limit_owner
 
 FACTS: Final = ("name", "zone")
-"""What an owner's own admin may change."""
+"""The fields that an owner's own admin may change."""
 
 
 def add_owner(

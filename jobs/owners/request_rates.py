@@ -1,4 +1,4 @@
-"""How many requests a token and an owner may make: counted in Redis, or here when Redis is away."""
+"""Rate limits of tokens, users and owners: counted in Redis, or here when Redis is away."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jobs.models import ApiToken
 from jobs.models.access import Access
 
 TIMEOUT_SECONDS: Final = 0.1
-"""How long a request waits for Redis; after a failure, Redis is not asked for 2 seconds."""
+"""Seconds that a request waits for Redis; after a failure, Redis is not asked for 2 seconds."""
 BURST_SECONDS: Final = 1
-"""A burst is what the rate allows in this time."""
+"""A burst may have as many requests as the rate allows in this time."""
 
 _here: Final = RequestRates()
 

@@ -1,4 +1,4 @@
-"""What an owner used in a span, and the share of the workers that it received.
+"""The usage of an owner in a span, and the share of the workers that it received.
 
 A run belongs to the span in which it was submitted (of a job: in which it was due), so each run is
 in one span only, and spans add up. Worker time is that of ended attempts, by PostgreSQL's clock.
@@ -24,14 +24,14 @@ from jobs.runs.dispatch import owners
 
 LONGEST: Final = timedelta(days=31)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""No id is of a time before."""
+"""Ids begin at this time."""
 MILLISECONDS: Final = 700
 """Most time of each of the two queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What an owner used. None: counting took too long, or Redis is away."""
+    """The usage of an owner. None: counting took too long, or Redis is away."""
 
     runs: Mapping[State, int] | None
     worker_seconds: float | None
@@ -42,7 +42,7 @@ class Usage:
 
 
 def usage(owner: Owner, *, start: datetime, end: datetime) -> Usage:
-    """Return what an owner's runs of a span used; raise OptionError for a wrong span."""
+    """Return the usage of an owner's runs of a span; raise OptionError for a wrong span."""
     refuse_naive("after", start)
     refuse_naive("before", end)
     if end <= start:

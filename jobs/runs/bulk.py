@@ -35,7 +35,7 @@ class Found(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What a bulk has done."""
+    """The effect of a bulk."""
 
     moved: int
     left: int

@@ -1,4 +1,4 @@
-"""Guards of due times and of lost runs, in the other statements of `jobs`."""
+"""Guards of due times, lost runs and changed jobs, in the other statements of `jobs`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PULSE: Final = "tests/jobs/recurring/test_pulse.py::test_"
 TRIGGER: Final = "tests/jobs/recurring/test_trigger.py::test_"
 LEASE: Final = "tests/jobs/system/test_lease.py::test_"
 RESCUE: Final = "tests/jobs/system/test_rescue.py::test_"
+ONE_JOB: Final = "tests/jobs/definitions/test_single.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -111,5 +112,11 @@ ROWS: Final = (
         "WHERE name = %(leader)s",
         (f"{LEASE}who_does_not_lead_notes_nothing",),
         fails_with="DID NOT RAISE",
+    ),
+    Mutation(
+        "a job is changed only as its caller has read it",
+        "If-Match",
+        "WHERE j.id = %(id)s::bigint",
+        (f"{ONE_JOB}the_later_of_two_writers_changes_nothing[change]",),
     ),
 )

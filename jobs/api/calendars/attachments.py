@@ -1,4 +1,4 @@
-"""What a calendar applies to: owners, jobs, targets and groups of targets."""
+"""Attachments: a calendar is attached to owners, jobs, targets or groups of targets."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from django.http import HttpRequest
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from jobs.api.calendars.changing import CHANGES, WithReason
-from jobs.api.calendars.finding import NUMBER_LIMIT, find_calendar, visible_calendars
+from jobs.api.calendars.changing import CHANGES
+from jobs.api.calendars.finding import find_calendar, visible_calendars
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.problems import first_of
+from jobs.api.kit.reasons import WithReason
 from jobs.api.kit.texts import Name, Slug
 from jobs.calendars import changes, visibility
 from jobs.core import barrier
@@ -33,7 +34,7 @@ _KINDS: Final[dict[str, tuple[Any, str]]] = {
 
 
 class AttachmentDetails(Schema):
-    """What a calendar applies to; without a job, target and group: to all of the owner."""
+    """An attachment to one job, target or group; without these, to the whole owner."""
 
     id: int
     calendar: int
@@ -55,7 +56,7 @@ class AttachmentDetails(Schema):
 
 
 class AttachmentToMake(Schema):
-    """What a calendar is to apply to: a job, a target or a group, or without these an owner."""
+    """A new attachment: to one job, target or group; without these, to the whole owner."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -74,17 +75,14 @@ class AttachmentToMake(Schema):
 def list_attachments(
     request: HttpRequest, calendar_id: int, page: Page
 ) -> PageOf[AttachmentDetails]:
-    """Return what a calendar applies to, as far as you see it, newest first."""
+    """Return the attachments of a calendar that you may see, newest first."""
     calendar = find_calendar(request, calendar_id)
     access = caller(request)
     cursor = Cursor.read(page, of="attachments", caller=access.actor, filters=calendar_id)
-    rows = _visible(access).filter(calendar=calendar).order_by("-pk")
-    if cursor.after:
-        rows = rows.filter(pk__lt=int(cursor.after))
-    found = list(rows[: cursor.limit + 1])
+    rows = _visible(access).filter(calendar=calendar)
+    found, following = cursor.newest_first(rows)
     return PageOf[AttachmentDetails](
-        items=[AttachmentDetails.of(one) for one in found[: cursor.limit]],
-        next=cursor.next([one.pk for one in found]),
+        items=[AttachmentDetails.of(one) for one in found], next=following
     )
 
 
@@ -97,7 +95,7 @@ def list_attachments(
 def attach_calendar(
     request: HttpRequest, calendar_id: int, body: AttachmentToMake
 ) -> AttachmentDetails:
-    """Have a calendar apply to something. Repeating it changes nothing."""
+    """Attach a calendar to an owner, a job, a target or a group. Repeating it changes nothing."""
     calendar = find_calendar(request, calendar_id)
     refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
     to = _to(caller(request), calendar, body)
@@ -113,11 +111,9 @@ def attach_calendar(
     operation_id="detach_calendar",
 )
 def detach_calendar(request: HttpRequest, attachment_id: int, query: WithReason) -> None:
-    """Have a calendar no longer apply there."""
+    """Delete an attachment: the calendar no longer applies there."""
     rows = _visible(caller(request)).filter(calendar__in=visible_calendars(caller(request)))
-    found = rows.filter(pk=attachment_id).first() if attachment_id <= NUMBER_LIMIT else None
-    if found is None:
-        raise not_found()
+    found: Attachment = first_of(rows.filter(pk=attachment_id))
     refuse_other_scope(request, Scope.ADMIN, found.calendar.owner_id)
     with barrier.lifted():
         changes.detach(found, actor=caller(request).actor, reason=query.reason)
@@ -129,7 +125,7 @@ def _visible(access: Access) -> Any:
 
 
 def _to(access: Access, calendar: Calendar, body: AttachmentToMake) -> Any:
-    """Return what a body names, of an owner for whom the caller has `admin`."""
+    """Return the row that a body names; the caller has `admin` for its owner."""
     slug = body.owner
     if slug is None and calendar.owner is not None:
         slug = calendar.owner.slug

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Schema
 
 from jobs.api.calendars.finding import etag_of_calendar, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarChange, CalendarDetails, CalendarToCreate
-from jobs.api.kit.callers import caller, forbidden, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
+from jobs.api.kit.etags import IF_MATCH, refuse_stale
 from jobs.api.kit.owning import owner_of_request
-from jobs.api.kit.texts import Reason
+from jobs.api.kit.reasons import WithReason
 from jobs.calendars import changes
 from jobs.calendars.options import change_calendar as change
 from jobs.calendars.options import create_calendar as create
 from jobs.core import barrier
-from jobs.models import Owner, Scope
+from jobs.models import Calendar, Owner, Scope
 from jobs.models.access import Access
 
 CREATES = needs(Scope.ADMIN, "jobs.add_calendar")
 CHANGES = needs(Scope.ADMIN, "jobs.change_calendar")
 DELETES = needs(Scope.ADMIN, "jobs.delete_calendar")
-
-
-class ReasonQuery(Schema):
-    """Why something is removed."""
-
-    reason: Reason = ""
-
-
-WithReason = Annotated[ReasonQuery, Query()]
 
 
 @router.post("", auth=CREATES, response={201: CalendarDetails}, operation_id="create_calendar")
@@ -53,7 +42,11 @@ def create_calendar(
 
 
 @router.patch(
-    "/{int:calendar_id}", auth=CHANGES, response=CalendarDetails, operation_id="change_calendar"
+    "/{int:calendar_id}",
+    auth=CHANGES,
+    response=CalendarDetails,
+    operation_id="change_calendar",
+    openapi_extra=IF_MATCH,
 )
 def change_calendar(
     request: HttpRequest, response: HttpResponse, calendar_id: int, body: CalendarChange
@@ -70,7 +63,11 @@ def change_calendar(
 
 
 @router.delete(
-    "/{int:calendar_id}", auth=DELETES, response={204: None}, operation_id="delete_calendar"
+    "/{int:calendar_id}",
+    auth=DELETES,
+    response={204: None},
+    operation_id="delete_calendar",
+    openapi_extra=IF_MATCH,
 )
 def delete_calendar(request: HttpRequest, calendar_id: int, query: WithReason) -> None:
     """Delete a calendar with its windows. What it applied to is open unless others close it.
@@ -79,14 +76,14 @@ def delete_calendar(request: HttpRequest, calendar_id: int, query: WithReason) -
     """
     calendar = find_calendar(request, calendar_id)
     refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
-    refuse_stale(request, etag_of_calendar(calendar), is_required=True)
-    with barrier.lifted():
-        changes.delete(calendar, actor=caller(request).actor, reason=query.reason)
+    with barrier.lifted(), transaction.atomic():
+        locked = Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
+        refuse_stale(request, etag_of_calendar(locked), is_required=True)
+        changes.delete(locked, actor=caller(request).actor, reason=query.reason)
 
 
 def _owner(access: Access, body: CalendarToCreate) -> Owner | None:
     if not body.is_shared:
         return owner_of_request(access, body.owner, Scope.ADMIN)
-    if not access.has(Scope.ADMIN):
-        raise forbidden("the scope 'admin' for all owners")
+    refuse_without(access, Scope.ADMIN, None)
     return None

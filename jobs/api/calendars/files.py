@@ -45,18 +45,18 @@ class FileToImport(Schema):
     source: Annotated[Text, Field(min_length=1, max_length=SOURCE_LIMIT)] = Field(
         description="A later file of the same source replaces the windows of the earlier one."
     )
-    dry_run: bool = Field(False, description="Say what would change, and change nothing.")
+    dry_run: bool = Field(False, description="Report the changes without making them.")
 
 
 class FileNote(Schema):
-    """What was read in another way than it is written."""
+    """The line of an event from which its window differs, and how."""
 
     line: int
     detail: str
 
 
 class FileChange(Schema):
-    """What an import does with one window."""
+    """A window that the import adds, changes or removes."""
 
     verb: str = Field(description="added, changed or removed")
     window: str
@@ -64,7 +64,7 @@ class FileChange(Schema):
 
 
 class FileReport(Schema):
-    """What an import has done, or would do."""
+    """The changes of an import; of a dry run, those that it would make."""
 
     added: int
     changed: int

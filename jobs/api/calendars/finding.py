@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.http import HttpRequest
 
 from jobs.api.kit.callers import caller
 from jobs.api.kit.etags import etag_of
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.problems import first_of
 from jobs.calendars import visibility
 from jobs.calendars.options import shown
 from jobs.models import Calendar
 from jobs.models.access import Access
-
-NUMBER_LIMIT: Final = 2**63 - 1
 
 
 def visible_calendars(access: Access) -> Any:
@@ -24,12 +22,7 @@ def visible_calendars(access: Access) -> Any:
 
 def find_calendar(request: HttpRequest, calendar_id: int) -> Calendar:
     """Return a calendar that the caller sees; raise Problem if there is none."""
-    rows = visible_calendars(caller(request))
-    found: Calendar | None = None
-    if calendar_id <= NUMBER_LIMIT:
-        found = rows.filter(pk=calendar_id).first()
-    if found is None:
-        raise not_found()
+    found: Calendar = first_of(visible_calendars(caller(request)).filter(pk=calendar_id))
     return found
 
 

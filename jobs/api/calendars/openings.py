@@ -35,14 +35,14 @@ ZoneName = Annotated[Text, Field(max_length=64, description="An IANA time zone."
 
 
 class OpeningQuery(Schema):
-    """Which openings are asked for."""
+    """The start and the number of openings."""
 
     after: Moment | None = Field(None, description="From 1970 to 2097; by default now.")
     count: int = Field(10, ge=1, le=COUNT_LIMIT)
 
     @property
     def start(self) -> datetime:
-        """The moment after which is looked; raise OptionError if it is too far away."""
+        """The moment of the first opening; raises OptionError outside 1970 to 2097."""
         if self.after is not None and not FIRST <= self.after < LAST:
             raise OptionError("after", "is outside 1970 to 2097")
         return self.after or now()
@@ -65,7 +65,7 @@ class NextOpenings(Schema):
 
 
 class MonthQuery(Schema):
-    """Which month is asked for."""
+    """The month, and the zone whose clock it follows."""
 
     month: Annotated[Text, Field(pattern=MONTH)] | None = Field(
         None, description="Such as 2026-11; by default this month."
@@ -86,7 +86,7 @@ class MonthOccurrence(Schema):
 
 
 class PlannedDay(Schema):
-    """How many runs are planned for a day, by the clock of the zone."""
+    """The number of runs that are planned for a day, by the clock of the zone."""
 
     day: date
     runs: int
@@ -102,7 +102,7 @@ class MonthOfCalendar(Schema):
     openings: list[OpeningSpan]
     occurrences: list[MonthOccurrence]
     planned: list[PlannedDay] | None = Field(description="Null: counting took too long.")
-    problems: list[str] = Field(description="Which windows are missing, and why.")
+    problems: list[str] = Field(description="The windows that are missing, and why.")
 
 
 @router.get(

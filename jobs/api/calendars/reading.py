@@ -21,7 +21,7 @@ READS = needs(Scope.READ, "jobs.view_calendar")
 
 
 class CalendarQuery(Schema):
-    """Which calendars are asked for."""
+    """The filters of a list of calendars."""
 
     owner: Slug | None = None
     name: Name | None = Field(None, description="The whole name.")
@@ -35,18 +35,13 @@ def list_calendars(
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="calendars", caller=access.actor, filters=filter_text)
-    rows = visible_calendars(access).order_by("-pk")
+    rows = visible_calendars(access)
     if filters.owner is not None:
         rows = rows.filter(owner__slug=filters.owner)
     if filters.name is not None:
         rows = rows.filter(name=filters.name)
-    if cursor.after:
-        rows = rows.filter(pk__lt=int(cursor.after))
-    found = list(rows[: cursor.limit + 1])
-    return PageOf[CalendarDetails](
-        items=[CalendarDetails.of(one) for one in found[: cursor.limit]],
-        next=cursor.next([one.pk for one in found]),
-    )
+    found, following = cursor.newest_first(rows)
+    return PageOf[CalendarDetails](items=[CalendarDetails.of(one) for one in found], next=following)
 
 
 @router.get("/{int:calendar_id}", auth=READS, response=CalendarDetails, operation_id="get_calendar")

@@ -1,4 +1,4 @@
-"""How calendars look in bodies and answers."""
+"""Calendars in bodies and answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,18 @@ from jobs.models.calendar import CUT_OFF_LIMIT, SPREAD_LIMIT, EndBehaviour
 
 CalendarName = Annotated[Text, Field(min_length=1, max_length=200, pattern=r"\S")]
 CutOff = Annotated[
-    int, Field(ge=0, le=CUT_OFF_LIMIT, description="No run starts so late in an opening.")
+    int,
+    Field(
+        ge=0, le=CUT_OFF_LIMIT, description="No run starts in this many last seconds of an opening."
+    ),
 ]
 Spread = Annotated[
-    int, Field(ge=0, le=SPREAD_LIMIT, description="Runs that waited start over this time.")
+    int,
+    Field(
+        ge=0,
+        le=SPREAD_LIMIT,
+        description="Starts of runs that waited are spread over this many seconds.",
+    ),
 ]
 
 
@@ -32,7 +40,7 @@ class CalendarDetails(Schema):
     end: EndBehaviour = Field(description="What happens to active runs when it closes.")
     spread_seconds: int
     needs_approval: bool = Field(description="Its windows count only when they are approved.")
-    four_eyes: bool = Field(description="Who requested a window may not approve it.")
+    four_eyes: bool = Field(description="The caller that requested a window may not approve it.")
     created_at: datetime
 
     @classmethod
@@ -53,7 +61,7 @@ class CalendarToCreate(Schema):
     name: CalendarName
     owner: Slug | None = Field(None, description="Needed by callers with several owners.")
     is_shared: bool = Field(
-        False, description="For all owners; only callers with `admin` for all of them make such."
+        False, description="For all owners; only callers with `admin` for all owners create these."
     )
     cut_off_seconds: CutOff = 0
     end: EndBehaviour = EndBehaviour.LET_RUN

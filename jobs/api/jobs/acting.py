@@ -9,12 +9,14 @@ from typing import Final
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
-from jobs.api.jobs.bodies import BackfillToMake, Because, Pause
+from jobs.api.jobs.bodies import BackfillToMake, JobPause
 from jobs.api.jobs.finding import etag_of_job, find_job, found_to_change
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import BackfillMade, JobDetails
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.etags import IF_MATCH_OPTIONAL
 from jobs.api.kit.problems import Problem
+from jobs.api.kit.reasons import ReasonBody
 from jobs.api.runs.schemas import RunDetails
 from jobs.api.runs.submitting import IdempotencyKey
 from jobs.core import barrier
@@ -34,8 +36,16 @@ LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 """As far as schedules go."""
 
 
-@router.post("/{int:job_id}/pause", auth=PAUSES, response=JobDetails, operation_id="pause_job")
-def pause_job(request: HttpRequest, response: HttpResponse, job_id: int, body: Pause) -> JobDetails:
+@router.post(
+    "/{int:job_id}/pause",
+    auth=PAUSES,
+    response=JobDetails,
+    operation_id="pause_job",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
+def pause_job(
+    request: HttpRequest, response: HttpResponse, job_id: int, body: JobPause
+) -> JobDetails:
     """Let the schedule of a job make no runs until a time. It can still be run by hand."""
     job = found_to_change(request, job_id, Scope.OPERATE, is_required=False)
     with barrier.lifted():
@@ -45,9 +55,15 @@ def pause_job(request: HttpRequest, response: HttpResponse, job_id: int, body: P
     return _read_again(request, response, job_id)
 
 
-@router.post("/{int:job_id}/resume", auth=PAUSES, response=JobDetails, operation_id="resume_job")
+@router.post(
+    "/{int:job_id}/resume",
+    auth=PAUSES,
+    response=JobDetails,
+    operation_id="resume_job",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def resume_job(
-    request: HttpRequest, response: HttpResponse, job_id: int, body: Because
+    request: HttpRequest, response: HttpResponse, job_id: int, body: ReasonBody
 ) -> JobDetails:
     """End the pause of a job. Without a pause it changes nothing."""
     job = found_to_change(request, job_id, Scope.OPERATE, is_required=False)
@@ -62,7 +78,7 @@ def run_job(
     request: HttpRequest,
     response: HttpResponse,
     job_id: int,
-    body: Because,
+    body: ReasonBody,
     idempotency_key: IdempotencyKey = None,
 ) -> RunDetails:
     """Submit one run of a job now, also during a pause. A job that is off is a conflict."""

@@ -1,4 +1,4 @@
-"""What callers send about jobs."""
+"""Jobs, and actions on them, in bodies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.api.kit.texts import Key, Moment, Name, Reason, Slug, TaskName, Text
+from jobs.api.kit.reasons import ReasonBody
+from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.catalog.policies import MONTH_SECONDS, NAMES_LIMIT
 from jobs.core.inputs import LABELS_LIMIT
 from jobs.definitions.fields import CAP_LIMIT
@@ -106,21 +107,13 @@ class JobsToUpsert(BaseModel):
     jobs: list[Any] = Field(min_length=1)
 
 
-class Because(BaseModel):
-    """Why it is done."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
-
-
-class Pause(Because):
+class JobPause(ReasonBody):
     """A pause of a job."""
 
     until: Moment = Field(description="In the future, before the year 2200.")
 
 
-class BackfillToMake(Because):
+class BackfillToMake(ReasonBody):
     """Past due times to be run, of one job."""
 
     start: Moment = Field(description="The first moment.")

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.etags import etag_of, refuse_stale
-from jobs.api.kit.problems import Problem, not_found
+from jobs.api.kit.pages import ID_LIMIT
+from jobs.api.kit.problems import not_found
 from jobs.api.kit.texts import Name, Slug, TaskName
 from jobs.core import barrier
 from jobs.definitions.single import read_job
@@ -20,13 +21,12 @@ from jobs.models import Job, Owner, ScheduleKind, Scope, Target
 from jobs.models.access import Access
 from jobs.runs.reads.search import search_beginnings
 
-ID_LIMIT: Final = 2**63
 NAMED: Final = 100
 """Most rows that the name of a target stands for: one of each owner."""
 
 
 class JobQuery(Schema):
-    """Which jobs are asked for; several filters narrow each other."""
+    """The filters of a list of jobs; a job must match all of them."""
 
     owner: Slug | None = None
     key: Name | None = Field(None, description="The whole key.")
@@ -75,7 +75,7 @@ def listed_jobs(access: Access, wanted: JobQuery, *, after: str) -> QuerySet[Job
 def find_job(access: Access, job_id: int) -> Job:
     """Return a job that the caller sees, with its owner and target; raise Problem if none."""
     owner_ids = None if access.sees_all else access.owner_ids()
-    job = read_job(job_id, owner_ids=owner_ids) if job_id < ID_LIMIT else None
+    job = read_job(job_id, owner_ids=owner_ids) if job_id <= ID_LIMIT else None
     if job is None:
         raise not_found()
     return job
@@ -94,13 +94,3 @@ def etag_of_job(job: Job, access: Access) -> str:
     target = job.target.name if job.target else ""
     seen = access.sees_arguments(job.owner_id)
     return etag_of(job.pk, job.changed_at.timestamp(), job.owner.slug, target, seen)
-
-
-def changed_meanwhile() -> Problem:
-    """Return the answer to a caller whose change lost the race with another one."""
-    return Problem(
-        412,
-        "precondition_failed",
-        "This has changed since you read it. Read it again.",
-        field="If-Match",
-    )

@@ -93,11 +93,5 @@ def list_missed_of_job(request: HttpRequest, job_id: int, page: Page) -> PageOf[
     access = caller(request)
     job = find_job(access, job_id)
     cursor = Cursor.read(page, of="missed", caller=access.actor, filters=job.pk)
-    spans: Any = access.narrowed(Missed.objects.filter(job=job))
-    if cursor.after:
-        spans = spans.filter(pk__lt=int(cursor.after))
-    rows = list(spans.order_by("-pk")[: cursor.limit + 1])
-    return PageOf[MissedSpan](
-        items=[MissedSpan.of(span) for span in rows[: cursor.limit]],
-        next=cursor.next([span.pk for span in rows]),
-    )
+    spans, following = cursor.newest_first(access.narrowed(Missed.objects.filter(job=job)))
+    return PageOf[MissedSpan](items=[MissedSpan.of(span) for span in spans], next=following)

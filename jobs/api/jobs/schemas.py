@@ -1,4 +1,4 @@
-"""How jobs look in answers."""
+"""Jobs, and what belongs to them, in answers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _readable(job: Job) -> dict[str, Any] | None:
 
 
 class Upserts(BaseModel):
-    """How many jobs a bulk has made, changed, and found to be so already."""
+    """The numbers of jobs that a bulk has created, updated, and left unchanged."""
 
     created: int
     updated: int
@@ -108,7 +108,7 @@ class Upserts(BaseModel):
 
 
 class NextTimes(BaseModel):
-    """What a job's schedule means."""
+    """A job's schedule in words, and its next due times."""
 
     words: str = Field(description="The schedule in words.")
     zone: str

@@ -8,13 +8,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from jobs.api.jobs.bodies import JobToMake, JobToPatch, JobToReplace
-from jobs.api.jobs.finding import changed_meanwhile, etag_of_job, found_to_change
+from jobs.api.jobs.finding import etag_of_job, found_to_change
 from jobs.api.jobs.refusals import of_one_job
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import JobDetails
 from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.etags import IF_MATCH
+from jobs.api.kit.etags import IF_MATCH, stale
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
 from jobs.api.runs.submitting import refuse_unoffered
@@ -97,7 +97,7 @@ def delete_job(request: HttpRequest, job_id: int) -> HttpResponse:
     job = found_to_change(request, job_id, Scope.ADMIN, is_required=True)
     with barrier.lifted():
         if not delete(job, actor=caller(request).actor):
-            raise changed_meanwhile()
+            raise stale()
     return HttpResponse(status=204)
 
 
@@ -110,7 +110,7 @@ def _changed(
     with barrier.lifted(), of_one_job():
         changed = change_job(job, given, actor=access.actor)
     if changed is None:
-        raise changed_meanwhile()
+        raise stale()
     return _shown(changed, access, response)
 
 

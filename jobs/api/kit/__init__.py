@@ -1,6 +1,7 @@
 """What all resources share.
 
-`front` is what each request passes first; `callers` says who calls; `problems` makes every error's
-answer, and `errors` decides which; `bodies` reads JSON; `pages` and `etags` are for lists and for
-rows that change. `document` makes the OpenAPI document.
+Each request passes `lean` or Django's middleware, then `front`. `callers` finds the caller,
+`owning` the owner. `errors` chooses the problem of each error, `problems` makes its answer.
+`bodies`, `texts` and `reasons` are for bodies, `pages` for lists, `etags` for rows that change,
+`answers` and `streams` for answers. `document` completes the OpenAPI document.
 """

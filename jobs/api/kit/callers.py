@@ -99,10 +99,16 @@ def forbidden(needed: str) -> Problem:
 def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int | None) -> None:
     """Raise Problem unless the caller has a scope for the owner of a row that it may see.
 
-    None: the row is shared by all owners, which takes the scope for all of them.
+    None: for the whole installation, which rows without an owner need.
     """
-    if not caller(request).has(scope, owner_id):
-        raise forbidden(f"the scope {scope.value!r} for this owner")
+    refuse_without(caller(request), scope, owner_id)
+
+
+def refuse_without(access: Access, scope: Scope, owner_id: int | None) -> None:
+    """Raise Problem unless a caller has a scope for an owner; None: for the whole installation."""
+    if not access.has(scope, owner_id):
+        where = "this owner" if owner_id is not None else "the whole installation"
+        raise forbidden(f"the scope {scope.value!r} for {where}")
 
 
 def _admitted(request: HttpRequest, access: Access, scope: Scope) -> Access:

@@ -87,7 +87,7 @@ def _add_model(schemas: Json, model: type[BaseModel]) -> None:
 
 
 def _type_bodies(schemas: Json, tasks: list[OfferedTask]) -> None:
-    """Make each body with a task one of several: one for each task, told apart by its name."""
+    """Replace each body with a task by one body for each task; the task's name selects it."""
     for body in TYPED:
         general = schemas.pop(body)
         mapping = {}

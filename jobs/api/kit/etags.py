@@ -24,6 +24,11 @@ IF_MATCH: Final[dict[str, Any]] = {
 }
 """For the document: `openapi_extra` of an operation that refuses a request without If-Match."""
 
+IF_MATCH_OPTIONAL: Final[dict[str, Any]] = {
+    "parameters": [IF_MATCH["parameters"][0] | {"required": False}]
+}
+"""For the document: `openapi_extra` of an operation that compares If-Match if it is sent."""
+
 
 def etag_of(*facts: Any) -> str:
     """Return the ETag of a row, from the facts that change with it."""
@@ -53,9 +58,14 @@ def refuse_stale(request: HttpRequest, etag: str, *, is_required: bool = False) 
             )
         return
     if not {"*", etag} & set(parse_etags(given)):
-        raise Problem(
-            412,
-            "precondition_failed",
-            "This has changed since you read it. Read it again.",
-            field="If-Match",
-        )
+        raise stale()
+
+
+def stale() -> Problem:
+    """Return the answer to a change of a row that has changed since the caller read it."""
+    return Problem(
+        412,
+        "precondition_failed",
+        "This has changed since you read it. Read it again.",
+        field="If-Match",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.api.kit.callers import forbidden
+from jobs.api.kit.callers import refuse_without
 from jobs.api.kit.problems import Problem
 from jobs.core.errors import UnknownOwner
 from jobs.models import Owner, Scope
@@ -28,6 +28,5 @@ def owner_of_request(access: Access, slug: str | None, scope: Scope) -> Owner:
         if found is None:
             raise UnknownOwner(slug)
         owner = found
-    if not access.has(scope, owner.pk):
-        raise forbidden(f"the scope {scope.value!r} for this owner")
+    refuse_without(access, scope, owner.pk)
     return owner

@@ -1,7 +1,7 @@
 """Pages of lists: a cursor says after which row the next page begins.
 
-A cursor is signed, and holds the list that it is of: one of another list, caller or filter is
-refused. New rows do not move the rows of later pages.
+A cursor is signed and names its list: a cursor of another list, caller or filter is refused. New
+rows do not move the rows of later pages.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from django.core import signing
+from django.db.models import Model, QuerySet
 from ninja import Query, Schema
 from pydantic import Field
 
@@ -20,13 +21,16 @@ from jobs.api.kit.problems import Problem
 PAGE_LIMIT: Final = 500
 PAGE_DEFAULT: Final = 50
 CURSOR_LIMIT: Final = 300
+ID_LIMIT: Final = 2**63 - 1
+"""The highest id of a row."""
 SALT: Final = "fairshift.api.cursor"
 
 Row = TypeVar("Row")
+Found = TypeVar("Found", bound=Model)
 
 
 class PageQuery(Schema):
-    """Which page of a list is asked for. Lists take this as `Query[PageQuery]`."""
+    """One page of a list: its size and its place. Operations take it as `Page`."""
 
     limit: int = Field(PAGE_DEFAULT, ge=1, le=PAGE_LIMIT, description="Most rows of the page.")
     cursor: str = Field(
@@ -68,6 +72,13 @@ class Cursor:
         if found != mark:
             raise _refused()
         return cls(mark, after, page.limit)
+
+    def newest_first(self, rows: QuerySet[Found]) -> tuple[list[Found], str | None]:
+        """Return the rows of this page, the highest id first, and the cursor of the next page."""
+        if self.after:
+            rows = rows.filter(pk__lt=int(self.after))
+        found = list(rows.order_by("-pk")[: self.limit + 1])
+        return found[: self.limit], self.next([row.pk for row in found])
 
     def next(self, keys: Sequence[Any]) -> str | None:
         """Return the cursor of the next page, from the keys of one row more than this page has."""

@@ -24,7 +24,7 @@ from jobs.models import ApiToken
 AGAIN_SECONDS: Final = 5
 """Retry-After when the process sends as many streams as it may."""
 TRUSTED_SECONDS: Final = 1.0
-"""How long a stream goes on without looking whether its token was revoked."""
+"""Seconds between two checks whether the token of a stream is still usable."""
 
 Found = TypeVar("Found")
 

@@ -6,6 +6,8 @@ set them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 from django.db import transaction
@@ -13,16 +15,16 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from jobs.api.kit.callers import caller, forbidden, needs, refuse_other_scope
-from jobs.api.kit.etags import IF_MATCH, refuse_stale
+from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
+from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, refuse_stale
 from jobs.api.kit.problems import Problem
+from jobs.api.kit.reasons import ReasonBody
 from jobs.api.kit.texts import Moment, Reason, Slug, Text
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.api.owners.schemas import OwnerDetails, etag_of_owner
 from jobs.core import barrier
 from jobs.models import Owner, Scope
-from jobs.models.access import Access
 from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
 from jobs.owners.limits import LIMITS, PAUSE_REASON_LIMIT, pause_owner, resume_owner
 from jobs.owners.registry import add_owner, change_owner
@@ -70,7 +72,7 @@ class OwnerChange(Schema):
     reason: Reason = ""
 
 
-class Pause(Schema):
+class OwnerPause(Schema):
     """A pause: no further run of the owner starts; active runs continue."""
 
     model_config = ConfigDict(extra="forbid")
@@ -79,19 +81,11 @@ class Pause(Schema):
     reason: Annotated[Text, Field(max_length=PAUSE_REASON_LIMIT)] = ""
 
 
-class Resumption(Schema):
-    """Why an owner is resumed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
-
-
 @router.post("", auth=ADDS, response={201: OwnerDetails}, operation_id="add_owner")
 def add(request: HttpRequest, response: HttpResponse, body: OwnerToAdd) -> OwnerDetails:
     """Add an owner. Only for admins of the installation."""
     access = caller(request)
-    _refuse_no_installation(access)
+    refuse_without(access, Scope.ADMIN, None)
     with barrier.lifted():
         owner = add_owner(**body.model_dump(), actor=access.actor)
     response["Location"] = f"{request.path}/{owner.slug}"
@@ -115,33 +109,44 @@ def change(
     facts = body.model_dump(exclude={"reason"}, exclude_unset=True)
     _refuse_null(facts)
     if set(facts) & set(LIMITS):
-        _refuse_no_installation(access)
-    with barrier.lifted(), transaction.atomic():
-        owner = Owner.objects.select_for_update().get(pk=found.pk)
-        refuse_stale(request, etag_of_owner(owner), is_required=True)
+        refuse_without(access, Scope.ADMIN, None)
+    with _locked(request, found, is_required=True) as owner:
         change_owner(owner, actor=access.actor, reason=body.reason, **facts)
     return _shown(response, owner)
 
 
-@router.post("/{slug}/pause", auth=PAUSES, response=OwnerDetails, operation_id="pause_owner")
-def pause(request: HttpRequest, response: HttpResponse, slug: str, body: Pause) -> OwnerDetails:
+@router.post(
+    "/{slug}/pause",
+    auth=PAUSES,
+    response=OwnerDetails,
+    operation_id="pause_owner",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
+def pause(
+    request: HttpRequest, response: HttpResponse, slug: str, body: OwnerPause
+) -> OwnerDetails:
     """Start no further run of an owner. Repeating it replaces the pause."""
-    owner = _operable(request, slug)
+    found = _operable(request, slug)
     if body.until is not None and body.until.year > LAST_YEAR:
         raise Problem(422, "invalid", f"until: is at most in {LAST_YEAR}", field="until")
-    with barrier.lifted():
+    with _locked(request, found) as owner:
         pause_owner(owner, until=body.until, reason=body.reason, actor=caller(request).actor)
     return _shown(response, owner)
 
 
-@router.post("/{slug}/resume", auth=PAUSES, response=OwnerDetails, operation_id="resume_owner")
+@router.post(
+    "/{slug}/resume",
+    auth=PAUSES,
+    response=OwnerDetails,
+    operation_id="resume_owner",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
 def resume(
-    request: HttpRequest, response: HttpResponse, slug: str, body: Resumption
+    request: HttpRequest, response: HttpResponse, slug: str, body: ReasonBody
 ) -> OwnerDetails:
     """Let the runs of an owner start again. Repeating it changes nothing."""
-    owner = _operable(request, slug)
-    if owner.paused_at is not None:
-        with barrier.lifted():
+    with _locked(request, _operable(request, slug)) as owner:
+        if owner.paused_at is not None:
             resume_owner(owner, reason=body.reason, actor=caller(request).actor)
     return _shown(response, owner)
 
@@ -149,18 +154,21 @@ def resume(
 def _operable(request: HttpRequest, slug: str) -> Owner:
     owner = find_owner(caller(request), slug)
     refuse_other_scope(request, Scope.OPERATE, owner.pk)
-    refuse_stale(request, etag_of_owner(owner))
     return owner
+
+
+@contextmanager
+def _locked(request: HttpRequest, found: Owner, *, is_required: bool = False) -> Iterator[Owner]:
+    """Yield an owner, locked with the barrier lifted, if it is the version that If-Match names."""
+    with barrier.lifted(), transaction.atomic():
+        owner = Owner.objects.select_for_update().get(pk=found.pk)
+        refuse_stale(request, etag_of_owner(owner), is_required=is_required)
+        yield owner
 
 
 def _shown(response: HttpResponse, owner: Owner) -> OwnerDetails:
     response["ETag"] = etag_of_owner(owner)
     return OwnerDetails.of(owner)
-
-
-def _refuse_no_installation(access: Access) -> None:
-    if not access.has(Scope.ADMIN):
-        raise forbidden(f"the scope {Scope.ADMIN.value!r} for the whole installation")
 
 
 def _refuse_null(facts: dict[str, Any]) -> None:

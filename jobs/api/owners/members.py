@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from pydantic import ConfigDict, Field
@@ -12,13 +15,13 @@ from pydantic import ConfigDict, Field
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.etags import IF_MATCH, etag_of, refuse_stale, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.problems import first_of, not_found
 from jobs.api.kit.texts import Reason, Text
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.core import barrier
 from jobs.models import Membership, Owner, Role, Scope
-from jobs.owners.members import add_member, change_member, remove_member
+from jobs.owners.members import add_member, change_member, lock_members, remove_member
 
 READS = needs(Scope.ADMIN, "jobs.view_membership")
 ADDS = needs(Scope.ADMIN, "jobs.add_membership")
@@ -59,16 +62,11 @@ def list_members(request: HttpRequest, slug: str, page: Page) -> PageOf[Member]:
     """Return the members of an owner, newest first."""
     owner = _administered(request, slug)
     cursor = Cursor.read(page, of="members", caller=caller(request).actor, filters=slug)
-    members = Membership.objects.filter(owner=owner)
-    if cursor.after:
-        members = members.filter(pk__lt=int(cursor.after))
+    rows = Membership.objects.filter(owner=owner).select_related("user")
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        rows = list(members.select_related("user").order_by("-pk")[: cursor.limit + 1])
-    return PageOf[Member](
-        items=[Member.of(member) for member in rows[: cursor.limit]],
-        next=cursor.next([member.pk for member in rows]),
-    )
+        members, following = cursor.newest_first(rows)
+    return PageOf[Member](items=[Member.of(member) for member in members], next=following)
 
 
 @router.post("/{slug}/members", auth=ADDS, response={201: Member}, operation_id="add_member")
@@ -106,9 +104,7 @@ def change(
 
     The last admin of an owner stays one, unless the caller is an admin of the installation.
     """
-    member = _found(_administered(request, slug), user)
-    refuse_stale(request, _etag(member), is_required=True)
-    with barrier.lifted():
+    with _locked(request, slug, user) as member:
         change_member(member, role=body.role, actor=caller(request).actor, reason=body.reason)
         response["ETag"] = _etag(member)
         return Member.of(member)
@@ -126,9 +122,7 @@ def remove(request: HttpRequest, slug: str, user: str) -> Status:
 
     The last admin of an owner stays, unless the caller is an admin of the installation.
     """
-    member = _found(_administered(request, slug), user)
-    refuse_stale(request, _etag(member), is_required=True)
-    with barrier.lifted():
+    with _locked(request, slug, user) as member:
         remove_member(member, actor=caller(request).actor)
     return Status(204, None)
 
@@ -139,14 +133,24 @@ def _administered(request: HttpRequest, slug: str) -> Owner:
     return owner
 
 
+@contextmanager
+def _locked(request: HttpRequest, slug: str, user: str) -> Iterator[Membership]:
+    """Yield a member, locked with the barrier lifted, if it is the version that If-Match names."""
+    owner = _administered(request, slug)
+    with barrier.lifted(), transaction.atomic():
+        lock_members(owner)
+        member = _found(owner, user)
+        refuse_stale(request, _etag(member), is_required=True)
+        yield member
+
+
 def _found(owner: Owner, user: str) -> Membership:
     if user.isprintable():
         field = f"user__{get_user_model().USERNAME_FIELD}"
+        members = Membership.objects.select_related("owner", "user")
+        # Users have no owner, and are not readable behind the barrier.
         with barrier.lifted():
-            members = Membership.objects.select_related("owner", "user")
-            member = members.filter(owner=owner, **{field: user}).first()
-        if member is not None:
-            return member
+            return first_of(members.filter(owner=owner, **{field: user}))
     raise not_found()
 
 

@@ -33,14 +33,8 @@ def list_owners(request: HttpRequest, page: Page) -> PageOf[OwnerDetails]:
     """Return the caller's owners, newest first."""
     access = caller(request)
     cursor = Cursor.read(page, of="owners", caller=access.actor)
-    owners = access.narrowed(Owner.objects.all(), path="pk")
-    if cursor.after:
-        owners = owners.filter(pk__lt=int(cursor.after))
-    rows = list(owners.order_by("-pk")[: cursor.limit + 1])
-    return PageOf[OwnerDetails](
-        items=[OwnerDetails.of(owner) for owner in rows[: cursor.limit]],
-        next=cursor.next([owner.pk for owner in rows]),
-    )
+    owners, following = cursor.newest_first(access.narrowed(Owner.objects.all(), path="pk"))
+    return PageOf[OwnerDetails](items=[OwnerDetails.of(owner) for owner in owners], next=following)
 
 
 @router.get("/{slug}", auth=READS, response=OwnerDetails, operation_id="get_owner")

@@ -1,4 +1,4 @@
-"""How owners look in answers."""
+"""Owners in answers."""
 
 from __future__ import annotations
 

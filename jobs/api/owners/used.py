@@ -1,4 +1,4 @@
-"""What an owner used in a span."""
+"""The usage of an owner in a span."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UsageQuery(Schema):
 
 
 class OwnerUsage(Schema):
-    """What the runs used that were submitted, or due, in a span."""
+    """The usage of the runs that were submitted, or due, in a span."""
 
     after: datetime
     before: datetime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +11,9 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.etags import IF_MATCH_OPTIONAL, refuse_stale
 from jobs.api.kit.problems import Problem
-from jobs.api.kit.texts import Reason
+from jobs.api.kit.reasons import ReasonBody
 from jobs.api.runs.finding import RunQuery, find_run
 from jobs.api.runs.reading import etag_of_run
 from jobs.api.runs.router import router
@@ -31,15 +32,7 @@ RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
 IS_CANCELLED = frozenset({State.CANCELLED, State.CANCELLING})
 
 
-class Cancellation(Schema):
-    """Why runs are moved."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Reason = ""
-
-
-class Retry(Cancellation):
+class Retry(ReasonBody):
     """A retry, with the same arguments or with others."""
 
     arguments: dict[str, Any] | None = Field(
@@ -53,15 +46,15 @@ class RunSelection(RunQuery):
     model_config = ConfigDict(extra="forbid")
 
 
-class Bulk(Cancellation):
-    """What is done to the runs of a filter."""
+class Bulk(ReasonBody):
+    """A cancel or retry of all runs of a filter."""
 
     filter: RunSelection
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 
 class BulkResult(Schema):
-    """What a bulk has done, or would do."""
+    """The effect of a bulk; of a dry run, the number of runs that it would move."""
 
     matched: int = Field(description="Runs of the filter that the verb can move, up to 100,000.")
     moved: int
@@ -69,8 +62,14 @@ class BulkResult(Schema):
     dry_run: bool
 
 
-@router.post("/{uuid:run_id}/cancel", auth=CANCELS, response=RunDetails, operation_id="cancel_run")
-def cancel_run(request: HttpRequest, run_id: UUID, body: Cancellation) -> RunDetails:
+@router.post(
+    "/{uuid:run_id}/cancel",
+    auth=CANCELS,
+    response=RunDetails,
+    operation_id="cancel_run",
+    openapi_extra=IF_MATCH_OPTIONAL,
+)
+def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetails:
     """Cancel a run. One that waits ends at once; a worker is asked to stop one that it has.
 
     Repeating it changes nothing. A run that has ended otherwise is a conflict.
@@ -84,7 +83,11 @@ def cancel_run(request: HttpRequest, run_id: UUID, body: Cancellation) -> RunDet
 
 
 @router.post(
-    "/{uuid:run_id}/retry", auth=RETRIES, response={202: RunDetails}, operation_id="retry_run"
+    "/{uuid:run_id}/retry",
+    auth=RETRIES,
+    response={202: RunDetails},
+    operation_id="retry_run",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
     """Queue a run that failed, expired or was cancelled again, with a fresh set of attempts."""
@@ -98,22 +101,30 @@ def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
 def cancel_runs(request: HttpRequest, body: Bulk) -> BulkResult:
     """Cancel all runs of a filter that have not ended."""
     found = bulk.find_cancellable(_selected(caller(request), body))
-    if body.dry_run:
-        return counted(found)
-    with barrier.lifted():
-        moved = bulk.cancel_found(found, actor=caller(request).actor, reason=body.reason)
-    return moved_result(found, moved)
+    return move_found(request, found, bulk.cancel_found, reason=body.reason, dry_run=body.dry_run)
 
 
 @router.post("/retry", auth=RETRIES, response=BulkResult, operation_id="retry_runs")
 def retry_runs(request: HttpRequest, body: Bulk) -> BulkResult:
     """Queue all runs of a filter again that failed, expired or were cancelled."""
     found = bulk.find_reopenable(_selected(caller(request), body))
-    if body.dry_run:
-        return counted(found)
+    return move_found(request, found, bulk.retry_found, reason=body.reason, dry_run=body.dry_run)
+
+
+def move_found(
+    request: HttpRequest,
+    found: Sequence[bulk.Found],
+    verb: Callable[..., bulk.Moved],
+    *,
+    reason: str,
+    dry_run: bool,
+) -> BulkResult:
+    """Move runs by a verb of `jobs.runs.bulk`, or only count them."""
+    if dry_run:
+        return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
     with barrier.lifted():
-        moved = bulk.retry_found(found, actor=caller(request).actor, reason=body.reason)
-    return moved_result(found, moved)
+        done = verb(found, actor=caller(request).actor, reason=reason)
+    return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
 
 
 def _found(request: HttpRequest, run_id: UUID) -> Run:
@@ -132,11 +143,3 @@ def _selected(access: Access, body: Bulk) -> Any:
         raise Problem(422, "invalid", "filter: names at least one filter", field="filter")
     runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
     return narrow(runs, body.filter.wanted, access=access)
-
-
-def counted(found: list[bulk.Found]) -> BulkResult:
-    return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
-
-
-def moved_result(found: list[bulk.Found], moved: bulk.Moved) -> BulkResult:
-    return BulkResult(matched=len(found), moved=moved.moved, left=moved.left, dry_run=False)

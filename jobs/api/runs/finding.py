@@ -8,7 +8,8 @@ from uuid import UUID
 from ninja import Query, Schema
 from pydantic import Field, field_validator
 
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.pages import ID_LIMIT
+from jobs.api.kit.problems import first_of
 from jobs.api.kit.texts import Moment, Name, Slug, TaskName, Text
 from jobs.core.inputs import LABELS_LIMIT
 from jobs.core.states import State
@@ -18,20 +19,19 @@ from jobs.models.run import RunQuerySet
 from jobs.runs.reads.listing import RunFilter
 
 WITH: Final = ("owner", "job", "target")
-NUMBER_LIMIT: Final = 2**63 - 1
 _PLAIN: Final = {"owner", "job", "task", "target", "submission", "error", "after", "before"}
 """Fields of a query that are those of the filter."""
 
 
 class RunQuery(Schema):
-    """Which runs are asked for; several filters narrow each other."""
+    """The filters of a list of runs; a run must match all of them."""
 
     state: list[State] = Field([], max_length=len(State), description="One of these states.")
     owner: Slug | None = None
     job: Name | None = Field(None, description="The key of a job.")
     task: TaskName | None = None
     target: Name | None = Field(None, description="The whole name of a target.")
-    submission: int | None = Field(None, ge=1, le=NUMBER_LIMIT)
+    submission: int | None = Field(None, ge=1, le=ID_LIMIT)
     label: list[Text] = Field(
         [], max_length=LABELS_LIMIT, description="`name:value`; repeat it for several."
     )
@@ -65,7 +65,5 @@ def visible_runs(access: Access) -> RunQuerySet:
 def find_run(access: Access, run_id: UUID) -> Run:
     """Return a run that the caller sees, with its owner, job and target; raise Problem if none."""
     rows: Any = visible_runs(access).select_related(*WITH)
-    run: Run | None = rows.filter(id=run_id).first()
-    if run is None:
-        raise not_found()
-    return run
+    found: Run = first_of(rows.filter(id=run_id))
+    return found

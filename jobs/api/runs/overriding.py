@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -10,7 +9,7 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.texts import Reason
+from jobs.api.kit.reasons import NeededReason
 from jobs.api.runs.finding import find_run
 from jobs.api.runs.router import router
 from jobs.core import barrier
@@ -21,15 +20,15 @@ OVERRIDES = needs(Scope.OPERATE, "jobs.override_window")
 
 
 class Override(Schema):
-    """Why windows are overridden."""
+    """The reason of an override."""
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: Annotated[Reason, Field(min_length=1, pattern=r"\S")]
+    reason: NeededReason
 
 
 class Overridden(Schema):
-    """What an override has done."""
+    """The effect of an override."""
 
     overridden: int = Field(description="Waiting runs that had to obey their windows before.")
 

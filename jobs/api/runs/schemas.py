@@ -1,4 +1,4 @@
-"""How runs look in answers."""
+"""Runs in answers."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Seconds = Annotated[float, Field(ge=0.1, le=MONTH_SECONDS)]
 
 
 class SubmitOptions(BaseModel):
-    """How the runs differ from the task's defaults."""
+    """Options of runs; by default those of the task."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -7,7 +7,7 @@ from ninja import Schema
 from pydantic import Field
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.runs.acting import Cancellation
+from jobs.api.kit.reasons import ReasonBody
 from jobs.api.runs.overriding import OVERRIDES, Overridden, Override
 from jobs.api.submissions.reading import find_submission
 from jobs.api.submissions.router import router
@@ -20,7 +20,7 @@ CANCELS = needs(Scope.OPERATE, "jobs.cancel_submission")
 
 
 class SubmissionCancelled(Schema):
-    """What a cancel has done."""
+    """The effect of a cancel."""
 
     cancelled: int = Field(description="Waiting runs that ended.")
     stopping: int = Field(description="Active runs that a worker is asked to stop.")
@@ -34,7 +34,7 @@ class SubmissionCancelled(Schema):
     operation_id="cancel_submission",
 )
 def cancel_submission(
-    request: HttpRequest, submission_id: int, body: Cancellation
+    request: HttpRequest, submission_id: int, body: ReasonBody
 ) -> SubmissionCancelled:
     """Cancel every run of a submission that has not ended. Repeating it changes nothing."""
     submission = find_submission(request, submission_id)

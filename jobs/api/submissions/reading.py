@@ -11,7 +11,7 @@ from pydantic import Field
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.problems import first_of
 from jobs.api.kit.texts import Moment, Name, Slug, TaskName
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import (
@@ -26,11 +26,10 @@ from jobs.models import Scope, Submission
 from jobs.models.access import Access
 
 READS = needs(Scope.READ, "jobs.view_submission")
-NUMBER_LIMIT = 2**63 - 1
 
 
 class SubmissionQuery(Schema):
-    """Which submissions are asked for; several filters narrow each other."""
+    """The filters of a list of submissions; a submission must match all of them."""
 
     owner: Slug | None = None
     task: TaskName | None = None
@@ -60,14 +59,9 @@ def list_submissions(
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="submissions", caller=access.actor, filters=filter_text)
-    rows = _visible(access).filter(**filters.wanted).order_by("-pk")
-    if cursor.after:
-        rows = rows.filter(pk__lt=int(cursor.after))
-    found = list(rows[: cursor.limit + 1])
-    return PageOf[SubmissionMade](
-        items=[SubmissionMade.of(one) for one in found[: cursor.limit]],
-        next=cursor.next([one.pk for one in found]),
-    )
+    rows = _visible(access).filter(**filters.wanted)
+    found, following = cursor.newest_first(rows)
+    return PageOf[SubmissionMade](items=[SubmissionMade.of(one) for one in found], next=following)
 
 
 @router.get(
@@ -100,10 +94,7 @@ def get_submission_forecast(request: HttpRequest, submission_id: int) -> RestFor
 
 def find_submission(request: HttpRequest, submission_id: int) -> Submission:
     """Return a submission that the caller sees, with its owner; raise Problem if there is none."""
-    rows = _visible(caller(request))
-    found = rows.filter(pk=submission_id).first() if submission_id <= NUMBER_LIMIT else None
-    if found is None:
-        raise not_found()
+    found: Submission = first_of(_visible(caller(request)).filter(pk=submission_id))
     return found
 
 

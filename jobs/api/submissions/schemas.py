@@ -1,4 +1,4 @@
-"""How submissions and forecasts look in answers."""
+"""Submissions and forecasts in answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SubmissionMade(Schema):
 
 
 class RunProgress(Schema):
-    """How many runs of a submission are in each state."""
+    """The numbers of a submission's runs by state."""
 
     total: int
     ended: int
@@ -73,7 +73,7 @@ class SubmissionDetails(SubmissionMade):
 
 
 class RunsInOpening(Schema):
-    """How many runs start in one opening; without times: runs that no calendar applies to."""
+    """The number of runs that start in one opening; without times: runs without a calendar."""
 
     opens_at: datetime | None
     closes_at: datetime | None
@@ -127,6 +127,6 @@ class RunsForecast(Schema):
 
 
 class RestForecast(Schema):
-    """How the waiting runs of a submission will go."""
+    """A forecast of the waiting runs of a submission."""
 
     forecast: RunsForecast | None = Field(description="Null: no run waits.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from jobs.api.calendars.changing import WithReason
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
-from jobs.api.windows.reading import described, etag_of_window, find_window
+from jobs.api.kit.etags import IF_MATCH
+from jobs.api.kit.reasons import WithReason
+from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import WindowChange, WindowDetails, WindowToRequest, fields_of
 from jobs.calendars import windows
@@ -44,7 +44,11 @@ def request_window(
 
 
 @router.patch(
-    "/{int:window_id}", auth=CHANGES, response=WindowDetails, operation_id="change_window"
+    "/{int:window_id}",
+    auth=CHANGES,
+    response=WindowDetails,
+    operation_id="change_window",
+    openapi_extra=IF_MATCH,
 )
 def change_window(
     request: HttpRequest, response: HttpResponse, window_id: int, body: WindowChange
@@ -56,13 +60,19 @@ def change_window(
     window = find_window(request, window_id)
     refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        refuse_stale(request, _etag_now(window), is_required=True)
+        refuse_stale_window(request, window, is_required=True)
         changed = windows.change_window(window, actor=caller(request).actor, **fields_of(body))
         response["ETag"] = etag_of_window(changed)
         return described([changed.pk])[0]
 
 
-@router.delete("/{int:window_id}", auth=REMOVES, response={204: None}, operation_id="remove_window")
+@router.delete(
+    "/{int:window_id}",
+    auth=REMOVES,
+    response={204: None},
+    operation_id="remove_window",
+    openapi_extra=IF_MATCH,
+)
 def remove_window(request: HttpRequest, window_id: int, query: WithReason) -> None:
     """Remove a window or freeze, with the decisions on it. `If-Match` is needed.
 
@@ -71,11 +81,5 @@ def remove_window(request: HttpRequest, window_id: int, query: WithReason) -> No
     window = find_window(request, window_id)
     refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        refuse_stale(request, _etag_now(window), is_required=True)
+        refuse_stale_window(request, window, is_required=True)
         windows.remove_window(window, actor=caller(request).actor, reason=query.reason)
-
-
-def _etag_now(window: Window) -> str:
-    """Return the ETag of a window whose calendar is locked; empty if it was removed meanwhile."""
-    found = Window.objects.filter(pk=window.pk).first()
-    return etag_of_window(found) if found is not None else ""

@@ -8,14 +8,14 @@ from typing import Any
 from django.http import HttpRequest
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import refuse_stale
-from jobs.api.windows.reading import etag_of_window, find_window
+from jobs.api.kit.etags import IF_MATCH_OPTIONAL
+from jobs.api.windows.reading import find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import ApprovalToGive, DecisionDetails, DecisionToMake
 from jobs.calendars import approvals
 from jobs.calendars.changes import changing
 from jobs.core import barrier
-from jobs.models import Scope, Window, WindowDecision
+from jobs.models import Scope, WindowDecision
 
 DECIDES = needs(Scope.APPROVE, approvals.PERMISSION)
 
@@ -25,6 +25,7 @@ DECIDES = needs(Scope.APPROVE, approvals.PERMISSION)
     auth=DECIDES,
     response={201: DecisionDetails},
     operation_id="approve_window",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def approve_window(request: HttpRequest, window_id: int, body: ApprovalToGive) -> DecisionDetails:
     """Approve a window as it is now.
@@ -40,6 +41,7 @@ def approve_window(request: HttpRequest, window_id: int, body: ApprovalToGive) -
     auth=DECIDES,
     response={201: DecisionDetails},
     operation_id="reject_window",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def reject_window(request: HttpRequest, window_id: int, body: DecisionToMake) -> DecisionDetails:
     """Reject a window."""
@@ -51,6 +53,7 @@ def reject_window(request: HttpRequest, window_id: int, body: DecisionToMake) ->
     auth=DECIDES,
     response={201: DecisionDetails},
     operation_id="revoke_window",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def revoke_window(request: HttpRequest, window_id: int, body: DecisionToMake) -> DecisionDetails:
     """Revoke an approval. Active runs end as the calendar says for a close."""
@@ -63,8 +66,7 @@ def _decide(
     window = find_window(request, window_id)
     refuse_other_scope(request, Scope.APPROVE, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        found = Window.objects.filter(pk=window.pk).first()
-        refuse_stale(request, etag_of_window(found) if found is not None else "")
+        refuse_stale_window(request, window)
         made = decide(window, actor=caller(request).actor, **body.model_dump())
         made.refresh_from_db()
         return DecisionDetails.of(made)

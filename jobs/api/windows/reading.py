@@ -10,12 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 from pydantic import Field
 
-from jobs.api.calendars.finding import NUMBER_LIMIT
 from jobs.api.calendars.openings import Openings
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.etags import etag_of, unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.etags import etag_of, refuse_stale, unchanged
+from jobs.api.kit.pages import ID_LIMIT, Cursor, Page, PageOf
+from jobs.api.kit.problems import first_of
 from jobs.api.kit.texts import Slug
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import DecisionDetails, WindowDetails
@@ -43,13 +42,13 @@ _BY_STATE: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class WindowQuery(Schema):
-    """Which windows are asked for; several filters narrow each other."""
+    """The filters of a list of windows; a window must match all of them."""
 
-    calendar: int | None = Field(None, ge=1, le=NUMBER_LIMIT)
+    calendar: int | None = Field(None, ge=1, le=ID_LIMIT)
     owner: Slug | None = None
     effect: WindowEffect | None = None
     state: Literal["requested", "approved", "rejected", "revoked"] | None = Field(
-        None, description="`requested`: an approval is needed, and nobody has decided."
+        None, description="`requested`: an approval is needed, and there is no decision yet."
     )
 
 
@@ -77,7 +76,7 @@ def list_windows(
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="windows", caller=access.actor, filters=filter_text)
-    rows = _visible(access).order_by("-pk")
+    rows = _visible(access).select_related(None).only("pk")
     if filters.calendar is not None:
         rows = rows.filter(calendar=filters.calendar)
     if filters.owner is not None:
@@ -86,10 +85,8 @@ def list_windows(
         rows = rows.filter(effect=filters.effect)
     if filters.state is not None:
         rows = _BY_STATE[filters.state](rows)
-    if cursor.after:
-        rows = rows.filter(pk__lt=int(cursor.after))
-    keys = list(rows.values_list("pk", flat=True)[: cursor.limit + 1])
-    return PageOf[WindowDetails](items=described(keys[: cursor.limit]), next=cursor.next(keys))
+    found, following = cursor.newest_first(rows)
+    return PageOf[WindowDetails](items=described([one.pk for one in found]), next=following)
 
 
 @router.get("/{int:window_id}", auth=READS, response=WindowDetails, operation_id="get_window")
@@ -135,22 +132,14 @@ def list_decisions(request: HttpRequest, window_id: int, page: Page) -> PageOf[D
     """Return the decisions on a window, newest first. Those on earlier revisions do not count."""
     window = find_window(request, window_id)
     cursor = Cursor.read(page, of="decisions", caller=caller(request).actor, filters=window_id)
-    rows = window.decisions.order_by("-pk")
-    if cursor.after:
-        rows = rows.filter(pk__lt=int(cursor.after))
-    found = list(rows[: cursor.limit + 1])
-    return PageOf[DecisionDetails](
-        items=[DecisionDetails.of(one) for one in found[: cursor.limit]],
-        next=cursor.next([one.pk for one in found]),
-    )
+    rows = window.decisions.all()
+    found, following = cursor.newest_first(rows)
+    return PageOf[DecisionDetails](items=[DecisionDetails.of(one) for one in found], next=following)
 
 
 def find_window(request: HttpRequest, window_id: int) -> Window:
     """Return a window that the caller sees, with its calendar; raise Problem if there is none."""
-    rows = _visible(caller(request))
-    found: Window | None = rows.filter(pk=window_id).first() if window_id <= NUMBER_LIMIT else None
-    if found is None:
-        raise not_found()
+    found: Window = first_of(_visible(caller(request)).filter(pk=window_id))
     return found
 
 
@@ -170,6 +159,13 @@ def etag_of_window(window: Window) -> str:
     """Return the ETag of a window and the newest decision on it."""
     newest = window.decisions.order_by("-pk").values_list("pk", flat=True).first()
     return etag_of(newest, *(getattr(window, name) for name in _ETAG))
+
+
+def refuse_stale_window(request: HttpRequest, window: Window, *, is_required: bool = False) -> None:
+    """Raise Problem if a window whose calendar is locked is not the version of If-Match."""
+    found = Window.objects.filter(pk=window.pk).first()
+    etag = etag_of_window(found) if found is not None else ""
+    refuse_stale(request, etag, is_required=is_required)
 
 
 def _visible(access: Access) -> Any:

@@ -1,4 +1,4 @@
-"""How windows, freezes and decisions look in bodies and answers."""
+"""Windows, freezes and decisions in bodies and answers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def fields_of(body: Schema) -> dict[str, Any]:
 
 
 class DecisionToMake(Schema):
-    """Which occurrence is decided on, and why."""
+    """A decision on all occurrences or on one, with its reason."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -140,7 +140,9 @@ class DecisionToMake(Schema):
 class ApprovalToGive(DecisionToMake):
     """An approval, of all occurrences or of one."""
 
-    expires_at: Moment | None = Field(None, description="What starts later is not approved.")
+    expires_at: Moment | None = Field(
+        None, description="Occurrences that start later are not approved."
+    )
 
 
 class DecisionDetails(Schema):

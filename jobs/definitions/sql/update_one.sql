@@ -14,28 +14,17 @@ WITH given AS MATERIALIZED (
     JOIN jobs_job AS j ON j.id = %(id)s::bigint AND j.changed_at = %(seen)s::timestamptz
 ), placed AS MATERIALIZED (
     SELECT *, CASE WHEN minutes IS NOT NULL AND NOT keeps THEN
-        -- As in insert_one.sql.
-        div(mod(nextval(('jobs_phase_' || minutes %% 64)::regclass) * 11400714819323198485::numeric,
-                18446744073709551616::numeric) * minutes * 120, 18446744073709551616::numeric)::bigint
+        {definitions/slot}
     END AS slot
     FROM given
 ), changed AS (
     UPDATE jobs_job j SET
-        name = n.name, task = n.task, queue = n.queue, payload = n.payload, payload_key =
-        n.payload_key, target_id = n.target_id, labels = n.labels, schedule = n.schedule,
-        interval_minutes = n.interval_minutes, interval_seconds = n.interval_seconds, cron = n.cron,
-        zone = n.zone, once_at = n.once_at, start_at = n.start_at, end_at = n.end_at, smooth =
-        n.smooth, misfire = n.misfire, misfire_cap = n.misfire_cap, misfire_deadline_seconds =
-        n.misfire_deadline_seconds, overlap = n.overlap, priority = n.priority, max_attempts =
-        n.max_attempts, backoff_seconds = n.backoff_seconds, backoff_cap_seconds =
-        n.backoff_cap_seconds, retry_on = n.retry_on, give_up_on = n.give_up_on,
-        soft_time_limit_seconds = n.soft_time_limit_seconds, time_limit_seconds =
-        n.time_limit_seconds, deadline_seconds = n.deadline_seconds, lock_key = n.lock_key,
-        history_policy = n.history_policy, enabled = n.enabled,
+        {definitions/assignments},
         phase = CASE WHEN minutes IS NULL THEN NULL WHEN keeps THEN old_phase ELSE slot / 120 END,
         shard = CASE WHEN minutes IS NULL THEN NULL WHEN keeps THEN old_shard ELSE slot %% 120 END
     FROM placed n
-    -- Compared again: PostgreSQL reads the row anew after a wait for another writer's lock.
+    -- After a wait for another writer's lock, PostgreSQL compares the row that this writer has stored.
+    -- guard: a job is changed only as its caller has read it
     WHERE j.id = %(id)s::bigint AND j.changed_at = %(seen)s::timestamptz
     RETURNING j.id, j.owner_id, j.phase, j.shard, j.effective_from, j.changed_at, n.old_schedule
 ), audited AS (

@@ -1,1 +1,1 @@
-"""What faces read of runs: lists by pages, searches of the admin, counts for pages of rows."""
+"""Reads of runs for the API and the admin: pages of lists, searches, counts for a page of rows."""

@@ -29,7 +29,7 @@ NAMED: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are asked for; None and empty mean all."""
+    """The filters of a list of runs; None and empty mean all."""
 
     states: Sequence[State] = ()
     owner: str | None = None
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
 
 def narrow(runs: RunQuerySet, wanted: RunFilter, *, access: Access) -> RunQuerySet:
-    """Return the runs of a filter among those that the caller sees. Names are the caller's own."""
+    """Narrow runs by a filter; the name of another owner's row finds nothing."""
     if wanted.owner is not None:
         owners = access.narrowed(Owner.objects.filter(slug=wanted.owner), path="pk")
         runs = runs.filter(owner_id__in=_ids(owners))

@@ -2,10 +2,13 @@
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from django.contrib.staticfiles.finders import find
 from django.test import Client
+from pydantic import BaseModel
 
 from jobs.api.site import document
 from jobs.catalog.registry import offered
@@ -40,6 +43,20 @@ def test_bodies_are_typed_for_each_task_on_offer(db: None) -> None:
         assert name in schemas, name
 
 
+def test_each_model_has_a_name_of_its_own() -> None:
+    """Of two models with one name, the document would have only the schema of the last."""
+    counts = Counter(model.__name__ for model in _models(BaseModel))
+    assert counts["JobPause"] and not [name for name, count in counts.items() if count > 1]
+
+
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for model in base.__subclasses__():
+        # Generic models get one more subclass for each type that is put in.
+        if model.__module__.startswith("jobs.api.") and "[" not in model.__name__:
+            yield model
+        yield from _models(model)
+
+
 def test_every_operation_names_its_scope(db: None) -> None:
     """And its problems, of one form."""
     for path, methods in document(tasks=[], prefix="/")["paths"].items():
@@ -47,6 +64,20 @@ def test_every_operation_names_its_scope(db: None) -> None:
             [scope] = operation["security"][0]["Token"]
             assert f"Scope: `{scope}`" in operation["description"], path
             assert operation["responses"]["401"] == {"$ref": "#/components/responses/Problem"}
+
+
+def test_every_change_of_a_row_documents_if_match(db: None) -> None:
+    """A generated client could not send it else. An attachment has no version."""
+    without = {
+        operation["operationId"]
+        for methods in document(tasks=[], prefix="/")["paths"].values()
+        for method, operation in methods.items()
+        if method in {"put", "patch", "delete"}
+        and not any(
+            one["name"] == "If-Match" and one["required"] for one in operation["parameters"]
+        )
+    }
+    assert without == {"detach_calendar"}
 
 
 def test_the_document_and_its_page_are_for_known_callers(caller: Caller, acme: Owner) -> None:

@@ -131,3 +131,9 @@ def test_without_postgresql_the_answer_is_503(
     answer = client.get(f"{ROOT}/runs")
     problem(answer, 503, "database_away")
     assert answer["Retry-After"] == "2"
+
+
+@pytest.mark.parametrize("place", ["jobs", "calendars", "windows", "submissions"])
+def test_a_number_beyond_all_ids_is_not_found(caller: Caller, acme: Owner, place: str) -> None:
+    """PostgreSQL would refuse it."""
+    problem(caller(acme).get(f"{ROOT}/{place}/{2**63}"), 404, "not_found")

@@ -1,0 +1,87 @@
+"""If-Match is compared under the row's lock: a change that commits meanwhile is not overwritten."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from jobs.models import Calendar, Membership, Owner, Role
+from jobs.owners.members import lock_members
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.job_scenes import change
+from tests.jobs.scenes import behind
+
+Act = Callable[[Client, str, str], Any]
+
+
+def _delete(client: Client, path: str, etag: str) -> Any:
+    return change(client, "delete", path, None, etag)
+
+
+def _lower(client: Client, path: str, etag: str) -> Any:
+    return change(client, "patch", path, {"role": "viewer"}, etag)
+
+
+def _pause(client: Client, path: str, etag: str) -> Any:
+    return post(client, f"{path}/pause", {}, **{"If-Match": etag})
+
+
+def _change_calendar(acme: Owner) -> None:
+    Calendar.objects.update(name="days")
+
+
+def _change_member(acme: Owner) -> None:
+    lock_members(acme)
+    Membership.objects.update(role=Role.APPROVER)
+
+
+def _change_owner(acme: Owner) -> None:
+    Owner.objects.filter(pk=acme.pk).update(name="Acme Inc.")
+
+
+@pytest.fixture
+def eve(committed: None, acme: Owner) -> Iterator[Membership]:
+    """A member; users are not among the rows that `committed` removes."""
+    user: Any = get_user_model().objects.create(username="eve")
+    yield Membership.objects.create(owner=acme, user=user, role=Role.OPERATOR)
+    user.delete()
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "change_first"),
+    [
+        (_delete, "calendar", _change_calendar),
+        (_delete, "member", _change_member),
+        (_lower, "member", _change_member),
+        (_pause, "owner", _change_owner),
+    ],
+)
+def test_a_version_that_changes_before_the_lock_is_refused(
+    eve: Membership,
+    caller: Caller,
+    *,
+    act: Act,
+    kind: str,
+    change_first: Callable[[Owner], None],
+) -> None:
+    """The request waits for the earlier change, and is answered 412."""
+    acme = eve.owner
+    calendar = Calendar.objects.create(owner=acme, name="nights")
+    path = {
+        "calendar": f"/calendars/{calendar.pk}",
+        "member": "/owners/acme/members/eve",
+        "owner": "/owners/acme",
+    }[kind]
+    client = caller(acme)
+    etag = client.get(f"{ROOT}{path}")["ETag"]
+    with behind(lambda: act(client, path, etag)) as (begin, outcomes):
+        change_first(acme)
+        begin()
+    [answer] = outcomes
+    problem(answer, 412, "precondition_failed")
+    eve.refresh_from_db()
+    assert Calendar.objects.exists() and eve.role != Role.VIEWER
+    acme.refresh_from_db()
+    assert acme.paused_at is None
