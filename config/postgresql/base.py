@@ -23,10 +23,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return super().get_new_connection(conn_params)
         refuse_silent(str(conn_params.get("host") or ""), conn_params.get("port"))
         made = super().get_new_connection(conn_params)
-        wait = made.wait
+        # The class's: a pool gives the same connection again.
+        wait = type(made).wait
 
         def wait_watched(waiting: Any, *args: Any, **kwargs: Any) -> Any:
-            return wait(watched(waiting, made), *args, **kwargs)
+            return wait(made, watched(waiting, made), *args, **kwargs)
 
         made.wait = wait_watched
         return made

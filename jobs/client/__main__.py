@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from jobs.client.api import Api, Away, Refused
+from jobs.client.api import Api, Away, Refused, UsageError
 from jobs.client.arguments import parser
-from jobs.client.commands import Exit, UsageError
+from jobs.client.commands import Exit
 
 
 def main(words: Sequence[str] | None = None) -> int:

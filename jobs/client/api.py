@@ -19,6 +19,10 @@ REPEATABLE: Final = (429, 503)
 Query = Sequence[tuple[str, str]]
 
 
+class UsageError(Exception):
+    """The command line, a variable, or a file that it names, is wrong."""
+
+
 class Refused(Exception):
     """The server refused the request; the text is that of its problem details."""
 
@@ -116,7 +120,11 @@ class Api:
                     preload_content=preload_content,
                 )
             except urllib3.exceptions.LocationValueError as error:
-                raise Away(f"FAIRSHIFT_URL is no address: {error}") from error
+                raise UsageError(f"FAIRSHIFT_URL is no address: {error}") from error
+            except UnicodeEncodeError as error:
+                # http.client encodes headers only.
+                text = "FAIRSHIFT_TOKEN or --key has a character that no header can have"
+                raise UsageError(text) from error
             except urllib3.exceptions.HTTPError as error:
                 problem = f"{self._root} does not answer: {error}"
                 if not is_repeatable:
@@ -153,5 +161,7 @@ def _refusal(answer: Any) -> Refused:
     except ValueError:
         problem = None
     if not isinstance(problem, dict):
-        problem = {"code": "not_fairshift", "detail": f"the answer {answer.status} is no problem"}
+        place = answer.headers.get("Location", "")
+        text = f"{answer.status} {place}".strip()
+        problem = {"code": "not_fairshift", "detail": f"is FAIRSHIFT_URL right? It answers {text}"}
     return Refused(answer.status, problem)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+import math
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from typing import Any, Final
 
+from jobs import __version__
 from jobs.client import commands
 
 EPILOG: Final = """
@@ -13,6 +15,8 @@ FAIRSHIFT_URL and FAIRSHIFT_TOKEN are the server's address and an API token.
 exit statuses: 0 done; 1 the server refused; 2 wrong usage; 3 watched runs have not all succeeded;
 4 the server is away; 130 interrupted
 """
+
+LEAST_PAUSE_SECONDS: Final = 0.1
 
 
 def parser() -> ArgumentParser:
@@ -23,6 +27,7 @@ def parser() -> ArgumentParser:
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
+    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     verbs = made.add_subparsers(dest="command", required=True, metavar="command")
     _submit(_verb(verbs, "submit", commands.submit, "submit one run, or one for each line"))
     listed = _verb(verbs, "runs", commands.runs, "list runs, newest first")
@@ -64,7 +69,9 @@ def _verb(verbs: Any, name: str, run: Any, text: str) -> ArgumentParser:
 
 def _submit(verb: ArgumentParser) -> None:
     verb.add_argument("task", help="the task's full name")
-    verb.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="JSON, text")
+    verb.add_argument(
+        "--arg", action="append", default=[], metavar="NAME=VALUE", help="JSON or text"
+    )
     verb.add_argument("--arguments", metavar="JSON", help="all arguments, by name")
     verb.add_argument(
         "--each", metavar="FILE", help="a run for each line, a JSON object; - is stdin"
@@ -82,12 +89,29 @@ def _submit(verb: ArgumentParser) -> None:
 
 
 def _watching(verb: ArgumentParser) -> None:
-    verb.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="between looks")
+    verb.add_argument(
+        "--every", type=_seconds, default=2.0, metavar="SECONDS", help="between looks"
+    )
     verb.add_argument("--timeout", type=float, metavar="SECONDS", help="wait no longer")
 
 
+def _seconds(text: str) -> float:
+    """Return a pause that a server can bear."""
+    seconds = float(text)
+    if not LEAST_PAUSE_SECONDS <= seconds < math.inf:
+        raise ArgumentTypeError(f"is at least {LEAST_PAUSE_SECONDS:g}")
+    return seconds
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise ArgumentTypeError("is at least 1")
+    return count
+
+
 def _limit(verb: ArgumentParser) -> None:
-    verb.add_argument("--limit", type=int, default=50, help="most rows")
+    verb.add_argument("--limit", type=_count, default=50, help="most rows")
 
 
 def _filters(verb: ArgumentParser) -> None:

@@ -7,13 +7,13 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from jobs.client.api import Api, new_key
+from jobs.client.api import Api, UsageError, new_key
 from jobs.client.output import (
     JOB_COLUMNS,
     RUN_COLUMNS,
@@ -42,29 +42,27 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-class UsageError(Exception):
-    """The command line, or a file that it names, is wrong."""
-
-
 def submit(api: Api, given: Namespace) -> Exit:
     """Submit one run, or one for each line of a file."""
     options = {name: value for name in OPTIONS if (value := getattr(given, name)) is not None}
     options["labels"] = dict(_pair(label, ":") for label in given.label)
     if given.each is None:
+        if given.name:
+            raise UsageError("--name is for --each")
         body = {"task": given.task, "arguments": _arguments(given), **options}
         run = api.post("/runs", body, key=given.key or new_key())
-        if given.watch:
-            return _watched(api, [("run", run["id"])], given)
-        return _shown(run, given, text=run["id"])
-    numbers = []
+        _shown(run, given, text=run["id"])
+        return _watched(api, [("run", run["id"])], given) if given.watch else Exit.OK
+    if given.arg or given.arguments is not None:
+        raise UsageError("with --each, the lines of the file have the arguments")
+    made = []
     for place, batch in enumerate(_batches(given.each)):
         body = {"task": given.task, "arguments": batch, "label": given.name, **options}
         key = f"{given.key}:{place}" if given.key else new_key()
-        made = api.post("/submissions", body, key=key)
-        numbers.append(("submission", str(made["id"])))
-        if not given.watch:
-            _shown(made, given, text=f"{made['id']}  {made['run_count']:,} runs")
-    return _watched(api, numbers, given) if given.watch else Exit.OK
+        submission = api.post("/submissions", body, key=key)
+        made.append(("submission", str(submission["id"])))
+        _shown(submission, given, text=f"{submission['id']}  {submission['run_count']:,} runs")
+    return _watched(api, made, given) if given.watch else Exit.OK
 
 
 def runs(api: Api, given: Namespace) -> Exit:
@@ -144,52 +142,39 @@ def export(api: Api, given: Namespace) -> Exit:
         return Exit.OK
     # Under its name only when it is whole.
     partial = Path(f"{given.output}.part")
-    with partial.open("wb") as file:
-        file.writelines(parts)
-    partial.replace(given.output)
+    try:
+        with partial.open("wb") as file:
+            file.writelines(parts)
+        partial.replace(given.output)
+    except OSError as error:
+        raise UsageError(f"{given.output}: {error.strerror}") from None
     return Exit.OK
 
 
-def _watched(api: Api, wanted: list[tuple[str, str]], given: Namespace) -> Exit:
+def _watched(api: Api, wanted: Sequence[tuple[str, str]], given: Namespace) -> Exit:
     """Wait for the end of runs and submissions; NOT_SUCCEEDED unless all have succeeded."""
+    sys.stdout.flush()
     until = None if given.timeout is None else time.monotonic() + given.timeout
-    states: Counter[str] = _states(api, wanted)
-    with Progress(states.total()) as progress:
+    states = {one: _states(api, *one) for one in wanted}
+    with Progress(sum(found.total() for found in states.values())) as progress:
         while True:
-            waiting = sum(states[state] for state in OPEN)
-            progress.show(states.total() - waiting)
+            waiting = [one for one, found in states.items() if not set(found).isdisjoint(OPEN)]
+            total = sum(states.values(), Counter())
+            progress.show(total.total() - sum(total[state] for state in OPEN))
             if not waiting or (until is not None and time.monotonic() > until):
                 break
             time.sleep(given.every)
-            states = _states(api, wanted, before=states)
-    found = {state: count for state, count in sorted(states.items()) if count}
+            states |= {one: _states(api, *one) for one in waiting}
+    found = dict(sorted(total.items()))
     _shown(found, given, text=", ".join(f"{count:,} {state}" for state, count in found.items()))
     return Exit.OK if set(found) <= {"succeeded"} else Exit.NOT_SUCCEEDED
 
 
-def _states(
-    api: Api, wanted: list[tuple[str, str]], *, before: Counter[str] | None = None
-) -> Counter[str]:
-    """Count runs by state; while some are open, only these are counted anew."""
-    if before is not None:
-        still_open = _count(api, wanted, [("state", state) for state in OPEN])
-        ended = before.total() - still_open.total()
-        if still_open:
-            return still_open + Counter(ended=ended)
-    return _count(api, wanted, [])
-
-
-def _count(api: Api, wanted: list[tuple[str, str]], query: list[tuple[str, str]]) -> Counter[str]:
-    states: Counter[str] = Counter()
-    for kind, name in wanted:
-        if kind == "run":
-            state = api.get(f"/runs/{name}")["state"]
-            if not query or state in OPEN:
-                states[state] += 1
-            continue
-        found = api.pages("/runs", [("submission", name), *query])
-        states.update(one["state"] for one in found)
-    return states
+def _states(api: Api, kind: str, name: str) -> Counter[str]:
+    """Count a submission's runs by state, or the one run."""
+    if kind == "run":
+        return Counter([api.get(f"/runs/{name}")["state"]])
+    return Counter(api.get(f"/submissions/{name}")["progress"]["states"])
 
 
 def _query(given: Namespace) -> list[tuple[str, str]]:
@@ -227,12 +212,16 @@ def _arguments(given: Namespace) -> dict[str, Any]:
 def _batches(path: str) -> Iterator[list[dict[str, Any]]]:
     """Yield the objects of a file's lines, as many as one request takes."""
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text()
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}") from None
+    # Not `splitlines`: a JSON string may contain U+2028.
     objects = [
         _object(line, f"{path}, line {number}")
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(text.split("\n"), start=1)
         if line.strip()
     ]
     if not objects:

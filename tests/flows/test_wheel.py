@@ -215,6 +215,20 @@ def test_the_library_needs_no_extra(environment: Environment) -> None:
     assert left == set(), failed
 
 
+def test_the_command_needs_no_django(environment: Environment) -> None:
+    """The installed `fairshift` runs without settings, and imports none of Django."""
+    command = str(environment.folder / "env/bin/fairshift")
+    plain = {"PATH": os.environ["PATH"]}
+    answer = ran(command, "--help", folder=environment.folder, environ=plain)
+    assert answer.returncode == 0 and "submit" in answer.stdout, answer.stderr
+    answer = ran(command, "--version", folder=environment.folder, environ=plain)
+    assert answer.stdout == f"fairshift {jobs.__version__}\n"
+    answer = ran(command, "runs", folder=environment.folder, environ=plain)
+    assert (answer.returncode, answer.stderr) == (2, "fairshift: set the variable FAIRSHIFT_URL\n")
+    listed = "import sys, jobs.client.__main__; print({'django', 'celery'} & set(sys.modules))"
+    assert environment.run("-c", listed).stdout == "set()\n"
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 import urllib3
 
 from fleet.stack import programs
-from fleet.stack.stack import Stack
+from fleet.stack.stack import Stack, free_port
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
 
@@ -59,7 +58,8 @@ class Site:
 @contextmanager
 def site(scene: Processes, token: str, **environ: str) -> Iterator[Site]:
     """Run two web processes until the block ends."""
-    port = _free_port()
+    # Scenes run side by side: no preferred port.
+    port = free_port(0)
     environ = {
         "FAIRSHIFT_OFFERED_TASKS": "tests.*,flows.*",
         "ALLOWED_HOSTS": "127.0.0.1",
@@ -68,9 +68,3 @@ def site(scene: Processes, token: str, **environ: str) -> Iterator[Site]:
     web = programs.web(port=port, processes=2, threads=4)
     with kept(scene, web, restart=False, **environ) as stack:
         yield Site(f"http://127.0.0.1:{port}", token, stack)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

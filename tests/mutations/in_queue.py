@@ -44,7 +44,7 @@ ROWS: Final = (
     Mutation(
         "what was taken for a reply that was lost goes back",
         "leases: takes are confirmed",
-        "if false and (ARGV[3] ~= '1'",
+        "if false then",
         (f"{QUEUE}a_lost_reply_loses_no_message[lua]",),
     ),
     Mutation(
@@ -71,7 +71,7 @@ ROWS: Final = (
     Mutation(
         "what is published while its worker drops it is ready again",
         "G1",
-        "if false and (ARGV[3] ~= '1'",
+        "if false then",
         (
             f"{QUEUE}what_is_published_while_its_worker_drops_it_is_ready_again[lua]",
             f"{GATE}a_hint_that_is_published_while_it_is_dropped_comes_again",
@@ -114,7 +114,7 @@ ROWS: Final = (
     Mutation(
         "who is let to a lock and goes lets the next one",
         "G1",
-        "if false and (ARGV[3] ~= '1'",
+        "if false then",
         (f"{QUEUE}who_is_let_to_a_lock_and_goes_lets_the_next_one[lua-withdrawal]",),
     ),
     Mutation(

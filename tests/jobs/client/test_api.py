@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,11 +89,85 @@ def test_a_server_that_stays_away_is_status_4(run: Any, capsys: pytest.CaptureFi
     assert "fs_secret" not in said
 
 
+def _progress(**states: int) -> Reply:
+    return 200, {}, {"progress": {"states": states}}
+
+
+def test_a_watch_asks_for_counts_and_only_for_what_is_open(
+    run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One request a look for a submission of any size; what has ended is not asked for again."""
+    ended, half = _progress(failed=1), _progress(running=1, succeeded=2)
+    with server(ended, half, half, _progress(succeeded=3)) as seen:
+        assert run(seen.url, "watch", "7", "8", "--every", "0.1", "--json") == 3
+    assert json.loads(capsys.readouterr().out) == {"failed": 1, "succeeded": 3}
+    asked = [path.removeprefix("GET /api/v1/submissions/") for path, _ in seen]
+    assert asked == ["7", "8", "8", "8"]
+
+
+def test_a_watched_submit_names_its_run_first(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user who interrupts the watch can go on with the id."""
+    with server(RUN, (200, {}, {"state": "succeeded"})) as seen:
+        assert run(seen.url, "submit", "shop.order", "--watch") == 0
+    assert capsys.readouterr().out == "7\n1 succeeded\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("submit", "t", "--each", "{file}", "--arg", "n=1"), "lines of the file"),
+        (("submit", "t", "--name", "night"), "--name is for --each"),
+        (("submit", "t", "--each", "{folder}"), "Is a directory"),
+        (("submit", "t", "--each", "{latin}"), "not UTF-8"),
+        (("submit", "t", "--key", "…"), "header"),
+        (("export", "--output", "{folder}/none/runs.csv"), "No such file"),
+    ],
+)
+def test_wrong_usage_is_a_line_and_status_2(
+    run: Any,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    """No option is ignored, and no file is a traceback."""
+    file, latin = tmp_path / "calls.ndjson", tmp_path / "latin.ndjson"
+    file.write_text("{}")
+    latin.write_bytes('{"name": "ü"}'.encode("latin-1"))
+    places = {"file": file, "latin": latin, "folder": tmp_path}
+    with server((200, {}, {})) as seen:
+        assert run(seen.url, *(word.format(**places) for word in words)) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("fairshift: ") and said in told and told.count("\n") == 1
+
+
+def test_an_address_without_a_scheme_is_wrong_usage(
+    run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would never answer: there is nothing to wait for."""
+    assert run("localhost:8000", "runs") == 2
+    assert "FAIRSHIFT_URL is no address" in capsys.readouterr().err
+
+
+def test_a_line_may_contain_any_character(
+    run: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Only a newline ends it; JSON allows U+2028 in a string."""
+    file = tmp_path / "calls.ndjson"
+    file.write_text('{"name": "a\u2028b"}\r\n\n{"name": "c"}\n', encoding="utf-8")
+    with server((202, {}, {"id": 7, "run_count": 2})) as seen:
+        assert run(seen.url, "submit", "t", "--each", str(file)) == 0
+    assert capsys.readouterr().out == "7  2 runs\n"
+
+
 def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """A proxy's page is no problem of ours."""
+    """A proxy's page is no problem of ours; a redirect shows where to."""
     with server((404, {}, "a page")) as seen:
         assert run(seen.url, "run", "7") == 1
     assert "not_fairshift" in capsys.readouterr().err
+    with server((301, {"Location": "https://jobs.example.com/"}, "moved")) as seen:
+        assert run(seen.url, "run", "7") == 1
+    assert "It answers 301 https://jobs.example.com/" in capsys.readouterr().err
 
 
 def test_cells_hold_no_control_characters() -> None:
