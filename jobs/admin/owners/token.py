@@ -107,6 +107,16 @@ class TokenAdmin(VerbAdmin):
         """Say no: the audit names tokens."""
         return False
 
+    def add_view(
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Show the form with one button: each would lead to the page with the secret."""
+        buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        return super().add_view(request, form_url, {**(extra_context or {}), **buttons})
+
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         given = form.cleaned_data
         user: Any = request.user

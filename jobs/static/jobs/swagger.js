@@ -1,6 +1,10 @@
 // Shows the API's document with Swagger UI. Requests use the session of the admin.
 (() => {
   const place = document.getElementById("swagger");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+  follow();
+  dark.addEventListener("change", follow);
   window.SwaggerUIBundle({
     domNode: place,
     url: place.dataset.document,
