@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from importlib.metadata import version
 from typing import Any, Final
 
-from jobs import __version__
 from jobs.client import commands
 
 EPILOG: Final = """
@@ -27,7 +27,7 @@ def parser() -> ArgumentParser:
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    made.add_argument("--version", action="version", version=f"%(prog)s {version('fairshift')}")
     verbs = made.add_subparsers(dest="command", required=True, metavar="command")
     _submit(_verb(verbs, "submit", commands.submit, "submit one run, or one for each line"))
     listed = _verb(verbs, "runs", commands.runs, "list runs, newest first")
