@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from jobs.client import commands
@@ -27,7 +27,7 @@ def parser() -> ArgumentParser:
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    made.add_argument("--version", action="version", version=f"%(prog)s {version('fairshift')}")
+    made.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     verbs = made.add_subparsers(dest="command", required=True, metavar="command")
     _submit(_verb(verbs, "submit", commands.submit, "submit one run, or one for each line"))
     listed = _verb(verbs, "runs", commands.runs, "list runs, newest first")
@@ -122,3 +122,10 @@ def _filters(verb: ArgumentParser) -> None:
     verb.add_argument("--submission", type=int)
     verb.add_argument("--after", metavar="TIME", help="RFC 3339, with a zone")
     verb.add_argument("--before", metavar="TIME")
+
+
+def _version() -> str:
+    try:
+        return version("fairshift")
+    except PackageNotFoundError:
+        return "(a checkout of the source)"

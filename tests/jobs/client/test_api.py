@@ -51,9 +51,11 @@ def server(*replies: Reply) -> Iterator[Seen]:
         seen.url = f"http://127.0.0.1:{serving.server_port}"
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
-        yield seen
-        serving.shutdown()
-        thread.join()
+        try:
+            yield seen
+        finally:
+            serving.shutdown()
+            thread.join()
 
 
 @pytest.fixture
