@@ -49,7 +49,7 @@ def server(*replies: Reply) -> Iterator[Seen]:
 
     with HTTPServer(("127.0.0.1", 0), Handler) as serving:
         seen.url = f"http://127.0.0.1:{serving.server_port}"
-        thread = threading.Thread(target=serving.serve_forever)
+        thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield seen
