@@ -59,14 +59,19 @@ def test_buckets_in_redis_expire(broker: redis.Redis) -> None:
 
 
 def test_a_fast_caller_is_told_the_limit(
-    acme: Owner, broker: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    acme: Owner,
+    northwind: Owner,
+    broker: redis.Redis,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of its token, or of its owner, whose tokens share one rate."""
     monkeypatch.setattr(request_rates, "TIMEOUT_SECONDS", 5.0)
     request_rates._shared.cache_clear()
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_TOKEN_PER_MINUTE": 2}
     first, second, third = (
-        access_of(make_token("scene", scopes=["read"], owner=acme).token) for _ in range(3)
+        access_of(make_token("scene", scopes=["read"], owner=owner).token)
+        for owner in (acme, northwind, northwind)
     )
     refuse_fast_caller(first)
     with pytest.raises(LimitExceeded) as refused:
