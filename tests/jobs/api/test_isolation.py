@@ -3,46 +3,62 @@
 The matrix is made from the OpenAPI document, so that a new operation is in it by itself.
 """
 
-from datetime import timedelta
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.test import Client
+from django.conf import settings
+from django.test import override_settings
 
 from jobs.calendars import visibility
 from jobs.core import barrier
-from jobs.core.sql import now
-from jobs.models import (
-    ApiToken,
-    Attachment,
-    AuditEntry,
-    Calendar,
-    Job,
-    Membership,
-    Owner,
-    Run,
-    Window,
-    WindowDecision,
-)
 from jobs.models.access import Access
-from jobs.owners.tokens import make_token, revoke_token
-from tests.jobs.api.conftest import Caller, client_of
-from tests.jobs.api.matrix import (
-    BODIES,
-    NAMES_OWNER,
-    OF_INSTALLATION,
-    PARAMETERS,
-    Operation,
-    key_of,
-    operations,
-    words_of,
+from tests.jobs.api.conftest import statements
+from tests.jobs.api.isolated import (
+    World,
+    fingerprint,
+    make_world,
+    only_reads,
+    read,
+    send,
+    taken_back,
+    unknown_keys,
 )
+from tests.jobs.api.matrix import BODIES, OF_INSTALLATION, Operation, operations
+from tests.jobs.api.matrix_rows import FILTERS, NAME_NO_ROW, PARAMETERS
 
 OPERATIONS = operations()
-OF_ROWS = [one for one in OPERATIONS if any(PARAMETERS[name].is_owned for name in one.parameters)]
+OF_ROWS = [one for one in OPERATIONS if one.owned]
+READS = [one for one in OPERATIONS if only_reads(one)]
+FILTERED = [one for one in OPERATIONS if set(one.filters) & set(FILTERS)]
+NAMING = [one for one in OPERATIONS if one.has_body and one.naming("nobody99")]
+GUESSED = {"If-None-Match": "*", "If-Match": '"guessed"'}
+"""Headers that are compared with the ETag of a row, if there is one."""
 EACH_ALONE = ("filters", "barrier")
-by_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+UNUSABLE = ("anonymous", "revoked", "expired", "made up")
+
+
+@pytest.fixture(scope="module")
+def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    """The rows that all tests here share."""
+    tasks = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+    with django_db_blocker.unblock(), taken_back():
+        with override_settings(FAIRSHIFT=tasks):
+            world = make_world(OPERATIONS)
+        yield world
+
+
+@pytest.fixture
+def db(whole_world: World) -> Iterator[None]:
+    """A part of the module's transaction that is rolled back: each test finds the same rows."""
+    with taken_back():
+        yield
+
+
+@pytest.fixture
+def world(db: None, whole_world: World) -> World:
+    """The rows, and the callers."""
+    return whole_world
 
 
 @pytest.fixture(params=EACH_ALONE)
@@ -56,139 +72,129 @@ def one_wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
             monkeypatch.setattr(visibility, name, lambda rows, _caller, **_options: rows)
 
 
-def send(client: Client, operation: Operation, keys: dict[str, Any], body: Any = None) -> Any:
-    """Call an operation with these path parameters."""
-    path = operation.path.format(**keys)
-    call = getattr(client, operation.method)
-    # Where a version must be named: any.
-    headers = {} if operation.method == "get" else {"If-Match": "*"}
-    if not operation.has_body:
-        return call(path, headers=headers)
-    content = BODIES[operation.id] if body is None else body
-    return call(path, content, content_type="application/json", headers=headers)
+def matrix(of: list[Operation]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("operation", of, ids=str)
 
 
-def own(operation: Operation, owner: Owner) -> dict[str, Any]:
-    return {name: key_of(operation, name, owner) for name in operation.parameters}
-
-
-def unknown(operation: Operation) -> dict[str, Any]:
-    return {name: PARAMETERS[name].unknown for name in operation.parameters}
-
-
-@by_operation
+@matrix(OPERATIONS)
 def test_every_operation_can_be_filled(operation: Operation) -> None:
     """An operation without a filler would be in no other test: add one to `matrix`."""
     assert set(operation.parameters) <= set(PARAMETERS)
     assert operation.has_body == (operation.id in BODIES)
+    assert set(operation.filters) <= set(FILTERS) | NAME_NO_ROW
 
 
-@by_operation
-def test_own_rows_are_answered(operation: Operation, caller: Caller, acme: Owner) -> None:
+@matrix(OPERATIONS)
+def test_own_rows_are_answered(world: World, operation: Operation) -> None:
     """Else the refusals below would prove nothing."""
-    get_user_model().objects.create(username="newcomer")
-    client = caller() if operation.id in OF_INSTALLATION else caller(acme)
-    answer = send(client, operation, own(operation, acme))
+    caller = "installation" if operation.id in OF_INSTALLATION else "acme"
+    answer = send(world.callers[caller], operation, world.keys_of(operation, world.acme))
     assert 200 <= answer.status_code < 300, answer.content
 
 
-@pytest.mark.parametrize("operation", OF_ROWS, ids=str)
+@matrix(OF_ROWS)
 def test_foreign_rows_are_answered_as_unknown_ones(
-    one_wall: None, operation: Operation, caller: Caller, acme: Owner, stranger: Owner
+    one_wall: None, world: World, operation: Operation
 ) -> None:
-    """With the same bytes and headers, and no change."""
-    client = caller(acme)
-    keys = own(operation, stranger)
+    """With the same bytes and headers, after as many statements, and without a change.
+
+    Also if only one of the keys is foreign. No ETag is compared with what the caller has guessed.
+    """
+    client = world.callers["acme"]
+    mine, foreign = (world.keys_of(operation, owner) for owner in (world.acme, world.stranger))
+    unknown = unknown_keys(operation)
+    pairs = [(foreign, unknown)]
+    if len(operation.owned) > 1:
+        pairs += [
+            ({**mine, name: foreign[name]}, {**mine, name: unknown[name]})
+            for name in operation.owned
+        ]
     before = fingerprint()
-    foreign, missing = (send(client, operation, each) for each in (keys, unknown(operation)))
-    assert foreign.status_code == missing.status_code == 404
-    assert foreign.content == missing.content and foreign.headers == missing.headers
+    for pair in pairs:
+        answers, asked = [], []
+        for each in pair:
+            with statements() as found:
+                answers.append(send(client, operation, each, **GUESSED))
+            asked.append(len(found))
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].content == answers[1].content
+        assert answers[0].headers == answers[1].headers
+        assert asked[0] == asked[1]
     assert fingerprint() == before
 
 
-@by_operation
-def test_no_answer_contains_or_counts_foreign_rows(
-    one_wall: None, operation: Operation, caller: Caller, acme: Owner, stranger: Owner
+@matrix(OPERATIONS)
+def test_no_answer_contains_foreign_rows(
+    one_wall: None, world: World, operation: Operation
 ) -> None:
-    """Whether the stranger has rows or not, acme gets the same; a named stranger is unknown."""
-    client = caller(acme)
-    for name in PARAMETERS.values():
-        name.of(stranger)
-    secrets = words_of(stranger)
-    answer = send(client, operation, own(operation, acme))
-    assert not [word for word in secrets if word in answer.content.decode()]
-    if operation.method == "get":
-        query = {"owner": stranger.slug}
-        listed = client.get(operation.path.format(**own(operation, acme)), query)
-        assert not [word for word in secrets if word in listed.content.decode()]
-    if operation.id in NAMES_OWNER:
-        before = fingerprint(stranger)
-        named, none = (
-            send(client, operation, {}, NAMES_OWNER[operation.id](slug))
-            for slug in (stranger.slug, "nobody99")
-        )
-        assert named.status_code == none.status_code
-        told, told_of_none = (each.content.decode() for each in (named, none))
-        assert told.replace(stranger.slug, "nobody99") == told_of_none
-        assert fingerprint(stranger) == before
+    """No list, search, export or page; and no bulk without a filter of owners moves any."""
+    before = fingerprint(world.stranger)
+    keys = world.keys_of(operation, world.acme)
+    answer = send(world.callers["acme"], operation, keys)
+    content = answer.content.decode()
+    assert not [word for word in world.secrets if word in content]
+    assert fingerprint(world.stranger) == before
 
 
-@by_operation
-def test_a_read_only_caller_changes_nothing(
-    operation: Operation, caller: Caller, acme: Owner
-) -> None:
+@matrix(READS)
+def test_no_answer_counts_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
+    """Whether the stranger has rows or not, acme gets the same; a dry run counts the same."""
+    keys = world.keys_of(operation, world.acme)
+    assert read(world.callers["acme"], operation, keys) == world.alone[operation.id]
+
+
+@matrix(FILTERED)
+def test_no_filter_finds_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
+    """A value that only rows of the stranger have is answered as one that no row has."""
+    path = operation.path.format(**world.keys_of(operation, world.acme))
+    client = world.callers["acme"]
+    for name in set(operation.filters) & set(FILTERS):
+        value = world.filters[name]
+        nobody = 2**40 if str(value).isdigit() else f"{value}".replace("stranger", "nobody99")
+        found, none = (client.get(path, {name: each}) for each in (value, nobody))
+        assert found.status_code == none.status_code == 200, (name, found.content)
+        assert found.content == none.content, name
+
+
+@matrix(NAMING)
+def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Operation) -> None:
+    """In a body, too: the same answer as for an owner that does not exist, and no change."""
+    before = fingerprint(world.stranger)
+    keys = world.keys_of(operation, world.acme)
+    named, none = (
+        send(world.callers["acme"], operation, keys, operation.naming(slug))
+        for slug in ("stranger", "nobody99")
+    )
+    assert named.status_code == none.status_code
+    assert named.content.decode().replace("stranger", "nobody99") == none.content.decode()
+    assert fingerprint(world.stranger) == before
+
+
+@matrix(OPERATIONS)
+def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) -> None:
     """403 for every scope but `read`, whether the row exists or not."""
-    client = caller(acme, "read")
-    keys = own(operation, acme)
+    client = world.callers["read only"]
     before = fingerprint()
-    answer = send(client, operation, keys)
+    answer = send(client, operation, world.keys_of(operation, world.acme))
     if operation.scope == "read":
         assert answer.status_code in {200, 204}
     else:
         assert answer.status_code == 403
-        assert answer.content == send(client, operation, unknown(operation)).content
+        assert answer.content == send(client, operation, unknown_keys(operation)).content
     assert fingerprint() == before
 
 
-@by_operation
+@matrix(OPERATIONS)
 def test_a_caller_without_a_usable_token_is_told_nothing(
-    operation: Operation, db: None, acme: Owner
+    world: World, operation: Operation
 ) -> None:
-    """Anonymous, revoked, expired and made up: 401, with the same bytes."""
-    revoked, expired = (
-        make_token("old", scopes=["read", "submit", "operate", "approve", "admin"], owner=acme)
-        for _ in range(2)
-    )
-    revoke_token(revoked.token)
-    ApiToken.objects.filter(pk=expired.token.pk).update(expires_at=now() - timedelta(seconds=1))
-    keys = own(operation, acme)
+    """Anonymous, revoked, expired and made up: 401, with the same bytes; and for unknown rows."""
     before = fingerprint()
-    clients = [Client(), *map(client_of, (revoked.secret, expired.secret, "fs_made_up"))]
-    answers = [send(client, operation, keys) for client in clients]
+    answers = [
+        send(world.callers[name], operation, keys)
+        for name in UNUSABLE
+        for keys in (world.keys_of(operation, world.acme), unknown_keys(operation))
+    ]
     assert {answer.status_code for answer in answers} == {401}
     assert len({answer.content for answer in answers}) == 1
     assert fingerprint() == before
-
-
-def fingerprint(owner: Owner | None = None) -> Any:
-    """Return what must be unchanged after a refused request."""
-    rows: list[tuple[Any, str, tuple[str, ...]]] = [
-        (Run, "owner", ("id", "state", "payload", "window_policy")),
-        (ApiToken, "owner", ("id", "revoked_at")),
-        (AuditEntry, "owner", ("id",)),
-        (Calendar, "owner", ("id", "name", "cut_off_seconds", "version")),
-        (Window, "calendar__owner", ("id", "revision", "reason")),
-        (WindowDecision, "window__calendar__owner", ("id",)),
-        (Attachment, "calendar__owner", ("id",)),
-        (Job, "owner", ("id", "changed_at")),
-        (Membership, "owner", ("id", "role")),
-    ]
-    return [
-        [
-            tuple(map(str, row))
-            for row in model.objects.filter(**({path: owner} if owner else {}))
-            .order_by("id")
-            .values_list(*names)
-        ]
-        for model, path, names in rows
-    ]
