@@ -3,31 +3,23 @@
 The matrix is made from the OpenAPI document, so that a new operation is in it by itself.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from django.conf import settings
-from django.test import override_settings
 
 from jobs.calendars import visibility
 from jobs.core import barrier
 from jobs.models.access import Access
 from tests.jobs.api.conftest import statements
-from tests.jobs.api.isolated import (
+from tests.jobs.api.matrix.operations import BODIES, OF_INSTALLATION, OPERATIONS, Operation, by
+from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS
+from tests.jobs.api.matrix.world import (
     World,
     fingerprint,
-    make_world,
     only_reads,
     read,
     send,
-    taken_back,
     unknown_keys,
 )
-from tests.jobs.api.matrix import BODIES, OF_INSTALLATION, Operation, operations
-from tests.jobs.api.matrix_rows import FILTERS, NAME_NO_ROW, PARAMETERS
 
-OPERATIONS = operations()
 OF_ROWS = [one for one in OPERATIONS if one.owned]
 READS = [one for one in OPERATIONS if only_reads(one)]
 FILTERED = [one for one in OPERATIONS if set(one.filters) & set(FILTERS)]
@@ -36,29 +28,6 @@ GUESSED = {"If-None-Match": "*", "If-Match": '"guessed"'}
 """Headers that are compared with the ETag of a row, if there is one."""
 EACH_ALONE = ("filters", "barrier")
 UNUSABLE = ("anonymous", "revoked", "expired", "made up")
-
-
-@pytest.fixture(scope="module")
-def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """The rows that all tests here share."""
-    tasks = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
-    with django_db_blocker.unblock(), taken_back():
-        with override_settings(FAIRSHIFT=tasks):
-            world = make_world(OPERATIONS)
-        yield world
-
-
-@pytest.fixture
-def db(whole_world: World) -> Iterator[None]:
-    """A part of the module's transaction that is rolled back: each test finds the same rows."""
-    with taken_back():
-        yield
-
-
-@pytest.fixture
-def world(db: None, whole_world: World) -> World:
-    """The rows, and the callers."""
-    return whole_world
 
 
 @pytest.fixture(params=EACH_ALONE)
@@ -72,19 +41,15 @@ def one_wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
             monkeypatch.setattr(visibility, name, lambda rows, _caller, **_options: rows)
 
 
-def matrix(of: list[Operation]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("operation", of, ids=str)
-
-
-@matrix(OPERATIONS)
+@by(OPERATIONS)
 def test_every_operation_can_be_filled(operation: Operation) -> None:
-    """An operation without a filler would be in no other test: add one to `matrix`."""
+    """Else it would be in no other test: add what is missing to `operations` or `rows`."""
     assert set(operation.parameters) <= set(PARAMETERS)
     assert operation.has_body == (operation.id in BODIES)
     assert set(operation.filters) <= set(FILTERS) | NAME_NO_ROW
 
 
-@matrix(OPERATIONS)
+@by(OPERATIONS)
 def test_own_rows_are_answered(world: World, operation: Operation) -> None:
     """Else the refusals below would prove nothing."""
     caller = "installation" if operation.id in OF_INSTALLATION else "acme"
@@ -92,7 +57,7 @@ def test_own_rows_are_answered(world: World, operation: Operation) -> None:
     assert 200 <= answer.status_code < 300, answer.content
 
 
-@matrix(OF_ROWS)
+@by(OF_ROWS)
 def test_foreign_rows_are_answered_as_unknown_ones(
     one_wall: None, world: World, operation: Operation
 ) -> None:
@@ -123,7 +88,7 @@ def test_foreign_rows_are_answered_as_unknown_ones(
     assert fingerprint() == before
 
 
-@matrix(OPERATIONS)
+@by(OPERATIONS)
 def test_no_answer_contains_foreign_rows(
     one_wall: None, world: World, operation: Operation
 ) -> None:
@@ -136,14 +101,14 @@ def test_no_answer_contains_foreign_rows(
     assert fingerprint(world.stranger) == before
 
 
-@matrix(READS)
+@by(READS)
 def test_no_answer_counts_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
     """Whether the stranger has rows or not, acme gets the same; a dry run counts the same."""
     keys = world.keys_of(operation, world.acme)
     assert read(world.callers["acme"], operation, keys) == world.alone[operation.id]
 
 
-@matrix(FILTERED)
+@by(FILTERED)
 def test_no_filter_finds_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
     """A value that only rows of the stranger have is answered as one that no row has."""
     path = operation.path.format(**world.keys_of(operation, world.acme))
@@ -156,7 +121,7 @@ def test_no_filter_finds_foreign_rows(one_wall: None, world: World, operation: O
         assert found.content == none.content, name
 
 
-@matrix(NAMING)
+@by(NAMING)
 def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Operation) -> None:
     """In a body, too: the same answer as for an owner that does not exist, and no change."""
     before = fingerprint(world.stranger)
@@ -170,7 +135,7 @@ def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Op
     assert fingerprint(world.stranger) == before
 
 
-@matrix(OPERATIONS)
+@by(OPERATIONS)
 def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) -> None:
     """403 for every scope but `read`, whether the row exists or not."""
     client = world.callers["read only"]
@@ -184,7 +149,7 @@ def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) 
     assert fingerprint() == before
 
 
-@matrix(OPERATIONS)
+@by(OPERATIONS)
 def test_a_caller_without_a_usable_token_is_told_nothing(
     world: World, operation: Operation
 ) -> None:

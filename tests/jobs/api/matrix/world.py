@@ -29,8 +29,8 @@ from jobs.models import (
 )
 from jobs.owners.tokens import make_token, revoke_token
 from tests.jobs.api.conftest import ALL, WholeAnswers, client_of
-from tests.jobs.api.matrix import BODIES, Operation
-from tests.jobs.api.matrix_rows import FILTERS, PARAMETERS, SPECIAL, runs_on, words_of
+from tests.jobs.api.matrix.operations import BODIES, Operation
+from tests.jobs.api.matrix.rows import FILTERS, PARAMETERS, SPECIAL, runs_on, words_of
 
 CHANGES_BY_ITSELF: Final = re.compile(
     r'"[a-z_]*(_seconds|received|entitled)": ?[\d.e-]+|\d{4}-\d\d-\d\d[T ][\d:.+Z-]+'

@@ -1,16 +1,19 @@
 """What the isolation matrix knows of each operation: its parameters, filters and bodies.
 
 A new operation is in the matrix by itself. Its path parameters need an entry in PARAMETERS and its
-filters one in FILTERS or NAME_NO_ROW (`matrix_rows`). Its body needs one in BODIES, by the id of
+filters one in FILTERS or NAME_NO_ROW (`rows`). Its body needs one in BODIES, by the id of
 the operation.
 """
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pytest
+
 from jobs.api.site import document
 from tests.jobs.api.conftest import ROOT
-from tests.jobs.api.matrix_rows import ADD, PARAMETERS
+from tests.jobs.api.matrix.rows import ADD, PARAMETERS
 
 METHODS: Final = frozenset({"get", "post", "put", "patch", "delete"})
 JOB: Final = {"key": "nightly", "task": "tests.add", "arguments": ADD, "cron": "@daily"}
@@ -27,6 +30,9 @@ class Operation:
     scope: str
     filters: tuple[str, ...]
     """Query parameters."""
+    headers: frozenset[str]
+    """Such as Idempotency-Key."""
+    required_headers: frozenset[str]
     fields: frozenset[str]
     """Fields of the body; none: it has no body."""
 
@@ -122,6 +128,8 @@ def operations() -> list[Operation]:
             parameters=tuple(each["name"] for each in one["parameters"] if each["in"] == "path"),
             scope=one["security"][0]["Token"][0],
             filters=tuple(each["name"] for each in one["parameters"] if each["in"] == "query"),
+            headers=frozenset(_headers(one)),
+            required_headers=frozenset(_headers(one, only={True})),
             fields=_fields(one, schemas),
         )
         for path, methods in found["paths"].items()
@@ -130,8 +138,22 @@ def operations() -> list[Operation]:
     ]
 
 
+def _headers(operation: dict[str, Any], *, only: Collection[bool] = (True, False)) -> Iterator[str]:
+    for each in operation["parameters"]:
+        if each["in"] == "header" and each.get("required", False) in only:
+            yield each["name"]
+
+
 def _fields(operation: dict[str, Any], schemas: dict[str, Any]) -> frozenset[str]:
     if "requestBody" not in operation:
         return frozenset()
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     return frozenset(schemas[schema["$ref"].rpartition("/")[2]]["properties"])
+
+
+OPERATIONS: Final = operations()
+
+
+def by(chosen: list[Operation]) -> pytest.MarkDecorator:
+    """Return the mark of a test that runs once for each of these operations."""
+    return pytest.mark.parametrize("operation", chosen, ids=str)
