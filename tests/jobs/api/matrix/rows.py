@@ -66,6 +66,13 @@ def cancelled_run_of(owner: Owner) -> UUID:
     return run_id
 
 
+def audited_run_of(owner: Owner) -> str:
+    """Return the id of a run in the audit. Other objects of other owners may have equal numbers."""
+    run = Run.objects.filter(owner=owner).latest("id")
+    AuditEntry.write("cancel", on=run, reason=owner.slug)
+    return str(run.id)
+
+
 def submission_of(owner: Owner) -> int:
     [run] = submitted(owner)
     assert run.submission_id is not None
@@ -152,7 +159,7 @@ def _of(model: Any) -> Callable[[Owner], str]:
     return lambda owner: str(model.objects.filter(owner=owner).latest("pk").pk)
 
 
-FILTERS: Final[dict[str, Callable[[Owner], Any]]] = {
+FILTERS: Final[dict[str, Callable[[Owner], str]]] = {
     "owner": lambda owner: owner.slug,
     "job": lambda owner: Job.objects.filter(owner=owner).latest("pk").key,
     "key": lambda owner: Job.objects.filter(owner=owner).latest("pk").key,
@@ -164,7 +171,7 @@ FILTERS: Final[dict[str, Callable[[Owner], Any]]] = {
     "label": lambda owner: f"whose:{owner.slug}",
     "error": lambda owner: f"errors.Of{owner.slug}",
     "actor": lambda owner: f"member-of-{owner.slug}",
-    "object_id": lambda owner: str(ApiToken.objects.filter(owner=owner).latest("pk").pk),
+    "object_id": audited_run_of,
 }
 """Filters that may name a row of an owner: such a value, by the name of the parameter."""
 

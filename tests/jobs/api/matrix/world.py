@@ -51,7 +51,7 @@ class World:
     """What acme was answered by each operation that only reads, before the stranger had rows."""
     secrets: frozenset[str]
     """Words that no answer to acme may contain."""
-    filters: Mapping[str, Any]
+    filters: Mapping[str, str]
     """Values of filters that find rows of the stranger only."""
 
     def keys_of(self, operation: Operation, owner: Owner) -> dict[str, Any]:
