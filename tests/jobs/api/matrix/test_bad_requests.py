@@ -10,8 +10,8 @@ from django.core import signing
 from pytest_django import Settings
 
 from jobs.api.kit.pages import CURSOR_LIMIT, PAGE_LIMIT
-from jobs.core.cursors import SALT
 from jobs.core import barrier
+from jobs.core.cursors import SALT
 from jobs.core.inputs import KEY_LIMIT
 from jobs.models import IdempotencyKey, Submission
 from tests.jobs.api.conftest import problem
