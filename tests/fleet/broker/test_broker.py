@@ -127,6 +127,25 @@ def test_it_comes_back_by_itself(
     assert len(hinted()) >= 1
 
 
+def test_a_broker_that_still_hangs_costs_a_caller_little(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the pause a thread opens the connection. A caller waits for a tenth of a second.
+
+    Those after it do not wait, and the connection serves them when it is open.
+    """
+    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.0)
+    client.client_pause(1_000)
+    unavailable(broker, timeout=0.2)
+    assert unavailable(broker, timeout=5) < 0.6
+    assert unavailable(broker, timeout=5) < 0.1
+    wait_for(client.ping, what="the end of the pause")
+    assert broker._reconnecting is not None
+    broker._reconnecting.result(5)
+    broker.publish([hint()], timeout=5)
+    assert len(hinted()) == 1
+
+
 def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis.Redis) -> None:
     """A server that closes idle connections loses no hint."""
     broker.publish([hint()], timeout=5)
