@@ -29,8 +29,8 @@ from fleet.transport.envelope import hint_id
 from fleet.transport.transport import fair_queues
 
 PAUSE_AFTER_FAILURE: Final = 2.0
-RECONNECT_PATIENCE: Final = 0.1
-"""Seconds that the caller waits for a new connection after a failure; one caller for each."""
+CONNECT_PATIENCE: Final = 0.1
+"""Seconds that a caller waits for a connection that another one, or a thread, opens."""
 CHUNK: Final = 500
 
 
@@ -130,7 +130,8 @@ class Broker:
     @contextmanager
     def _channel(self, *, timeout: float) -> Iterator[Any]:
         """Give the channel to one caller at a time; errors become BrokerUnavailable."""
-        if not self._lock.acquire(timeout=timeout):
+        is_open = self._connection is not None
+        if not self._lock.acquire(timeout=timeout if is_open else min(timeout, CONNECT_PATIENCE)):
             raise BrokerUnavailable("another caller still waits for the broker")
         try:
             # After the lock: the caller that held it may have failed.
@@ -153,7 +154,7 @@ class Broker:
             return self._open(timeout=timeout)
         opening, patience = self._reconnecting, 0.0
         if opening is None:
-            opening, patience = Future(), RECONNECT_PATIENCE
+            opening, patience = Future(), CONNECT_PATIENCE
             self._reconnecting = opening
             threading.Thread(target=self._reconnect, args=(opening, timeout), daemon=True).start()
         if not wait([opening], patience).done:

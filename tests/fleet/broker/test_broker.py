@@ -108,6 +108,18 @@ def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.R
     assert max(took) < 0.8
 
 
+def test_only_the_first_caller_waits_long_for_the_first_connection(
+    broker: Broker, client: redis.Redis
+) -> None:
+    """Those that come while it is being opened wait for a tenth of a second."""
+    client.client_pause(1_500)
+    first = threading.Thread(target=lambda: unavailable(broker, timeout=1))
+    first.start()
+    wait_for(broker._lock.locked, what="the first caller to hold the lock")
+    assert unavailable(broker, timeout=1) < 0.5
+    first.join(20)
+
+
 def test_it_comes_back_by_itself(
     broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
