@@ -138,7 +138,7 @@ def publish_slices(
     published = 0
     try:
         for start in range(0, len(run_ids), SLICE):
-            publish(run_ids[start : start + SLICE], read)
+            publish(run_ids[start : start + SLICE], read, are_in_outbox=True)
             published = min(start + SLICE, len(run_ids))
             if time.monotonic() > until:
                 break
@@ -149,12 +149,15 @@ def publish_slices(
     return published
 
 
-def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
+def publish(
+    run_ids: Sequence[UUID], read: Read | None = None, *, are_in_outbox: bool = False
+) -> int:
     """Publish hints of these runs if they are queued; return how many. Raises BrokerUnavailable."""
     hints = (read or _hints)(run_ids)
     crash_point("dispatch.before_publish")
     if hints:
-        broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        timeout = setting("PUBLISH_TIMEOUT_SECONDS")
+        broker().publish(hints, timeout=timeout, are_in_outbox=are_in_outbox)
     return len(hints)
 
 
