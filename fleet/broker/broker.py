@@ -1,8 +1,10 @@
 """Publishes and withdraws hints, and counts the messages of a queue.
 
-A publish has a deadline. After a failure, further calls fail at once for a short time. Then a
-thread opens a new connection, and callers hardly wait for it: a hung Redis delays only the first
-caller. Hints that were not published stay in the outbox, and the sweep publishes them.
+A publish has a deadline. After a failure, further calls fail at once for a short time.
+
+Hints in the outbox need not be published now: the sweep publishes what is left. So their callers do
+not wait long for a connection. A thread opens it, and a later call uses it. The same holds for all
+callers after a failure.
 """
 
 from __future__ import annotations
@@ -29,8 +31,12 @@ from fleet.transport.envelope import hint_id
 from fleet.transport.transport import fair_queues
 
 PAUSE_AFTER_FAILURE: Final = 2.0
-CONNECT_PATIENCE: Final = 0.1
-"""Seconds that a caller waits for a connection that another one, or a thread, opens."""
+CONNECT_PATIENCE: Final = 0.25
+RECONNECT_PATIENCE: Final = 0.1
+"""Seconds that a caller waits for a thread to open a connection: the first, or one after a failure.
+
+Callers whose hints are in no outbox wait for the first one as long as their `timeout`.
+"""
 CHUNK: Final = 500
 
 
@@ -53,21 +59,23 @@ class Broker:
         self._connection: Connection | None = None
         self._unawaited: Unawaited | None = None
         self._resume_at = 0.0
-        self._reconnecting: Future[Connection] | None = None
+        self._opening: Future[Connection] | None = None
 
-    def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
+    def publish(
+        self, hints: Sequence[Hint], *, timeout: float, are_in_outbox: bool = False
+    ) -> None:
         """Publish all hints within `timeout` seconds, or raise BrokerUnavailable."""
         deadline = time.monotonic() + timeout
-        with self._channel(timeout=timeout) as channel:
+        with self._channel(timeout=timeout, is_patient=not are_in_outbox) as channel:
             self._sender.send(channel, hints, until=deadline)
 
     def post(self, hints: Sequence[Hint], receipt: Receipt, *, timeout: float) -> Sequence[Receipt]:
-        """Send hints without waiting for the reply; return receipts of what has arrived by now.
+        """Send hints in the outbox, without waiting for the reply; return the receipts that came.
 
         This receipt comes with a later call, or never. Raises BrokerUnavailable when Redis is away,
         or has not answered an earlier call within `timeout` seconds.
         """
-        with self._channel(timeout=timeout) as channel:
+        with self._channel(timeout=timeout, is_patient=False) as channel:
             arrived = self._collect(timeout=timeout)
             calls = self._sender.calls(channel, hints)
             if calls is None:
@@ -128,17 +136,20 @@ class Broker:
             yield channel.client
 
     @contextmanager
-    def _channel(self, *, timeout: float) -> Iterator[Any]:
-        """Give the channel to one caller at a time; errors become BrokerUnavailable."""
-        is_open = self._connection is not None
-        if not self._lock.acquire(timeout=timeout if is_open else min(timeout, CONNECT_PATIENCE)):
+    def _channel(self, *, timeout: float, is_patient: bool = True) -> Iterator[Any]:
+        """Give the channel to one caller at a time; errors become BrokerUnavailable.
+
+        A patient caller waits for the first connection for up to `timeout` seconds.
+        """
+        is_long = is_patient or self._connection is not None
+        if not self._lock.acquire(timeout=timeout if is_long else min(timeout, CONNECT_PATIENCE)):
             raise BrokerUnavailable("another caller still waits for the broker")
         try:
             # After the lock: the caller that held it may have failed.
             if time.monotonic() < self._resume_at:
                 raise BrokerUnavailable("the broker failed a moment ago")
             if self._connection is None:
-                self._connection = self._connect(timeout=timeout)
+                self._connection = self._connect(timeout=timeout, is_patient=is_patient)
             yield self._connection.default_channel
         except BrokerUnavailable:
             raise
@@ -149,24 +160,31 @@ class Broker:
         finally:
             self._lock.release()
 
-    def _connect(self, *, timeout: float) -> Connection:
-        if not self._resume_at:
-            return self._open(timeout=timeout)
-        opening, patience = self._reconnecting, 0.0
+    def _connect(self, *, timeout: float, is_patient: bool) -> Connection:
+        is_long = is_patient and not self._resume_at
+        opening, patience = self._opening, timeout if is_long else 0.0
         if opening is None:
-            opening, patience = Future(), CONNECT_PATIENCE
-            self._reconnecting = opening
-            threading.Thread(target=self._reconnect, args=(opening, timeout), daemon=True).start()
+            if is_long:
+                return self._open(timeout=timeout)
+            patience = min(timeout, RECONNECT_PATIENCE if self._resume_at else CONNECT_PATIENCE)
+            opening = self._opening = Future()
+            threading.Thread(target=self._open_for, args=(opening, timeout), daemon=True).start()
         if not wait([opening], patience).done:
-            raise BrokerUnavailable("a new connection to the broker is not open yet")
-        self._reconnecting = None
+            raise BrokerUnavailable("a connection to the broker is not open yet")
+        self._opening = None
         return opening.result()
 
-    def _reconnect(self, opening: Future[Connection], timeout: float) -> None:
+    def _open_for(self, opening: Future[Connection], timeout: float) -> None:
+        """Open a connection in a thread, for the caller that comes next."""
         try:
-            opening.set_result(self._open(timeout=timeout))
+            connection = self._open(timeout=timeout)
         except Exception as error:
+            # Not left to the next caller: by then, the failure may be long ago.
+            self._resume_at = time.monotonic() + PAUSE_AFTER_FAILURE
+            self._opening = None
             opening.set_exception(error)
+        else:
+            opening.set_result(connection)
 
     def _open(self, *, timeout: float) -> Connection:
         options = {

@@ -73,7 +73,7 @@ class Rule:
 RULES: Final[dict[str, Rule]] = {
     "HEARTBEAT_SECONDS": Rule(10.0, Kind.SECONDS, 0.1, 3600),
     "LEASE_SECONDS": Rule(30.0, Kind.SECONDS, 0.2, 86_400),
-    "SWEEP_SECONDS": Rule(5.0, Kind.SECONDS, 0.1, 3600),
+    "SWEEP_SECONDS": Rule(2.0, Kind.SECONDS, 0.1, 3600),
     "MISFIRE_GRACE_SECONDS": Rule(60.0, Kind.SECONDS, 10, 3600),
     "LATE_COMMIT_SECONDS": Rule(300.0, Kind.SECONDS, 10, 86_400),
     "PUBLISH_TIMEOUT_SECONDS": Rule(1.0, Kind.SECONDS, 0.05, 60),

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 SLICE: Final = 1_000
 _DELETE: Final = """
 DELETE FROM jobs_outbox USING (SELECT set_config('synchronous_commit', 'off', true)) AS unsynced
-WHERE id = %s
+WHERE id = ANY(%s)
 """
 _SHRINK: Final = """
 UPDATE jobs_outbox SET run_ids = %s
@@ -121,37 +121,43 @@ def take_published() -> list[int]:
 def _publish_committed(run_ids: Sequence[UUID], outbox_id: int, read: Read | None) -> None:
     crash_point("dispatch.after_commit")
     # For a large bulk the caller does not wait longer: the sweep publishes the rest.
-    rest = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"), read=read)
+    published = publish_slices(run_ids, seconds=setting("PUBLISH_TIMEOUT_SECONDS"), read=read)
     crash_point("dispatch.after_publish")
-    shrink_outbox(outbox_id, run_ids, rest=rest)
+    shrink_outbox([(outbox_id, run_ids)], published=published)
     crash_point("dispatch.after_outbox_delete")
 
 
 def publish_slices(
     run_ids: Sequence[UUID], *, seconds: float = math.inf, read: Read | None = None
-) -> Sequence[UUID]:
-    """Publish hints in slices, until the time is up or the broker fails; return the other runs."""
+) -> int:
+    """Publish hints in slices, until the time is up or the broker fails.
+
+    Returns how many of the runs, from the first one, have their hints in the broker.
+    """
     until = time.monotonic() + seconds
     published = 0
     try:
         for start in range(0, len(run_ids), SLICE):
-            publish(run_ids[start : start + SLICE], read)
-            published = start + SLICE
+            publish(run_ids[start : start + SLICE], read, are_in_outbox=True)
+            published = min(start + SLICE, len(run_ids))
             if time.monotonic() > until:
                 break
     except BrokerUnavailable as error:
         logger.warning(
             "%s left in the outbox: %s", counted(len(run_ids) - published, "hint"), error
         )
-    return run_ids[published:]
+    return published
 
 
-def publish(run_ids: Sequence[UUID], read: Read | None = None) -> int:
+def publish(
+    run_ids: Sequence[UUID], read: Read | None = None, *, are_in_outbox: bool = False
+) -> int:
     """Publish hints of these runs if they are queued; return how many. Raises BrokerUnavailable."""
     hints = (read or _hints)(run_ids)
     crash_point("dispatch.before_publish")
     if hints:
-        broker().publish(hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        timeout = setting("PUBLISH_TIMEOUT_SECONDS")
+        broker().publish(hints, timeout=timeout, are_in_outbox=are_in_outbox)
     return len(hints)
 
 
@@ -176,9 +182,17 @@ def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
         logger.warning("hints of cancelled runs are left to the workers: %s", error)
 
 
-def shrink_outbox(batch_id: int, run_ids: Sequence[UUID], *, rest: Sequence[UUID]) -> None:
-    """Keep what is not published of an outbox batch; not synced, as a repeat is harmless."""
-    if not rest:
-        sql.query(_DELETE, [batch_id])
-    elif len(rest) < len(run_ids):
-        sql.query(_SHRINK, [list(rest), batch_id])
+def shrink_outbox(batches: Iterable[tuple[int, Sequence[UUID]]], *, published: int) -> None:
+    """Remove the first `published` runs of these batches, by id and runs, from the outbox.
+
+    Not synced to disk, as a hint may be published again.
+    """
+    whole = []
+    for batch_id, run_ids in batches:
+        if published >= len(run_ids):
+            whole.append(batch_id)
+        elif published > 0:
+            sql.query(_SHRINK, [list(run_ids[published:]), batch_id])
+        published -= len(run_ids)
+    if whole:
+        sql.query(_DELETE, [whole])

@@ -43,10 +43,19 @@ WITH_BACKLOG: Final = 25
 """How many overdue runs one sweep may publish again for a queue that has messages. The queue
 delivers its oldest messages first, so runs with lost hints are soon the oldest."""
 
+# The oldest batches, until they have `runs` runs together.
 _OUTBOX = """
-SELECT id, run_ids FROM jobs_outbox
-WHERE created_at < clock_timestamp() - make_interval(secs => %s)
-ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+WITH old AS MATERIALIZED (
+    SELECT id, run_ids FROM jobs_outbox
+    WHERE created_at < clock_timestamp() - make_interval(secs => %(age)s)
+    ORDER BY id LIMIT %(runs)s FOR UPDATE SKIP LOCKED
+)
+SELECT id, run_ids FROM (
+    SELECT id, run_ids,
+        sum(cardinality(run_ids)) OVER (ORDER BY id) - cardinality(run_ids) AS before
+    FROM old
+) AS counted
+WHERE before < %(runs)s ORDER BY id
 """
 _QUEUED_AFTER = """
 SELECT id FROM jobs_run WHERE state = 'queued' AND blocked_by = '' AND id > %s ORDER BY id LIMIT %s
@@ -86,22 +95,22 @@ def sweep_hints() -> dict[str, int]:
 
 
 def publish_outbox() -> int:
-    """Publish outbox rows older than a sweep's interval; return how many hints. The rest stays."""
+    """Publish outbox rows older than SWEEP_SECONDS; return how many hints. The rest stays."""
     total = 0
     while True:
         with transaction.atomic():
-            batches = sql.query(_OUTBOX, [setting("SWEEP_SECONDS")])
-            if not batches:
+            rows = sql.query(_OUTBOX, {"age": setting("SWEEP_SECONDS"), "runs": CHUNK})
+            if not rows:
                 return total
-            [batch] = batches
-            rest = publish_slices(batch["run_ids"])
+            batches = [(row["id"], row["run_ids"]) for row in rows]
+            run_ids = [run_id for _, its_runs in batches for run_id in its_runs]
+            published = publish_slices(run_ids)
             crash_point("sweep.after_publish")
-            shrink_outbox(batch["id"], batch["run_ids"], rest=rest)
-        if rest:
-            raise BrokerUnavailable(
-                f"{counted(len(rest), 'hint')} of one batch not published, left in the outbox"
-            )
-        total += len(batch["run_ids"])
+            shrink_outbox(batches, published=published)
+        if published < len(run_ids):
+            left = counted(len(run_ids) - published, "hint")
+            raise BrokerUnavailable(f"{left} not published, left in the outbox")
+        total += published
 
 
 def prime() -> None:

@@ -12,6 +12,7 @@ from fleet.crash_points import KNOWN
 from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.states import State
 from jobs.models import Outbox, Run
+from jobs.system.sweep import CHUNK
 from tests.flows.conftest import make_owner
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes
@@ -124,7 +125,9 @@ def _end_workers(scene: Processes, faults: Sequence[str], *, submits: int, once:
 def _list_again() -> None:
     """Have the outbox list what is left so often that one sweep passes its point at any number.
 
-    As if as many submitters had ended between their publish and the outbox.
+    As if as many submitters had ended between their publish and the outbox. Each batch is large
+    enough for a transaction of its own.
     """
     left = list(Run.objects.values_list("id", flat=True))
-    Outbox.objects.bulk_create(Outbox(run_ids=left) for _ in range(PASSES))
+    batch = left * (CHUNK // len(left) + 1)
+    Outbox.objects.bulk_create(Outbox(run_ids=batch) for _ in range(PASSES))

@@ -30,11 +30,11 @@ def away() -> Iterator[Broker]:
         yield Broker(app)
 
 
-def unavailable(broker: Broker, *, timeout: float = 0.2) -> float:
+def unavailable(broker: Broker, *, timeout: float = 0.2, are_in_outbox: bool = False) -> float:
     """Publish in vain; return the seconds until the caller knew."""
     started = time.monotonic()
     with pytest.raises(BrokerUnavailable):
-        broker.publish([hint()], timeout=timeout)
+        broker.publish([hint()], timeout=timeout, are_in_outbox=are_in_outbox)
     return time.monotonic() - started
 
 
@@ -108,16 +108,53 @@ def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.R
     assert max(took) < 0.8
 
 
-def test_only_the_first_caller_waits_long_for_the_first_connection(
+def test_a_hint_in_the_outbox_waits_a_quarter_second_for_the_first_connection(
     broker: Broker, client: redis.Redis
 ) -> None:
-    """Those that come while it is being opened wait for a tenth of a second."""
+    """A thread continues to open it, and the next caller uses it."""
+    client.client_pause(1_000)
+    assert unavailable(broker, timeout=5, are_in_outbox=True) < 0.75
+    assert unavailable(broker, timeout=5, are_in_outbox=True) < 0.1
+    assert broker._opening is not None
+    opened = broker._opening.result(5)
+    broker.publish([hint()], timeout=5, are_in_outbox=True)
+    assert broker._connection is opened
+    assert len(hinted()) == 1
+
+
+def test_a_hint_in_no_outbox_waits_for_the_first_connection(
+    broker: Broker, client: redis.Redis
+) -> None:
+    """Also for one that a thread or another caller is opening: its caller could only fail."""
+    client.client_pause(1_000)
+    assert unavailable(broker, timeout=5, are_in_outbox=True) < 0.75
+    broker.publish([hint()], timeout=5)
+    assert len(hinted()) == 1
+
+
+def test_a_caller_with_an_outbox_waits_little_for_one_that_opens_the_first_connection(
+    broker: Broker, client: redis.Redis
+) -> None:
+    """The other one, without an outbox, holds the lock for its whole time."""
     client.client_pause(1_500)
     first = threading.Thread(target=lambda: unavailable(broker, timeout=1))
     first.start()
     wait_for(broker._lock.locked, what="the first caller to hold the lock")
-    assert unavailable(broker, timeout=1) < 0.5
+    assert unavailable(broker, timeout=1, are_in_outbox=True) < 0.75
     first.join(20)
+
+
+def test_a_connection_that_could_not_be_opened_is_tried_again(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure of the thread is not left to a caller that comes when Redis is back."""
+    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.0)
+    client.client_pause(1_000)
+    unavailable(broker, timeout=0.4, are_in_outbox=True)
+    wait_for(lambda: broker._opening is None, what="the thread to fail")
+    wait_for(client.ping, what="the end of the pause")
+    broker.publish([hint()], timeout=5, are_in_outbox=True)
+    assert len(hinted()) == 1
 
 
 def test_it_comes_back_by_itself(
@@ -152,8 +189,8 @@ def test_a_broker_that_still_hangs_costs_a_caller_little(
     assert unavailable(broker, timeout=5) < 0.6
     assert unavailable(broker, timeout=5) < 0.1
     wait_for(client.ping, what="the end of the pause")
-    assert broker._reconnecting is not None
-    broker._reconnecting.result(5)
+    assert broker._opening is not None
+    broker._opening.result(5)
     broker.publish([hint()], timeout=5)
     assert len(hinted()) == 1
 

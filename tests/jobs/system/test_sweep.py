@@ -1,8 +1,10 @@
 """jobs/system/sweep.py: what is committed and has no hint is found and published."""
 
+from uuid import UUID
+
 import pytest
 import redis
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from fleet import BrokerUnavailable, Refusal
 from jobs.core import sql
@@ -54,11 +56,46 @@ def test_the_outbox_is_published_when_its_writer_had_its_time(acme: Owner) -> No
     """A batch younger than a sweep is still its writer's own."""
     old, young = submitted(acme, 2), submitted(acme, 3)
     lose_hints()
-    put_back_in_outbox(old, seconds=6)
+    put_back_in_outbox(old, seconds=3)
     put_back_in_outbox(young, seconds=1)
     assert publish_outbox() == 2
     assert hinted() == [run.id for run in old]
     assert [row.run_ids for row in Outbox.objects.all()] == [[run.id for run in young]]
+
+
+def test_many_single_runs_are_published_together(
+    acme: Owner, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    """The number of statements does not grow with the number of runs."""
+    runs = submitted(acme, 50)
+    lose_hints()
+    for run in runs:
+        put_back_in_outbox([run], seconds=60)
+    with django_assert_max_num_queries(10):
+        assert publish_outbox() == 50
+    assert hinted() == [run.id for run in runs]
+    assert not Outbox.objects.exists()
+
+
+def test_one_transaction_publishes_a_bounded_number_of_runs(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch that passes the bound is published whole; the next transaction continues."""
+    monkeypatch.setattr(sweep, "CHUNK", 3)
+    runs = submitted(acme, 7)
+    lose_hints()
+    for batch in (runs[:1], runs[1:4], runs[4:5], runs[5:]):
+        put_back_in_outbox(batch, seconds=60)
+    counts: list[int] = []
+
+    def counted(run_ids: list[UUID]) -> int:
+        counts.append(len(run_ids))
+        return dispatch.publish_slices(run_ids)
+
+    monkeypatch.setattr(sweep, "publish_slices", counted)
+    assert publish_outbox() == 7
+    assert counts == [4, 3]
+    assert hinted() == [run.id for run in runs]
 
 
 def test_what_is_published_of_a_batch_stays_so(
@@ -79,7 +116,7 @@ def test_what_is_published_of_a_batch_stays_so(
             broker.client_pause(500)
 
     monkeypatch.setattr(dispatch, "crash_point", hang_before_the_third)
-    with pytest.raises(BrokerUnavailable, match="1 hint of one batch"):
+    with pytest.raises(BrokerUnavailable, match="1 hint not published"):
         publish_outbox()
     assert [row.run_ids for row in Outbox.objects.all()] == [[second[2].id]]
     dispatch.broker.cache_clear()
