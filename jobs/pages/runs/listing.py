@@ -18,7 +18,7 @@ WITH: Final = ("owner", "job", "target", "submission")
 # These may be long, and the list does not show them.
 UNLISTED: Final = ("payload", "result", "history", "policy", "options")
 VIEWS: Final = (
-    (_("Failed today"), {"state": "failed", "age": "1d"}),
+    (_("Failed in the last 24 hours"), {"state": "failed", "age": "1d"}),
     (_("With trouble"), {"state": "problem"}),
     (_("Running"), {"state": "active"}),
     (_("Not ended"), {"state": "open"}),
