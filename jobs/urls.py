@@ -6,6 +6,13 @@ from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.overview import overview
+from jobs.pages.runs.acts import run_cancel, run_retry
+from jobs.pages.runs.bulk import runs_cancel, runs_retry
+from jobs.pages.runs.listing import runs
+from jobs.pages.runs.one import run
+from jobs.pages.submissions.acts import submission_cancel, submission_retry
+from jobs.pages.submissions.listing import submissions
+from jobs.pages.submissions.one import submission
 
 app_name = "jobs"
 urlpatterns = [
@@ -13,6 +20,16 @@ urlpatterns = [
     path("api/v1/", include((api_urlpatterns(), "api"))),
     # The name of a page's address is that of its entry in jobs/pages/kit/nav.py.
     path("", overview, name="overview"),
+    path("runs/", runs, name="runs"),
+    path("runs/cancel/", runs_cancel, name="runs_cancel"),
+    path("runs/retry/", runs_retry, name="runs_retry"),
+    path("runs/<uuid:run_id>/", run, name="run"),
+    path("runs/<uuid:run_id>/cancel/", run_cancel, name="run_cancel"),
+    path("runs/<uuid:run_id>/retry/", run_retry, name="run_retry"),
+    path("submissions/", submissions, name="submissions"),
+    path("submissions/<int:key>/", submission, name="submission"),
+    path("submissions/<int:key>/cancel/", submission_cancel, name="submission_cancel"),
+    path("submissions/<int:key>/retry/", submission_retry, name="submission_retry"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

@@ -49,3 +49,17 @@ def number(value: Any) -> str:
 def page_url(context: Any, name: str, *arguments: Any, **query: Any) -> str:
     """Return the address of a page of ours with the chosen owner; empty if there is none."""
     return context["visit"].address(name, *arguments, **query) or ""
+
+
+@register.filter
+def took(run: Any) -> str:
+    """Return how long a run took, from its last start to its end."""
+    if run.started_at is None or run.ended_at is None:
+        return times.NOTHING
+    return times.span(run.ended_at - run.started_at)
+
+
+@register.filter
+def last_name(name: str) -> str:
+    """Return the last part of a dotted name, such as that of a task or a class."""
+    return name.rpartition(".")[2] or name

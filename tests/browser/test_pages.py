@@ -7,13 +7,40 @@ from typing import Any
 
 import pytest
 
+from fleet import Kind
+from jobs.models import Run
 from tests.browser.conftest import NARROW, shot
+from tests.jobs.admin.conftest import failed_run  # noqa: F401  a fixture
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
-PATHS = ("/", "/login/")
-"""The pages that every look below visits. A new page adds its path."""
+PATHS = (
+    "/",
+    "/login/",
+    "/runs/",
+    "/runs/?state=odd",
+    "/runs/cancel/?owner=acme",
+    "/runs/{run}/",
+    "/runs/{run}/retry/",
+    "/submissions/",
+    "/submissions/{submission}/",
+    "/submissions/{submission}/cancel/",
+)
+"""The pages that every look below visits, with the keys of `rows`. A new page adds its path."""
+
+
+@pytest.fixture
+def rows(browse: Browse, failed_run: Run) -> dict[str, Any]:  # noqa: F811
+    """Runs in several states, and the keys in PATHS."""
+    runs = submitted(failed_run.owner, 12, label="Firmware 4.2 of all switches", target="sw-2")
+    worker = living_worker()
+    for run, kinds in zip(runs, [(Kind.STARTED, Kind.SUCCEEDED), (Kind.STARTED,)], strict=False):
+        admission = admitted(worker, run)
+        for kind in kinds:
+            recorded(admission, kind)
+    return {"run": failed_run.pk, "submission": runs[0].submission_id}
 
 
 def look(page: Any, path: str, *, name: str) -> None:
@@ -29,11 +56,13 @@ def look(page: Any, path: str, *, name: str) -> None:
 
 @pytest.mark.parametrize("width", [1280, NARROW["width"]])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_fit_and_can_be_read(browse: Browse, scheme: str, width: int) -> None:
+def test_pages_fit_and_can_be_read(
+    browse: Browse, rows: dict[str, Any], scheme: str, width: int
+) -> None:
     """The console has nothing to report, either: see `browsing`."""
     page = browse("/", viewport={"width": width, "height": 740}, color_scheme=scheme)
     for number, path in enumerate(PATHS):
-        look(page, path, name=f"page-{number:02}-{scheme}-{width}")
+        look(page, path.format(**rows), name=f"page-{number:02}-{scheme}-{width}")
 
 
 def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Browse) -> None:
@@ -53,6 +82,28 @@ def test_keys_open_pages_and_their_list(browse: Browse) -> None:
     with page.expect_navigation():
         page.keyboard.press("o")
     assert page.url.endswith("/?owner=acme")
+
+
+def test_runs_are_found_and_cancelled_by_keyboard_alone(
+    browse: Browse, rows: dict[str, Any]
+) -> None:
+    """A filter, a verb for all of it, its reason, and what was done; without JavaScript, too."""
+    page = browse("/runs/", java_script_enabled=False)
+    page.focus("#filter_label")
+    page.keyboard.type("site:berlin")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.locator("tbody tr").count() == 1 and "label=site%3Aberlin" in page.url
+    page.get_by_role("link", name="Retry all of this filter").focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.get_by_text("1 run of this filter").is_visible()
+    page.focus("[name=reason]")
+    page.keyboard.type("the network is back")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.get_by_text("1 of 1 runs queued again.").is_visible()
+    assert Run.objects.get(pk=rows["run"]).state == "queued"
 
 
 TEXT_CONTRASTS = """() => {

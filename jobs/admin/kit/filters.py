@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 from django.contrib import admin
@@ -13,23 +12,11 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.ids import first_id_of
-from jobs.core.states import ACTIVE, ENDED, State
+from jobs.core.states import State
 from jobs.models import Owner, access
+from jobs.runs.reads.choices import AGES, GROUPS
 
 CHOICES: Final = 50
-AGES: Final = {
-    "1h": (timedelta(hours=1), _("last hour")),
-    "1d": (timedelta(days=1), _("last 24 hours")),
-    "7d": (timedelta(days=7), _("last 7 days")),
-    "30d": (timedelta(days=30), _("last 30 days")),
-}
-GROUPS: Final = {
-    "open": (frozenset(State) - ENDED, _("not ended")),
-    "active": (ACTIVE, _("with a worker")),
-    "problem": (frozenset({State.FAILED, State.EXPIRED, State.RETRYING}), _("with trouble")),
-}
-
-
 UNKNOWN: Final = "unknown"
 """Queued runs that a worker returned because no live worker knew their task."""
 

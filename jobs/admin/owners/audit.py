@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter
-from jobs.admin.runs.story import as_json
 from jobs.models import AuditEntry
+from jobs.runs.reads.story import as_json
 
 
 class ActionFilter(ChoiceFilter):

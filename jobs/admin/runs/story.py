@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from django.conf import settings
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -18,11 +15,16 @@ from jobs.admin.kit import html
 from jobs.admin.runs.override import overridden_in_words
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
+from jobs.runs.reads.story import (
+    arguments_text,
+    cut,
+    flower_url,
+    readable,
+    result_text,
+    steps_of,
+    tried,
+)
 
-logger = logging.getLogger(__name__)
-
-TEXT_LIMIT: Final = 20_000
-ATTEMPT_LIMIT: Final = 100
 KINDS: Final = {
     AttemptOutcome.SUCCEEDED: "succeeded",
     AttemptOutcome.RETRYING: "retrying",
@@ -74,21 +76,18 @@ class Story:
 
 def story_of(run: Run, *, with_arguments: bool) -> Story:
     """Return a run's story. A part that cannot be read says so and hides no other part."""
-    attempts = list(run.attempts.order_by("-token")[: ATTEMPT_LIMIT + 1])
-    shown = attempts[:ATTEMPT_LIMIT][::-1]
-    keys = {attempt.worker_id for attempt in shown if attempt.worker_id} | {run.worker_id}
-    workers = Worker.objects.in_bulk([key for key in keys if key])
+    attempts, hidden, workers = tried(run)
     return Story(
         run=run,
         state=html.badge(run.state),
-        why=_readable(run.why_waiting),
+        why=readable(run.why_waiting),
         facts=_facts(run),
-        steps=_readable(lambda: _steps(run), otherwise=[]),
-        attempts=[_attempt_line(attempt, workers) for attempt in shown]
+        steps=readable(lambda: _steps(run), otherwise=[]),
+        attempts=[_attempt_line(attempt, workers) for attempt in attempts]
         + _current_attempt(run, workers),
-        hidden_attempts=max(0, run.token - len(shown)) if len(attempts) > ATTEMPT_LIMIT else 0,
-        arguments=_readable(lambda: _arguments(run)) if with_arguments else None,
-        result=_readable(lambda: _result(run)) if with_arguments else None,
+        hidden_attempts=hidden,
+        arguments=readable(lambda: arguments_text(run)) if with_arguments else None,
+        result=readable(lambda: result_text(run)) if with_arguments else None,
         is_hidden=not with_arguments,
     )
 
@@ -117,7 +116,7 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
         (_("Policy"), lambda: html.pairs(run.policy)),
         (_("Flower"), lambda: _flower_link(run)),
     ]
-    facts = [(label, _readable(value)) for label, value in pairs]
+    facts = [(label, readable(value)) for label, value in pairs]
     return [(label, value) for label, value in facts if value not in ("", None, html.NOTHING)]
 
 
@@ -134,27 +133,24 @@ def _last_start(run: Run) -> datetime | None:
 
 
 def _flower_link(run: Run) -> str:
-    address = getattr(settings, "FLOWER_URL", "")
-    if not address:
-        return ""
-    url = f"{address.rstrip('/')}/task/{run.id}"
-    return format_html('<a href="{0}" rel="noreferrer">{0}</a>', url)
+    url = flower_url(run)
+    return format_html('<a href="{0}" rel="noreferrer">{0}</a>', url) if url else ""
 
 
 def _steps(run: Run) -> list[Step]:
-    moves = run.moves
-    ends: list[datetime | None] = [at for _state, at, _cause in moves[1:]]
+    steps = steps_of(run)
+    befores = [None, *(step.at for step in steps)]
     # The last state lasts until now, unless the run has ended.
-    ends.append(None if run.state in ENDED else timezone.now())
-    befores = [None, *(at for _state, at, _cause in moves)]
+    now = None if run.state in ENDED else timezone.now()
     return [
         Step(
-            state=html.badge(state),
-            at=html.clock(at, after=before),
-            stayed=html.span(until - at) if until else "",
-            cause=cause or "",
+            state=html.badge(step.state),
+            at=html.clock(step.at, after=before),
+            stayed=html.span(until - step.at) if until else "",
+            cause=step.cause,
         )
-        for (state, at, cause), until, before in zip(moves, ends, befores, strict=False)
+        for step, before in zip(steps, befores, strict=False)
+        for until in (step.until or now,)
     ]
 
 
@@ -170,8 +166,8 @@ def _attempt_line(attempt: Attempt, workers: dict[Any, Worker]) -> AttemptLine:
         ended=html.exact(attempt.ended_at),
         took=html.span(took),
         error_type=attempt.error_type,
-        error_message=_cut(attempt.error_message),
-        traceback=_cut(attempt.traceback),
+        error_message=cut(attempt.error_message),
+        traceback=cut(attempt.traceback),
     )
 
 
@@ -191,33 +187,3 @@ def _current_attempt(run: Run, workers: dict[Any, Worker]) -> list[AttemptLine]:
             took=html.span(datetime.now(UTC) - since if since else None),
         )
     ]
-
-
-def _arguments(run: Run) -> str:
-    args, kwargs = run.arguments
-    return as_json({"args": args, **kwargs} if args else kwargs)
-
-
-def _result(run: Run) -> str | None:
-    return None if run.result is None else as_json(run.result_value)
-
-
-def as_json(value: Any) -> str:
-    """Return a value as indented JSON, cut at TEXT_LIMIT characters."""
-    return _cut(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-
-
-def _cut(text: str) -> str:
-    if len(text) <= TEXT_LIMIT:
-        return text
-    left = len(text) - TEXT_LIMIT
-    return f"{text[:TEXT_LIMIT]}\n… {left:,} more characters"
-
-
-def _readable(value: Callable[[], Any], otherwise: Any = None) -> Any:
-    try:
-        return value()
-    # Rows may be written by raw SQL, or with a key that is not here.
-    except Exception as error:
-        logger.warning("a part of a run cannot be shown", exc_info=True)
-        return _("cannot be read (%s)") % error if otherwise is None else otherwise

@@ -18,13 +18,14 @@ from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.forecast import rest_in_words
 from jobs.admin.runs.override import OVERRIDE_SUBMISSION
-from jobs.admin.runs.pace import pace_of, took
 from jobs.admin.runs.retry_failed import RETRY_FAILED
 from jobs.admin.runs.submit_page import SubmitPage
 from jobs.core.sql import now
 from jobs.core.states import ENDED, State
 from jobs.models import Run, Submission
+from jobs.pages.kit.nav import address
 from jobs.runs.reads.counts import states_by
+from jobs.runs.reads.pace import pace_of
 
 CANCELLABLE = sorted(set(State) - ENDED - {State.CANCELLING})
 
@@ -94,6 +95,10 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
         "errors",
     )
 
+    def view_on_site(self, submission: Submission) -> str | None:
+        """Return the address of the submission's page outside the admin."""
+        return address("submission", submission.pk)
+
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         counts = states_by("submission", [row.pk for row in rows])
         for row in rows:
@@ -118,7 +123,11 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
 
     @html.column(_("took"))
     def took(self, submission: Submission) -> str:
-        return took(pace_of(submission, now=now()))
+        found = pace_of(submission, now=now())
+        if found.length is None:
+            return html.NOTHING
+        length = html.span(found.length)
+        return length if found.ended == found.total else str(_("%s so far") % length)
 
     submitted = html.column_of(_("submitted"), "created_at", html.moment)
 

@@ -24,6 +24,7 @@ CURSOR: Final = "after"
 """The parameter of an address with the cursor."""
 
 Found = TypeVar("Found", bound=Model)
+Key = TypeVar("Key")
 
 
 class FilterForm(forms.Form):
@@ -60,18 +61,33 @@ def newest_first(
 
     `of` is the list's name; `read_key` reads a primary key from its text (`UUID` for runs).
     """
+
+    def find(after: Any) -> tuple[list[Found], Any]:
+        below = rows if after is None else rows.filter(pk__lt=after)
+        found = list(below.order_by("-pk")[: LIMIT + 1])
+        return found[:LIMIT], found[LIMIT - 1].pk if len(found) > LIMIT else None
+
+    return page_of(visit, find, of=of, read_key=read_key)
+
+
+def page_of(
+    visit: Visit,
+    find: Callable[[Key | None], tuple[list[Found], Key | None]],
+    *,
+    of: str,
+    read_key: Callable[[str], Key],
+) -> ListPage[Found]:
+    """Return the page of a list that the address names, for lists with a search of their own.
+
+    `find` takes the key after which the page begins (None: the first page). It returns the rows,
+    and the key after which the next page begins (None: this is the last).
+    """
     query = visit.request.GET.copy()
     cursor = query.pop(CURSOR, [""])[-1]
     mark = cursors.mark_of(f"page:{of}", visit.access.actor, sorted(query.lists()))
-    if cursor:
-        rows = rows.filter(pk__lt=read_key(read(cursor, mark)))
-    found = list(rows.order_by("-pk")[: LIMIT + 1])
-    more = len(found) > LIMIT
-    return ListPage(
-        found[:LIMIT],
-        _address(visit, query, cursors.write(mark, found[LIMIT - 1].pk)) if more else None,
-        _address(visit, query, None) if cursor else None,
-    )
+    rows, last = find(read_key(read(cursor, mark)) if cursor else None)
+    following = None if last is None else _address(visit, query, cursors.write(mark, last))
+    return ListPage(rows, following, _address(visit, query, None) if cursor else None)
 
 
 def read(cursor: str, mark: str) -> str:

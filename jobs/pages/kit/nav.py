@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from django.db.models import Model
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -45,3 +46,14 @@ def links(current: str, *, owner: str | None) -> list[dict[str, Any]]:
         for name, label, key, url in found
         if url is not None
     ]
+
+
+def admin_address(user: Any, row: Model) -> str | None:
+    """Return the address of a row's page in the admin; None without one that the user may open."""
+    meta = row._meta
+    if not (user.is_staff and user.has_perm(f"{meta.app_label}.view_{meta.model_name}")):
+        return None
+    try:
+        return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk])
+    except NoReverseMatch:
+        return None

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from fleet import Kind
 from jobs.admin.runs import forecast
-from jobs.admin.runs.pace import Pace
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run, Submission
+from jobs.runs.reads.pace import Pace
 from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 from tests.jobs.windows_world import calendar_of, window

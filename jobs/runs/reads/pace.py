@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Max, Min
 from django.utils.translation import gettext as _
 
-from jobs.admin.kit import html
 from jobs.core.states import ENDED
 from jobs.models import Run, Submission
+from jobs.models.submission import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,14 @@ class Pace:
         return f"{100 * self.ended // self.total if self.total else 100} %"
 
     @property
+    def length(self) -> timedelta | None:
+        """Return how long it took, or has taken so far; None before the first start."""
+        return None if self.since is None or self.until is None else self.until - self.since
+
+    @property
     def rate(self) -> str:
         """Return how many runs ended in a second, a minute or an hour; empty when none did."""
-        seconds = (self.until - self.since).total_seconds() if self.since and self.until else 0
+        seconds = self.length.total_seconds() if self.length else 0
         if not self.ended or seconds <= 0:
             return ""
         rate, unit = self.ended / seconds, _("s")
@@ -42,9 +47,12 @@ class Pace:
         return f"{rate:,.1f} / {unit}"
 
 
-def pace_of(submission: Submission, *, now: datetime) -> Pace:
-    """Return the pace of a submission from its first start to its last end, or until now."""
-    counts = submission.progress
+def pace_of(submission: Submission, *, now: datetime, progress: Progress | None = None) -> Pace:
+    """Return the pace of a submission from its first start to its last end, or until now.
+
+    `progress` is its progress, if the caller has counted it already.
+    """
+    counts = progress or submission.progress
     runs: Any = Run.objects.filter(submission=submission).order_by()
     times = runs.aggregate(first=Min("started_at"), last=Max("ended_at"))
     return Pace(
@@ -53,11 +61,3 @@ def pace_of(submission: Submission, *, now: datetime) -> Pace:
         since=times["first"],
         until=times["last"] if counts.is_done else now,
     )
-
-
-def took(pace: Pace) -> str:
-    """Return how long a submission took, or has taken so far."""
-    if pace.since is None or pace.until is None:
-        return html.NOTHING
-    length = html.span(pace.until - pace.since)
-    return length if pace.ended == pace.total else _("%s so far") % length

@@ -1,0 +1,61 @@
+"""The list of runs: all that are retained, newest first."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from jobs.models import Run, Scope
+from jobs.pages.kit import lists
+from jobs.pages.kit.visit import Visit, page
+from jobs.pages.runs.filter import RunFilterForm, export_url
+from jobs.runs.reads.listing import RunFilter, newest
+
+WITH: Final = ("owner", "job", "target", "submission")
+# These may be long, and the list does not show them.
+UNLISTED: Final = ("payload", "result", "history", "policy", "options")
+VIEWS: Final = (
+    (_("Failed in the last 24 hours"), {"state": "failed", "age": "1d"}),
+    (_("With trouble"), {"state": "problem"}),
+    (_("Running"), {"state": "active"}),
+    (_("Not ended"), {"state": "open"}),
+)
+"""Filters that the page offers as links."""
+
+
+@page("runs", permission="jobs.view_run")
+def runs(visit: Visit) -> HttpResponse:
+    """Show the runs of a filter."""
+    form = RunFilterForm(visit)
+    facts: dict[str, Any] = {"list": lists.ListPage([], None, None)}
+    if form.is_valid():
+        wanted = form.wanted
+        facts = {
+            "list": _found(visit, wanted),
+            "csv": export_url(wanted, "csv"),
+            "ndjson": export_url(wanted, "ndjson"),
+            "is_scanned": wanted.task is not None or wanted.error is not None,
+        }
+    may_act = form.is_valid() and form.is_narrow and visit.access.has_somewhere(Scope.OPERATE)
+    return visit.show(
+        "jobs/pages/runs/list.html",
+        form=form,
+        views=[(label, visit.address("runs", **query)) for label, query in VIEWS],
+        may_cancel=may_act and visit.access.permits("jobs.cancel_run"),
+        may_retry=may_act and visit.access.permits("jobs.retry_run"),
+        **facts,
+    )
+
+
+def _found(visit: Visit, wanted: RunFilter) -> lists.ListPage[Run]:
+    seen = visit.access.narrowed(Run.objects.all())
+
+    def find(after: UUID | None) -> tuple[list[Run], UUID | None]:
+        found = newest(seen, wanted, access=visit.access, after=after, limit=lists.LIMIT)
+        rows: Any = seen.filter(id__in=found.ids).select_related(*WITH).defer(*UNLISTED)
+        return list(rows.order_by("-id")), found.last
+
+    return lists.page_of(visit, find, of="runs", read_key=UUID)

@@ -1,0 +1,135 @@
+"""One run: from its submit to its end, with what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from jobs.core import barrier
+from jobs.core.states import ACTIVE, ENDED, REOPENABLE, State
+from jobs.models import Attempt, AttemptOutcome, Run, Scope, Worker
+from jobs.pages.kit.nav import admin_address
+from jobs.pages.kit.pieces import SIGNS
+from jobs.pages.kit.visit import Visit, page
+from jobs.pages.runs.timeline import Timeline, timeline_of
+from jobs.runs.bulk import CANCELLABLE
+from jobs.runs.reads.story import (
+    Tried,
+    arguments_text,
+    cut,
+    flower_url,
+    readable,
+    result_text,
+    steps_of,
+    tried,
+)
+
+WITH: Final = ("owner", "job", "target", "submission")
+SHOWN_AS: Final = {
+    AttemptOutcome.SUCCEEDED: State.SUCCEEDED,
+    AttemptOutcome.CANCELLED: State.CANCELLED,
+    AttemptOutcome.GIVEN_BACK: State.QUEUED,
+}
+"""The states whose signs outcomes have; other outcomes have that of a failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One attempt, as the page shows it."""
+
+    number: int
+    word: Any
+    sign: str
+    tone: str
+    worker: Worker | None
+    began_at: datetime | None
+    ended_at: datetime | None = None
+    took: timedelta | None = None
+    error_type: str = ""
+    error_message: str = ""
+    traceback: str = ""
+
+
+def find_run(visit: Visit, run_id: UUID) -> Run:
+    """Return a run that the visitor sees, with its owner, job, target and submission."""
+    rows: Any = Run.objects.select_related(*WITH)
+    found: Run = visit.one(rows, pk=run_id)
+    return found
+
+
+@page("runs", permission="jobs.view_run")
+def run(visit: Visit, run_id: UUID) -> HttpResponse:
+    """Show one run."""
+    found = find_run(visit, run_id)
+    is_ended = found.state in ENDED
+    sees_arguments = visit.access.sees_arguments(found.owner_id)
+    # Workers have no owner. Why a run waits counts other owners' runs, and names no other owner.
+    with barrier.lifted():
+        done = tried(found)
+        why = readable(found.why_waiting)
+    return visit.show(
+        "jobs/pages/runs/one.html",
+        live="jobs/pages/runs/one_live.html",
+        run=found,
+        is_ended=is_ended,
+        why=why,
+        timeline=readable(
+            lambda: timeline_of(steps_of(found), now=timezone.now()),
+            otherwise=Timeline(_("The history of this run cannot be read."), SafeString(), []),
+        ),
+        attempts=[_try(attempt, done.workers) for attempt in done.attempts] + _present(found, done),
+        hidden_attempts=done.hidden,
+        sees_arguments=sees_arguments,
+        arguments=readable(lambda: arguments_text(found)) if sees_arguments else None,
+        result=readable(lambda: result_text(found)) if sees_arguments else None,
+        flower=flower_url(found),
+        admin_url=admin_address(visit.access.actor, found),
+        may_cancel=found.state in CANCELLABLE and _may(visit, "jobs.cancel_run", found),
+        may_retry=found.state in REOPENABLE and _may(visit, "jobs.retry_run", found),
+    )
+
+
+def _may(visit: Visit, permission: str, found: Run) -> bool:
+    return visit.may(permission, Scope.OPERATE, found.owner_id)
+
+
+def _try(attempt: Attempt, workers: dict[UUID, Worker]) -> Try:
+    sign, tone = SIGNS[SHOWN_AS.get(AttemptOutcome(attempt.outcome), State.FAILED)]
+    return Try(
+        number=attempt.number,
+        word=attempt.get_outcome_display(),
+        sign=sign,
+        tone=tone,
+        worker=workers.get(attempt.worker_id) if attempt.worker_id else None,
+        began_at=attempt.started_at or attempt.admitted_at,
+        ended_at=attempt.ended_at,
+        took=attempt.ended_at - attempt.started_at if attempt.started_at else None,
+        error_type=attempt.error_type,
+        error_message=cut(attempt.error_message),
+        traceback=cut(attempt.traceback),
+    )
+
+
+def _present(found: Run, done: Tried) -> list[Try]:
+    """Return the attempt in progress, which has no row yet."""
+    if found.state not in ACTIVE:
+        return []
+    sign, tone = SIGNS[found.state]
+    worker = done.workers.get(found.worker_id) if found.worker_id else None
+    return [
+        Try(
+            number=found.attempt_number,
+            word=found.state,
+            sign=sign,
+            tone=tone,
+            worker=worker,
+            began_at=found.started_at if found.state != State.ADMITTED else found.admitted_at,
+        )
+    ]

@@ -1,0 +1,80 @@
+"""One submission: its progress, its forecast, and the share of its owner while it runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db.models import Count
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+
+from jobs.core import barrier
+from jobs.core.counting import within
+from jobs.core.sql import now
+from jobs.core.states import State
+from jobs.forecast.estimate import Forecast
+from jobs.forecast.will_it_fit import FirstEstimate, first_estimate, forecast_rest
+from jobs.models import Run, Scope, Submission
+from jobs.models.submission import Progress
+from jobs.owners.usage import Usage, usage
+from jobs.pages.kit.nav import admin_address
+from jobs.pages.kit.pieces import SIGNS
+from jobs.pages.kit.visit import Visit, page
+from jobs.runs.bulk import CANCELLABLE
+from jobs.runs.reads.pace import pace_of
+
+MILLISECONDS: Final = 1_000
+"""A page waits no longer for a forecast."""
+SHARE_SPAN: Final = timedelta(hours=1)
+"""The share that its owner received is that of this span."""
+ERRORS: Final = 10
+
+
+def find_submission(visit: Visit, key: int) -> Submission:
+    """Return a submission that the visitor sees, with its owner."""
+    return visit.one(Submission.objects.select_related("owner"), pk=key)
+
+
+@page("submissions", permission="jobs.view_submission")
+def submission(visit: Visit, key: int) -> HttpResponse:
+    """Show one submission."""
+    found = find_submission(visit, key)
+    progress = found.progress
+    left = any(progress[state] for state in CANCELLABLE)
+    return visit.show(
+        "jobs/pages/submissions/one.html",
+        live="jobs/pages/submissions/one_live.html",
+        submission=found,
+        progress=progress,
+        states=[(state, progress[state]) for state in SIGNS if progress[state]],
+        pace=pace_of(found, now=now(), progress=progress),
+        errors=_errors(found) if progress[State.FAILED] else [],
+        admin_url=admin_address(visit.access.actor, found),
+        may_cancel=left and visit.may("jobs.cancel_submission", Scope.OPERATE, found.owner_id),
+        may_retry=bool(progress[State.FAILED])
+        and visit.may("jobs.retry_run", Scope.OPERATE, found.owner_id),
+        **_ahead(found, progress),
+    )
+
+
+def _ahead(found: Submission, progress: Progress) -> dict[str, Any]:
+    """Return the forecast of the runs that wait, and the share of the owner, while it runs."""
+    if progress.is_done:
+        return {"forecast": None, "estimate": None, "usage": None}
+    # They count what others' runs need of the slots, and name no other owner.
+    with barrier.lifted():
+        forecast: Forecast | None = within(MILLISECONDS, lambda: forecast_rest(found))
+        estimate: FirstEstimate | None = None
+        if forecast is None:
+            estimate = within(MILLISECONDS, lambda: first_estimate(found))
+        moment = now()
+        share: Usage = usage(found.owner, start=moment - SHARE_SPAN, end=moment)
+    return {"forecast": forecast, "estimate": estimate, "usage": share}
+
+
+def _errors(found: Submission) -> list[tuple[str, int]]:
+    """Return the classes of errors of the failed runs, and how many have each."""
+    failed = Run.objects.filter(submission=found, state=State.FAILED).order_by()
+    counts = failed.values_list("error_type").annotate(count=Count("*")).order_by("-count")
+    return [(name or _("without a name"), count) for name, count in counts[:ERRORS]]

@@ -1,0 +1,241 @@
+"""jobs/pages/runs: the page of one run, its cancel and its retry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from fleet import Kind
+from jobs.core.states import State
+from jobs.models import AuditEntry, Owner, Run
+from jobs.owners.limits import pause_owner
+from jobs.pages.kit.visit import PART
+from jobs.pages.runs.timeline import MOST_PARTS, timeline_of
+from jobs.runs.reads.story import Step
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+
+ALL = ("view_run", "cancel_run", "retry_run", "view_arguments")
+
+
+def path(run: Any, verb: str = "") -> str:
+    return f"/runs/{getattr(run, 'pk', run)}/{verb}"
+
+
+def test_a_run_is_shown_from_its_submit_to_its_end(as_root: Client, failed_run: Run) -> None:
+    """States with their reasons, the attempt with its traceback, arguments, and links."""
+    answer = as_root.get(path(failed_run))
+    page = answer.content.decode()
+    states = [line.state for line in answer.context["timeline"].lines]
+    assert states == ["queued", "admitted", "running", "failed"]
+    for text in (
+        "attempts exhausted",
+        "no answer within 5 s",
+        "Traceback (most recent call last)",
+        "w1@here",
+        "&quot;x&quot;: 0",
+        f"/admin/jobs/run/{failed_run.pk}/change/",
+        f"/task/{failed_run.pk}",
+        f"/submissions/{failed_run.submission_id}/",
+        "target=sw-1",
+        "site: berlin",
+    ):
+        assert text in page, text
+
+
+def test_a_run_that_waits_says_why(as_root: Client, acme: Owner) -> None:
+    pause_owner(acme, reason="budget")
+    [run] = submitted(acme)
+    assert b"Owner acme is paused: budget" in as_root.get(path(run)).content
+
+
+def test_a_run_that_succeeded_shows_its_result(as_root: Client, acme: Owner) -> None:
+    [run] = submitted(acme)
+    admission = admitted(living_worker(), run)
+    recorded(admission, Kind.STARTED)
+    assert b"Result" not in as_root.get(path(run)).content
+    recorded(admission, Kind.SUCCEEDED, result=b"41")
+    answer = as_root.get(path(run))
+    assert answer.context["result"] == "41" and b"Result" in answer.content
+
+
+def test_arguments_and_result_need_their_permission(
+    failed_run: Run, person: Callable[..., Client]
+) -> None:
+    """As in the admin and the API."""
+    blind = person("vic", "view_run", acme="viewer").get(path(failed_run))
+    assert blind.context["arguments"] is None and b"&quot;x&quot;" not in blind.content
+    assert b"Hidden: you need the permission" in blind.content
+    seeing = person("mia", "view_run", "view_arguments", acme="viewer").get(path(failed_run))
+    assert json.loads(seeing.context["arguments"]) == {"x": 0, "y": 1}
+
+
+@pytest.mark.parametrize("verb", ["", "cancel/", "retry/"])
+def test_a_run_of_others_is_as_unknown_as_one_that_is_not_there(
+    acme: Owner, stranger: Owner, person: Callable[..., Client], verb: str
+) -> None:
+    """The same status and the same bytes, for reading and for acting."""
+    [foreign] = submitted(stranger)
+    client = person("mia", *ALL, acme="operator")
+    for ask in (client.get, client.post) if verb else (client.get,):
+        theirs, nobodys = ask(path(foreign, verb)), ask(path(uuid4(), verb))
+        assert theirs.status_code == nobodys.status_code == 404
+        assert theirs.content == nobodys.content
+    foreign.refresh_from_db()
+    assert foreign.state == "queued"
+
+
+def test_the_live_part_of_a_run_is_sent_only_when_it_has_changed(
+    as_root: Client, failed_run: Run
+) -> None:
+    """Without a change the answer is 304; a move of the run is a change."""
+    headers = {PART: "1"}
+    first = as_root.get(path(failed_run), headers=headers)
+    assert b"<html" not in first.content and b"csrf" not in first.content
+    headers["If-None-Match"] = first["ETag"]
+    assert as_root.get(path(failed_run), headers=headers).status_code == 304
+    failed_run.retry()
+    assert as_root.get(path(failed_run), headers=headers).status_code == 200
+
+
+def test_a_run_is_cancelled_with_a_reason(as_root: Client, acme: Owner) -> None:
+    """The page asks before; a repetition says that it has ended."""
+    [run] = submitted(acme)
+    assert as_root.get(path(run, "cancel/")).status_code == 200
+    run.refresh_from_db()
+    assert run.state == "queued"
+    answer = as_root.post(path(run, "cancel/"), {"reason": "not needed"}, follow=True)
+    assert b"This run is cancelled now." in answer.content and b"not needed" in answer.content
+    assert AuditEntry.objects.get(action="cancel").reason == "not needed"
+    again = as_root.post(path(run, "cancel/"), follow=True)
+    assert b"This run is cancelled and cannot be cancelled." in again.content
+
+
+def test_a_run_is_retried_with_its_arguments(as_root: Client, failed_run: Run) -> None:
+    """An unedited field changes nothing, whatever its spaces and line ends."""
+    form = as_root.get(path(failed_run, "retry/")).context["form"]
+    text = form.initial["arguments"].replace("\n", "\r\n")
+    as_root.post(path(failed_run, "retry/"), {"arguments": text, "reason": "network"})
+    failed_run.refresh_from_db()
+    assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 0, "y": 1})
+    assert {*AuditEntry.objects.values_list("action", flat=True)} >= {"retry"}
+    assert not AuditEntry.objects.filter(action="edit arguments").exists()
+
+
+def test_a_run_is_retried_with_other_arguments(as_root: Client, failed_run: Run) -> None:
+    """Edited arguments are in the audit."""
+    as_root.post(path(failed_run, "retry/"), {"arguments": '{"x": 5, "y": 6}'})
+    failed_run.refresh_from_db()
+    assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 5, "y": 6})
+    assert AuditEntry.objects.filter(action="edit arguments").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "line 1"),
+        ("[1]", "write a JSON object"),
+        ('{"x": 1, "x": 2}', "x: the name is given twice"),
+        ('{"x": 1, "z": 2}', "z"),
+    ],
+)
+def test_wrong_arguments_are_shown_at_their_field(
+    as_root: Client, failed_run: Run, text: str, problem: str
+) -> None:
+    """The run stays as it is, and what was typed stays on the page."""
+    answer = as_root.post(path(failed_run, "retry/"), {"arguments": text})
+    assert problem in str(answer.context["form"].errors["arguments"])
+    failed_run.refresh_from_db()
+    assert failed_run.state == "failed" and failed_run.arguments == ([], {"x": 0, "y": 1})
+
+
+def test_who_does_not_see_arguments_retries_without_editing_them(
+    failed_run: Run, person: Callable[..., Client]
+) -> None:
+    client = person("mia", "view_run", "retry_run", acme="operator")
+    assert "arguments" not in client.get(path(failed_run, "retry/")).context["form"].fields
+    client.post(path(failed_run, "retry/"), {"arguments": '{"x": 5, "y": 6}'})
+    failed_run.refresh_from_db()
+    assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 0, "y": 1})
+
+
+@pytest.mark.parametrize(("permissions", "role"), [(("view_run",), "operator"), (ALL, "viewer")])
+def test_verbs_need_the_permission_and_the_role(
+    failed_run: Run, person: Callable[..., Client], permissions: tuple[str, ...], role: str
+) -> None:
+    """Without them neither a button is shown, nor does a request act."""
+    [waiting] = submitted(failed_run.owner)
+    client = person("mia", *permissions, acme=role)
+    for run, verb, fact in (
+        (waiting, "cancel/", "may_cancel"),
+        (failed_run, "retry/", "may_retry"),
+    ):
+        assert client.get(path(run)).context[fact] is False
+        assert client.post(path(run, verb)).status_code == 403
+    assert {run.state for run in Run.objects.all()} == {"queued", "failed"}
+
+
+def test_the_admin_and_the_page_link_to_each_other(as_root: Client, failed_run: Run) -> None:
+    admin = as_root.get(f"/admin/jobs/run/{failed_run.pk}/change/")
+    assert f'href="{path(failed_run)}"' in admin.content.decode()
+
+
+def test_a_history_that_cannot_be_read_hides_no_other_part(
+    as_root: Client, failed_run: Run
+) -> None:
+    Run.objects.filter(pk=failed_run.pk).update(history=["odd"])
+    page = as_root.get(path(failed_run)).content
+    assert b"history of this run cannot be read" in page and b"Traceback" in page
+
+
+# --- the timeline, which is pure ---------------------------------------------------------------
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def steps(*states: tuple[State, float]) -> list[Step]:
+    """Return states, each with the seconds after which the next one begins."""
+    made, at = [], AT
+    for number, (state, seconds) in enumerate(states, 1):
+        until = at + timedelta(seconds=seconds)
+        made.append(Step(state, at, until if number < len(states) else None, "why"))
+        at = until
+    return made
+
+
+def test_the_timeline_shows_waits_and_attempts() -> None:
+    """An attempt has the sign of its end. Short states are drawn wider than they were."""
+    found = timeline_of(
+        steps(
+            (State.HELD, 3600),
+            (State.RUNNING, 8),
+            (State.RETRYING, 4),
+            (State.RUNNING, 30),
+            (State.SUCCEEDED, 0),
+        ),
+        now=AT,
+    )
+    assert found.title == "Timeline · 1 h 0 min from submit to end, 38.0 s running"
+    for text in ("◷ held 1 h 0 min", "✕ running 8.0 s", "↻ retrying 4.0 s", "✓ running 30.0 s"):
+        assert text in found.bar, text
+    assert [line.stayed for line in found.lines][-2:] == ["30.0 s", ""]
+
+
+def test_the_timeline_of_a_run_that_waits_changes_once_a_minute() -> None:
+    """Else each poll would send it again."""
+    waiting = steps((State.QUEUED, 0))
+    first, second, later = (
+        timeline_of(waiting, now=AT + timedelta(seconds=seconds)) for seconds in (61, 119, 120)
+    )
+    assert first == second != later
+    assert later.lines[0].stayed == "2 min so far"
+
+
+def test_the_bar_of_a_long_history_has_its_newest_states() -> None:
+    found = timeline_of(steps(*[(State.QUEUED, 1), (State.RUNNING, 1)] * 50), now=AT)
+    assert found.bar.count("<text") == MOST_PARTS and len(found.lines) == 100

@@ -1,0 +1,238 @@
+"""jobs/pages/runs: the list of runs, and verbs for all runs of a filter."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import AuditEntry, Owner, Run
+from jobs.pages.kit import lists
+from jobs.runs import bulk
+from jobs.runs.reads import listing
+from tests.jobs.admin.conftest import stored_job
+from tests.jobs.scenes import age, submitted
+
+RUNS = "/runs/"
+
+
+def shown(client: Client, **query: Any) -> list[Run]:
+    """Return the runs on the first page of a filter."""
+    answer = client.get(RUNS, query)
+    assert answer.status_code == 200
+    rows: list[Run] = answer.context["list"].rows
+    return rows
+
+
+def confirm(client: Client, url: str, *, reason: str = "") -> Any:
+    """Open the page that asks, and send its form as a browser would."""
+    asked = client.get(url)
+    assert asked.status_code == 200
+    return client.post(url, {**asked.context["form"].initial, "reason": reason}, follow=True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"state": "failed"},
+        {"state": "problem"},
+        {"task": "tests.add", "error": "builtins.TimeoutError"},
+        {"target": "sw-1"},
+        {"label": "site:berlin"},
+        {"error": "builtins.TimeoutError"},
+        {"owner": "acme", "state": "failed", "age": "1h"},
+    ],
+)
+def test_a_filter_finds_the_runs_that_match_it(
+    as_root: Client, failed_run: Run, northwind: Owner, query: dict[str, Any]
+) -> None:
+    """Among others that match none of these."""
+    submitted(northwind, 2, labels={"site": "oslo"}, target="sw-2")
+    assert shown(as_root, **query) == [failed_run]
+    assert len(shown(as_root)) == 3
+
+
+def test_a_filter_by_submission_job_and_time(as_root: Client, acme: Owner) -> None:
+    """Times are those of the submit; `before` and `since` are in the reader's zone."""
+    first, second = submitted(acme)[0], submitted(acme)[0]
+    Run.objects.filter(pk=second.pk).update(job=stored_job(acme, "sum"))
+    assert shown(as_root, submission=first.submission_id) == [first]
+    assert shown(as_root, job="sum") == [second]
+    assert shown(as_root, job="none") == []
+    assert shown(as_root, before="2020-01-01T00:00") == []
+    assert shown(as_root, since="2020-01-01T00:00") == [second, first]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [("state=odd", "state"), ("submission=x", "submission"), ("label=:x", "label")],
+)
+def test_a_wrong_filter_is_shown_and_finds_nothing(
+    as_root: Client, failed_run: Run, query: str, field: str
+) -> None:
+    answer = as_root.get(f"{RUNS}?{query}")
+    assert answer.context["list"].rows == [] and list(answer.context["form"].errors) == [field]
+    assert b"A field of the filter is wrong" in answer.content
+
+
+def test_pages_of_a_filter_have_each_run_once(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no index answers: by task, a page looks at some runs and has a next."""
+    monkeypatch.setattr(lists, "LIMIT", 2)
+    monkeypatch.setattr(listing, "SCANNED", 4)
+    monkeypatch.setattr(listing, "CHUNK", 2)
+    made = submitted(acme, 5)
+    for query in ("?state=queued", "?task=tests.add"):
+        seen, url = [], f"{RUNS}{query}"
+        while url:
+            found = as_root.get(url).context["list"]
+            seen += found.rows
+            url = found.next
+        assert seen == made[::-1]
+    found = as_root.get(f"{RUNS}?task=tests.other").context["list"]
+    assert found.rows == [] and found.next
+
+
+def test_the_list_asks_the_same_number_of_queries_for_many_runs(
+    as_root: Client, acme: Owner, django_assert_max_num_queries: Any
+) -> None:
+    """Owner, job, target and submission are read with the runs."""
+    submitted(acme, 20, target="sw-1")
+    with django_assert_max_num_queries(10):
+        assert len(shown(as_root)) == 20
+
+
+def test_members_see_runs_of_their_owners_only(
+    acme: Owner, stranger: Owner, person: Callable[..., Client]
+) -> None:
+    """A foreign owner, job, target or submission finds nothing: as one that is not there."""
+    [mine], [foreign] = submitted(acme, target="sw-1"), submitted(stranger, target="sw-9")
+    client = person("mia", "view_run", acme="viewer")
+    assert shown(client) == [mine]
+    for query in ({"target": "sw-9"}, {"submission": foreign.submission_id}):
+        assert shown(client, **query) == []
+    assert client.get(RUNS, {"owner": "stranger"}).status_code == 404
+
+
+@pytest.mark.parametrize("media", ["csv", "ndjson"])
+def test_exports_have_the_runs_of_the_filter(
+    failed_run: Run, stranger: Owner, person: Callable[..., Client], media: str
+) -> None:
+    """They are those of the API, which a session may use with the same filter."""
+    submitted(stranger)
+    submitted(failed_run.owner)
+    client = person("mia", "view_run", acme="viewer")
+    query = {"state": "problem", "label": "site:berlin", "age": "1d", "owner": "acme"}
+    answer = client.get(client.get(RUNS, query).context[media])
+    assert answer.status_code == 200
+    text = b"".join(answer).decode()
+    csv_rows = list(csv.DictReader(io.StringIO(text)))
+    rows = csv_rows if media == "csv" else [json.loads(line) for line in text.splitlines()]
+    assert [row["id"] for row in rows] == [str(failed_run.id)]
+
+
+# --- verbs for all runs of a filter ------------------------------------------------------------
+
+
+def test_all_runs_of_a_filter_are_counted_and_then_cancelled(
+    as_root: Client, acme: Owner, northwind: Owner
+) -> None:
+    """With a reason, and one entry in the audit."""
+    submitted(acme, 3)
+    [other] = submitted(northwind)
+    url = f"{RUNS}cancel/?owner=acme"
+    asked = as_root.get(url)
+    assert asked.context["count"] == 3 and asked.context["owners"] == [("acme", 3)]
+    assert not Run.objects.filter(state="cancelled").exists()
+    answer = confirm(as_root, url, reason="wrong list")
+    assert b"3 of 3 runs cancelled" in answer.content
+    assert answer.request["QUERY_STRING"] == "owner=acme"
+    assert set(Run.objects.for_owner("acme").values_list("state", flat=True)) == {"cancelled"}
+    other.refresh_from_db()
+    assert other.state == "queued"
+    entry = AuditEntry.objects.get(action="cancel runs")
+    assert (entry.reason, entry.details["matched"], entry.actor_name) == ("wrong list", 3, "root")
+
+
+def test_all_failed_runs_of_a_filter_are_retried(as_root: Client, failed_run: Run) -> None:
+    url = f"{RUNS}retry/?state=failed&error=builtins.TimeoutError"
+    assert b"1 of 1 runs queued again" in confirm(as_root, url).content
+    failed_run.refresh_from_db()
+    assert failed_run.state == "queued"
+    assert b"none failed, expired or was cancelled" in as_root.get(url).content
+
+
+def test_a_run_that_is_submitted_after_the_count_is_not_moved(as_root: Client, acme: Owner) -> None:
+    """The person has agreed to those that were counted."""
+    [counted] = submitted(acme)
+    url = f"{RUNS}cancel/?owner=acme"
+    initial = as_root.get(url).context["form"].initial
+    [late] = submitted(acme)
+    as_root.post(url, initial)
+    assert {*Run.objects.filter(state="cancelled")} == {counted}
+    late.refresh_from_db()
+    assert late.state == "queued"
+
+
+def test_a_bulk_that_takes_too_long_is_sent_again(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says how many are left, and counts them anew."""
+    monkeypatch.setattr(bulk, "CHUNK", 2)
+    monkeypatch.setattr(bulk, "BUDGET_SECONDS", -1.0)
+    submitted(acme, 3)
+    url = f"{RUNS}cancel/?owner=acme"
+    answer = confirm(as_root, url)
+    assert b"0 of 3 runs" in answer.content and b"3 are left" in answer.content
+    assert answer.context["count"] == 3
+
+
+def test_a_verb_for_all_needs_a_filter(as_root: Client, acme: Owner) -> None:
+    """A valid one: neither nothing nor a wrong field means all runs."""
+    submitted(acme)
+    for query in ("", "?state=", "?state=odd"):
+        answer = as_root.post(f"{RUNS}cancel/{query}", {"reason": "x"}, follow=True)
+        assert b"Choose a filter first" in answer.content
+    assert not Run.objects.filter(state="cancelled").exists()
+
+
+def test_a_member_moves_only_runs_of_owners_that_it_operates(
+    acme: Owner, northwind: Owner, stranger: Owner, person: Callable[..., Client]
+) -> None:
+    """Of one that it only views, and of a stranger, none."""
+    for owner in (acme, northwind, stranger):
+        submitted(owner)
+    permissions = ("view_run", "cancel_run")
+    client = person("mia", *permissions, acme="operator", northwind="viewer")
+    url = f"{RUNS}cancel/?state=queued"
+    assert client.get(url).context["owners"] == [("acme", 1)]
+    confirm(client, url)
+    assert [run.owner for run in Run.objects.filter(state="cancelled")] == [acme]
+    assert client.get(RUNS, {"state": "queued"}).context["may_retry"] is False
+    assert client.get(f"{RUNS}retry/?state=failed").status_code == 403
+    viewer = person("vic", *permissions, acme="viewer")
+    assert viewer.get(url).status_code == 403
+    assert viewer.get(RUNS, {"state": "queued"}).context["may_cancel"] is False
+
+
+def test_a_verb_for_all_needs_the_csrf_token(acme: Owner, root: User) -> None:
+    submitted(acme)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(root)
+    assert client.post(f"{RUNS}cancel/?owner=acme", {"reason": ""}).status_code == 403
+
+
+def test_the_age_of_a_run_is_that_of_its_submit(as_root: Client, acme: Owner) -> None:
+    """One that started or ended lately is not young."""
+    [run] = submitted(acme)
+    age(run, "created_at", seconds=7_200)
+    assert shown(as_root, age="1h") == [run]
+    assert reverse("jobs:runs") == RUNS
