@@ -5,6 +5,9 @@ from django.urls import include, path
 from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
 from jobs.pages.ical_feed import calendar_feed
+from jobs.pages.jobs.job import job
+from jobs.pages.jobs.listing import jobs
+from jobs.pages.jobs.verbs import job_verb
 from jobs.pages.overview import overview
 
 app_name = "jobs"
@@ -13,6 +16,9 @@ urlpatterns = [
     path("api/v1/", include((api_urlpatterns(), "api"))),
     # The name of a page's address is that of its entry in jobs/pages/kit/nav.py.
     path("", overview, name="overview"),
+    path("jobs/", jobs, name="jobs"),
+    path("jobs/<int:key>/", job, name="job"),
+    path("jobs/<int:key>/<slug:name>/", job_verb, name="job_verb"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

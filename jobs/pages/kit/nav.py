@@ -45,3 +45,13 @@ def links(current: str, *, owner: str | None) -> list[dict[str, Any]]:
         for name, label, key, url in found
         if url is not None
     ]
+
+
+def admin_address(visitor: Any, name: str, *arguments: Any, **query: Any) -> str | None:
+    """Return the address of a page of the admin, such as "job_change"; None if it is not theirs."""
+    if not visitor.is_staff:
+        return None
+    try:
+        return reverse(f"admin:jobs_{name}", args=arguments, query=query or None)
+    except NoReverseMatch:
+        return None
