@@ -4,7 +4,16 @@ from django.urls import include, path
 
 from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
+from jobs.pages.calendars.day import calendar_day
+from jobs.pages.calendars.feed import feed
+from jobs.pages.calendars.fit import calendar_fit
+from jobs.pages.calendars.listing import calendars
+from jobs.pages.calendars.month import calendar
+from jobs.pages.calendars.window import window, window_verb
 from jobs.pages.ical_feed import calendar_feed
+from jobs.pages.jobs.job import job
+from jobs.pages.jobs.listing import jobs
+from jobs.pages.jobs.verbs import job_verb
 from jobs.pages.overview import overview
 from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
@@ -30,6 +39,16 @@ urlpatterns = [
     path("submissions/<int:key>/", submission, name="submission"),
     path("submissions/<int:key>/cancel/", submission_cancel, name="submission_cancel"),
     path("submissions/<int:key>/retry/", submission_retry, name="submission_retry"),
+    path("jobs/", jobs, name="jobs"),
+    path("jobs/<int:key>/", job, name="job"),
+    path("jobs/<int:key>/<slug:name>/", job_verb, name="job_verb"),
+    path("calendars/", calendars, name="calendars"),
+    path("calendars/<int:key>/", calendar, name="calendar"),
+    path("calendars/<int:key>/day/<str:day>/", calendar_day, name="calendar_day"),
+    path("calendars/<int:key>/fit/", calendar_fit, name="calendar_fit"),
+    path("calendars/<int:key>/feed/", feed, name="feed"),
+    path("calendars/windows/<int:key>/", window, name="window"),
+    path("calendars/windows/<int:key>/<slug:name>/", window_verb, name="window_verb"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

@@ -16,8 +16,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
+from jobs.calendars.reads.next_openings import planned_runs
 from jobs.calendars.reads.occurrence_list import Counted, overlapping
-from jobs.core import sql
 from jobs.models import AuditEntry, Calendar, Decision, Window, WindowDecision, WindowEffect
 from jobs.windows import Entry, in_words, notes
 
@@ -109,13 +109,7 @@ def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime
 def _planned(
     calendar: Calendar, *, start: datetime, end: datetime, owners: Collection[int] | None
 ) -> Iterator[Shown]:
-    parameters = {
-        "calendar": calendar.pk,
-        "start": start,
-        "end": end,
-        "owners": None if owners is None else sorted(owners),
-    }
-    for row in sql.run("calendars/planned_runs", parameters):
+    for row in planned_runs(calendar, start=start, end=end, owners=owners):
         yield Shown(
             uid=str(_uid(calendar, f"runs {row['opens_at'].isoformat()}")),
             start=row["opens_at"],

@@ -14,16 +14,17 @@ from itertools import islice
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, Submission
+from jobs.models import AuditEntry, Backfill, HistoryPolicy, Job, ScheduleKind, Submission
 from jobs.models.verbs import Actor
 from jobs.recurring.trigger import make_runs
+from jobs.runs import idempotency
 from jobs.runs.preparation import LABEL_LIMIT
 from jobs.schedules import due_times, slot_of
 from jobs.schedules.phases import SLOT
@@ -35,6 +36,12 @@ LIMIT: Final = 100_000
 CHUNK: Final = 1_000
 ROUND_SECONDS: Final = 20.0
 EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def that_can_be_backfilled(jobs: QuerySet[Any]) -> QuerySet[Any]:
+    """Narrow jobs to those that have a schedule, are on, and keep their runs."""
+    with_history = jobs.filter(enabled=True, history_policy=HistoryPolicy.FULL)
+    return with_history.exclude(schedule=ScheduleKind.MANUAL)
 
 
 def count_backfill(job: Job, start: datetime, end: datetime) -> int:
@@ -95,6 +102,30 @@ def backfill(
             "backfill", on=job, actor=actor, reason=reason, **details, submission=submission.pk
         )
     return made
+
+
+@transaction.atomic
+def backfill_once(
+    job: Job,
+    start: datetime,
+    end: datetime,
+    *,
+    idempotency_key: str | None,
+    actor: Actor = None,
+    reason: str = "",
+) -> tuple[Backfill, bool]:
+    """Begin a backfill of a job; return it, and whether it is new.
+
+    A key that has begun this backfill before returns that one. Raises IdempotencyConflict for a key
+    that was used for something else; else as `backfill` does.
+    """
+    asked = [moment.astimezone(UTC).isoformat().encode() for moment in (start, end)]
+    claim = idempotency.claim(job.owner, idempotency_key, f"job {job.pk}", asked, is_bulk=True)
+    if claim.submission_id is not None:
+        return Backfill.objects.get(submission=claim.submission_id), False
+    made = backfill(job, start, end, actor=actor, reason=reason)
+    claim.store(submission_id=made.submission_id)
+    return made, True
 
 
 def make_pending_runs(*, seconds: float = ROUND_SECONDS) -> int:

@@ -9,11 +9,15 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
 from jobs.core import sql
 from jobs.core.counting import within
 from jobs.models import Cursor, Tick
 from jobs.schedules import Schedule, ScheduleError, checked, cron_minutes, moment_of, slot_of
 
+HEALTHS: Final = ("late", "failing", "paused", "broken")
 MOST: Final = 500
 """Jobs in a list at most: more of them usually have one cause."""
 LATE_SLOTS: Final = 120
@@ -55,6 +59,19 @@ class Found:
 
     def __or__(self, other: Found) -> Found:
         return Found(self.keys | other.keys, self.is_complete and other.is_complete)
+
+
+def by_health(
+    rows: QuerySet[Any], health: str, owners: Owners, *, now: datetime
+) -> tuple[QuerySet[Any], bool]:
+    """Narrow jobs of these owners to one of HEALTHS; say also whether that is known to be all."""
+    if health == "paused":
+        return rows.filter(paused_until__gt=Now()), True
+    if health == "late":
+        found = late_jobs(owners, now=now)
+    else:
+        found = failing_jobs(owners) if health == "failing" else broken_jobs(owners)
+    return rows.filter(pk__in=sorted(found.keys)[:MOST]), found.is_complete
 
 
 def late_spans(*, now: datetime) -> list[LateSpan]:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from jobs.core.errors import ScheduleError
 from jobs.models import Job
-from jobs.schedules import checked, in_words, next_times, notes
-from jobs.schedules.schedule import FIELDS
-from jobs.schedules.spans import schedule_of
-
-_COLUMNS: Final = ("schedule", *FIELDS, "phase", "shard")
+from jobs.recurring.timetable import of_job
+from jobs.schedules import in_words, next_times, notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +27,7 @@ def upcoming(job: Job, *, now: datetime, count: int) -> Upcoming:
     """Return at most `count` next due times of a job; none are in a pause."""
     zone = job.zone or "UTC"
     try:
-        schedule = checked(schedule_of({name: getattr(job, name) for name in _COLUMNS}))
+        schedule = of_job(job)
         words = in_words(schedule)
         if not job.enabled:
             return Upcoming(words, zone, problem="The job is not enabled.")

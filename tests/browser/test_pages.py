@@ -27,6 +27,8 @@ PATHS = (
     "/submissions/",
     "/submissions/{submission}/",
     "/submissions/{submission}/cancel/",
+    "/jobs/",
+    "/calendars/",
 )
 """The pages that every look below visits, with the keys of `rows`. A new page adds its path."""
 

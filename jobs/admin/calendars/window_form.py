@@ -13,12 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.stale_form import StaleCheckForm, digest
-from jobs.admin.kit.widgets import date_and_time
 from jobs.calendars.windows import check_amount
 from jobs.core.errors import WindowError
 from jobs.core.zones import zone_names
 from jobs.models import Window
 from jobs.models.fields import no_nul
+from jobs.pages.kit.widgets import date_and_time
 from jobs.windows import Effect, Entry, checked, text
 from jobs.windows.rules import DAYS
 from jobs.windows.wall_clock import moment_at, shown_at

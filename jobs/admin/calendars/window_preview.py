@@ -8,9 +8,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs.admin.calendars.window_form import WindowForm
-from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import Timetable, times_of
 from jobs.models import Window
+from jobs.pages.calendars.words import timetable_of
 
 
 def preview(request: HttpRequest) -> HttpResponse:
@@ -35,8 +35,4 @@ def times_in(form: WindowForm) -> Timetable:
 
 def times_now(window: Window) -> Timetable:
     """Return the timetable of a stored window, or an error if it cannot be read."""
-    try:
-        return times_of(entry_of(window), after=timezone.now())
-    # Rows may be written by raw SQL.
-    except Exception as error:
-        return Timetable(words="", problem=_("cannot be read (%s)") % error)
+    return timetable_of(window, now=timezone.now())

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.admin.kit.filters import OwnerFilter, without_nul
 from jobs.core.sql import now
 from jobs.models import Owner, access
-from jobs.recurring.health import MOST, Owners, broken_jobs, failing_jobs, late_jobs
+from jobs.recurring.health import HEALTHS, Owners, by_health
 
 
 class HealthFilter(admin.SimpleListFilter):
@@ -31,20 +30,13 @@ class HealthFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         value = self.value()
-        if value == "paused":
-            return queryset.filter(paused_until__gt=Now())
-        if value == "late":
-            found = late_jobs(_owners(request), now=now())
-        elif value == "failing":
-            found = failing_jobs(_owners(request))
-        elif value == "broken":
-            found = broken_jobs(_owners(request))
-        else:
+        if value not in HEALTHS:
             return queryset
-        if not found.is_complete:
+        found, is_complete = by_health(queryset, value, _owners(request), now=now())
+        if not is_complete:
             text = _("There may be more: the search is limited in time and in number.")
             messages.warning(request, text)
-        return queryset.filter(pk__in=sorted(found.keys)[:MOST])
+        return found
 
 
 def _owners(request: HttpRequest) -> Owners:

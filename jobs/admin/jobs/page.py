@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -14,7 +14,6 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.jobs import schedule
 from jobs.admin.jobs.backfill_form import BACKFILL
 from jobs.admin.jobs.file_import import JobImportAdmin
 from jobs.admin.jobs.filters import EnabledFilter, ScheduleFilter, TaskFilter
@@ -37,11 +36,21 @@ from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.models import Job, Missed, ScheduleKind
+from jobs.pages.kit import nav
+from jobs.recurring import timetable
+from jobs.recurring.timetable import Life
 from jobs.runs.reads.counts import last_results
 from jobs.runs.reads.search import search_beginnings
 from jobs.schedules import in_words
 
 MISSED_SHOWN = 10
+LIVES: Final = {
+    Life.ENABLED: (_("enabled"), "succeeded"),
+    Life.DISABLED: (_("disabled"), "cancelled"),
+    Life.PAUSED: (_("paused"), "held"),
+    Life.BROKEN: (_("broken"), "failed"),
+}
+"""The word and the colour of each state of a job."""
 EMPTY_WHEN_NEW = ("life", "results", "place", "missed_spans")
 """Columns that have nothing to show for a job that is not saved yet."""
 
@@ -92,6 +101,10 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
         view = self.admin_site.admin_view(self.preview)
         return [path("preview/", view, name="jobs_job_preview"), *super().get_urls()]
 
+    def view_on_site(self, obj: Job) -> str | None:
+        """Return the address of the job's page outside the admin."""
+        return nav.address("job", obj.pk)
+
     def preview(self, request: HttpRequest) -> HttpResponse:
         """Show what the schedule in a form means, before it is saved."""
         if not self.has_view_permission(request):
@@ -140,14 +153,9 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
 
     @html.column(_("state"))
     def life(self, job: Job) -> str:
-        if not job.enabled:
-            return html.badge(_("disabled"), "cancelled")
-        if schedule.is_broken(job):
-            return html.badge(_("broken"), "failed")
-        if job.paused_until is not None and job.paused_until > timezone.now():
-            until = html.moment(job.paused_until)
-            return format_html("{} {}", html.badge(_("paused"), "held"), until)
-        return html.badge(_("enabled"), "succeeded")
+        badge = html.badge(*LIVES[life := timetable.life_of(job, now=timezone.now())])
+        until = html.moment(job.paused_until) if life is Life.PAUSED else ""
+        return format_html("{} {}", badge, until)
 
     target_link = html.column_of(_("target"), "target", html.link)
 
@@ -162,28 +170,28 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
     @html.column(_("schedule"))
     def words(self, job: Job) -> str:
         try:
-            return in_words(schedule.of_job(job))
+            return in_words(timetable.of_job(job))
         except ScheduleError as error:
-            problem = schedule.problem_of(error)
+            problem = timetable.problem_of(error)
             return html.clipped(problem, hint=problem)
 
     @html.column(_("next due"))
     def due(self, job: Job) -> str:
         try:
-            return html.moment(schedule.next_due(job, now=timezone.now()))
+            return html.moment(timetable.next_due(job, now=timezone.now()))
         except ScheduleError:
             return html.NOTHING
 
     @html.column(_("next times"))
     def timetable(self, job: Job) -> str:
-        found = schedule.timetable_of_job(job, now=timezone.now()) if job.pk else None
+        found = timetable.timetable_of_job(job, now=timezone.now()) if job.pk else None
         address = reverse("admin:jobs_job_preview", query={"job": job.pk} if job.pk else None)
         context = {"timetable": found, "address": address, "kinds": KINDS_OF}
         return render_to_string("admin/jobs/job/preview.html", context)
 
     @html.column(_("place"))
     def place(self, job: Job) -> str:
-        return schedule.place_in_words(job)
+        return timetable.place_in_words(job) or html.NOTHING
 
     @html.column(_("missed spans"))
     def missed_spans(self, job: Job) -> str:

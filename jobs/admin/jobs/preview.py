@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs.admin.jobs.form import KINDS_OF
-from jobs.admin.jobs.schedule import PREVIEWED, problem_of, timetable_of
 from jobs.calendars.reads.occurrence_list import Timetable
 from jobs.models import Job, ScheduleKind
+from jobs.recurring.timetable import PREVIEWED, problem_of, timetable_of
 from jobs.schedules import Schedule, ScheduleError, checked
 
 

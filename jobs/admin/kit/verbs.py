@@ -16,11 +16,10 @@ from django import forms
 from django.core import signing
 from django.db import models
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.kit.widgets import date_and_time
 from jobs.models.fields import no_nul
+from jobs.pages.kit.until import RequiredUntilFields, UntilFields
 
 SALT: Final = "fairshift.admin.verb"
 AGE_SECONDS: Final = 900
@@ -40,31 +39,12 @@ class ReasonForm(forms.Form):
     )
 
 
-class UntilForm(ReasonForm):
+class UntilForm(UntilFields, ReasonForm):
     """An end, and a reason. Without an end: until resumed."""
 
-    until = forms.SplitDateTimeField(
-        label=_("Until"),
-        required=False,
-        help_text=_("Empty: until a person resumes it."),
-        widget=date_and_time(),
-    )
-    field_order = ("until", "reason")
 
-    def clean_until(self) -> Any:
-        until = self.cleaned_data["until"]
-        if until is not None and until <= timezone.now():
-            raise forms.ValidationError(_("This time is in the past."))
-        return until
-
-
-class RequiredUntilForm(UntilForm):
+class RequiredUntilForm(RequiredUntilFields, ReasonForm):
     """An end, which is required, and a reason."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["until"].required = True
-        self.fields["until"].help_text = _("To stop it without an end, clear “enabled”.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin.kit import html
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
-from jobs.admin.kit.widgets import date_and_time
 from jobs.models import ApiToken, Scope, access
 from jobs.owners.tokens import make_token, revoke_token
+from jobs.pages.kit.widgets import date_and_time
 
 
 def _revoke(keys: Sequence[int], act: Act) -> int:

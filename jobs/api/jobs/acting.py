@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from jobs.api.jobs.bodies import BackfillToMake, JobPause
@@ -22,11 +20,10 @@ from jobs.api.runs.submitting import IdempotencyKey
 from jobs.core import barrier
 from jobs.core.errors import OptionError
 from jobs.core.sql import now
-from jobs.models import Backfill, Job, Run, Scope
+from jobs.models import Job, Run, Scope
 from jobs.owners.caps import refuse_more_runs
-from jobs.recurring.backfill import backfill, count_backfill
+from jobs.recurring.backfill import backfill_once, count_backfill
 from jobs.recurring.pause import pause_jobs
-from jobs.runs import idempotency
 from jobs.runs.submission import run_job_by_key
 
 PAUSES = needs(Scope.OPERATE, "jobs.pause_job")
@@ -115,29 +112,15 @@ def backfill_job(
                 id=None, submission=None, count=count, made=0, start=body.start, end=body.end
             )
         refuse_more_runs(job.owner_id, adding=count)
-        actor, reason = caller(request).actor, body.reason
-        return BackfillMade.of(
-            _once(
-                job,
-                idempotency_key,
-                [body.start, body.end],
-                lambda: backfill(job, body.start, body.end, actor=actor, reason=reason),
-            )
+        made, _ = backfill_once(
+            job,
+            body.start,
+            body.end,
+            idempotency_key=idempotency_key,
+            actor=caller(request).actor,
+            reason=body.reason,
         )
-
-
-@transaction.atomic
-def _once(
-    job: Job, key: str | None, given: list[datetime], make: Callable[[], Backfill]
-) -> Backfill:
-    """Make a backfill, or return the one that the key has made before."""
-    asked = [moment.astimezone(UTC).isoformat().encode() for moment in given]
-    claim = idempotency.claim(job.owner, key, f"job {job.pk}", asked, is_bulk=True)
-    if claim.submission_id is not None:
-        return Backfill.objects.get(submission=claim.submission_id)
-    made = make()
-    claim.store(submission_id=made.submission_id)
-    return made
+        return BackfillMade.of(made)
 
 
 def _found_to_run(request: HttpRequest, job_id: int, scope: Scope) -> Job:

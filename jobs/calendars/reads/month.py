@@ -11,14 +11,13 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import TruncDate
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs.calendars import gate
 from jobs.calendars.hours import entry_of, has_too_many, read_hours
 from jobs.calendars.reads import month_layout
-from jobs.calendars.reads.month_layout import Day, Mark
+from jobs.calendars.reads.month_layout import Day, Mark, Piece
 from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.calendars.reads.window_state import WindowState, state_of
 from jobs.calendars.visibility import visible_attachments, visible_rows
@@ -30,7 +29,7 @@ from jobs.windows import MOST_OPENINGS, Effect, Span, open_spans
 
 PLANNED: Final = (State.SCHEDULED, State.HELD, State.RETRYING)
 COUNT_MILLISECONDS: Final = 2_000
-MOST_OF_VIEW: Final = 20_000
+MOST_OF_VIEW: Final = 25_000
 """Occurrences of all windows in a view, more than a single calendar can have."""
 
 
@@ -41,7 +40,8 @@ class MarkText:
     more: str
     reason: str
     calendar: str
-    href: str
+    window: int
+    """The key of the window or freeze."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,35 @@ def view_of(scope: Scope, *, month: str, now: datetime) -> View:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class DayView:
+    """All of one day: each occurrence by itself; `planned` is None if counting takes too long."""
+
+    day: date
+    zone: str
+    pieces: list[Piece]
+    open_spans: Sequence[Span]
+    planned: int | None
+    problem: str
+
+
+def view_of_day(scope: Scope, day: date) -> DayView:
+    """Return one day of a scope, by the clock of its zone."""
+    whole = month_layout.whole_day(day, scope.zone)
+    problems: list[str] = []
+    marks = [mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems)]
+    marks.sort(key=lambda mark: (mark.span.start, mark.span.end))
+    by_day = planned(scope, whole)
+    return DayView(
+        day=day,
+        zone=scope.zone,
+        pieces=month_layout.each_piece_of(marks, whole, scope.zone),
+        open_spans=opened(scope, whole, problems),
+        planned=None if by_day is None else by_day.get(day, 0),
+        problem="; ".join(dict.fromkeys(problems)),
+    )
+
+
 def opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
     """Return the spans in which all calendars of a scope are open."""
     try:
@@ -176,7 +205,7 @@ def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effec
         more="" if is_freeze or counts else state.word,
         reason=window.reason,
         calendar=window.calendar.name,
-        href=reverse("admin:jobs_window_change", args=[window.pk]),
+        window=window.pk,
     )
 
 

@@ -61,6 +61,9 @@ class Day:
     strips: tuple[Strip, ...]
     open_hours: tuple[str, ...]
     planned: int
+    whole: Span
+    marks: Sequence[Mark]
+    """All marks of the day, also those without a piece."""
 
     @property
     def is_open_all_day(self) -> bool:
@@ -88,6 +91,20 @@ def range_of(month: date, zone: str) -> Span:
     """Return the span of all days of these weeks, by a zone's clock."""
     days = days_of(month)
     return Span(_midnight(days[0], zone), _midnight(days[-1] + _DAY, zone))
+
+
+def day_of(text: str) -> date | None:
+    """Return the day in an address, such as 2026-11-25; None for any other text."""
+    try:
+        asked = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return asked if f"{asked}" == text and FIRST < asked < LAST else None
+
+
+def whole_day(day: date, zone: str) -> Span:
+    """Return the span of a day by a zone's clock."""
+    return Span(_midnight(day, zone), _midnight(day + _DAY, zone))
 
 
 def month_of(text: str, *, today: date) -> date:
@@ -121,7 +138,7 @@ def month(
         first = bisect_right(open_spans, whole.start, key=attrgetter("end"))
         end = bisect_left(open_spans, whole.end, key=attrgetter("start"))
         opened = [cut for span in open_spans[first:end] for cut in _cut(span, whole)]
-        pieces = _pieces(marks_of_day, whole, zone)
+        pieces = pieces_of(marks_of_day, whole, zone)
         days.append(
             Day(
                 day=day,
@@ -130,9 +147,11 @@ def month(
                 is_past=day < today,
                 pieces=pieces[:MOST_PIECES],
                 more_pieces=max(0, len(pieces) - MOST_PIECES),
-                strips=_strips(opened, whole),
+                strips=strips_of(opened, whole),
                 open_hours=_collapsed(opened, whole, zone),
                 planned=planned.get(day, 0),
+                whole=whole,
+                marks=marks_of_day,
             )
         )
     return [days[number : number + 7] for number in range(0, len(days), 7)]
@@ -148,7 +167,7 @@ def _by_day(marks: Iterable[Mark], midnights: Sequence[datetime]) -> list[list[M
     return days
 
 
-def _pieces(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:
+def pieces_of(marks: Iterable[Mark], whole: Span, zone: str) -> tuple[Piece, ...]:
     """Return the pieces of a day in order; many pieces of one window are joined, with a count."""
     cuts: dict[Any, list[Span]] = {}
     for mark in marks:
@@ -171,7 +190,17 @@ def _collapsed(cuts: Sequence[Span], whole: Span, zone: str) -> tuple[str, ...]:
     return (f"{len(cuts)} × {_hours(every, whole, zone)}",)
 
 
-def _strips(opened: Sequence[Span], whole: Span) -> tuple[Strip, ...]:
+def each_piece_of(marks: Iterable[Mark], whole: Span, zone: str) -> list[Piece]:
+    """Return the pieces of a day, one for each mark, in the order of the marks."""
+    return [
+        Piece(_hours(cut, whole, zone), mark.text)
+        for mark in marks
+        for cut in _cut(mark.span, whole)
+    ]
+
+
+def strips_of(opened: Sequence[Span], whole: Span) -> tuple[Strip, ...]:
+    """Return the strips of ordered spans in a day; near ones are joined when there are many."""
     if len(opened) > MOST_STRIPS:
         wide = (Span(cut.start, cut.end + whole.length / 100) for cut in opened)
         opened = [span.clip(end=whole.end) for span in joined(wide)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jobs.calendars.hours import read_hours
+from jobs.core import sql
 from jobs.models import Calendar
 from jobs.windows import open_spans
 
@@ -18,6 +20,18 @@ class NextOpening(NamedTuple):
 
     opens_at: datetime
     closes_at: datetime | None
+
+
+def planned_runs(
+    calendar: Calendar, *, start: datetime, end: datetime, owners: Collection[int] | None
+) -> list[dict[str, Any]]:
+    """Return `opens_at`, `closes_at` and `runs` of the openings in a span that held runs wait for.
+
+    Runs of these owners are counted; None: of all.
+    """
+    keys = None if owners is None else sorted(owners)
+    given = {"calendar": calendar.pk, "start": start, "end": end, "owners": keys}
+    return sql.run("calendars/planned_runs", given)
 
 
 def next_openings(calendar: Calendar, *, after: datetime, count: int) -> list[NextOpening]:

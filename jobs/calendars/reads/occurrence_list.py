@@ -52,6 +52,8 @@ class Timetable:
     zone: str = ""
     reader_zone: str = ""
     remark: str = ""
+    not_before: datetime | None = None
+    """The end of a pause: before it, a job is not due."""
     problem: str = ""
 
     @property
@@ -80,6 +82,16 @@ def next_occurrences(entry: Entry, *, after: datetime, count: int = NEXT) -> lis
         if len(found) >= count:
             break
     return found
+
+
+def named_occurrences(entry: Entry, *, after: datetime, count: int) -> list[tuple[str, str]]:
+    """Return the next occurrences as choices: the start in UTC, which a decision names, and words.
+
+    The start is that of the whole occurrence, of which a part may be valid.
+    """
+    zone = ZoneInfo(entry.zone)
+    found = next_occurrences(entry, after=after, count=count)
+    return [(one.start.astimezone(UTC).isoformat(), clock(one.span, zone)) for one in found]
 
 
 def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:

@@ -67,6 +67,12 @@ def approval_of(window: Window, *, now: datetime) -> Approval:
     return Approval.EXPIRED if newest == Decision.APPROVED else Approval(newest)
 
 
+def mark_of(window: Window) -> str:
+    """Return a text that changes when a window needs a new look before it is decided on."""
+    newest = window.decisions.order_by("-pk").values_list("pk", flat=True).first()
+    return f"{window.revision} {newest or 0}"
+
+
 def state_of(window: Window, *, now: datetime) -> WindowState:
     """Return the state of a window, from its row, its calendar and its decisions."""
     approved = entry_of(window).approved

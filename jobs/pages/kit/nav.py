@@ -48,12 +48,18 @@ def links(current: str, *, owner: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def admin_address(user: Any, row: Model) -> str | None:
+def admin_row(user: Any, row: Model) -> str | None:
     """Return the address of a row's page in the admin; None without one that the user may open."""
-    meta = row._meta
-    if not (user.is_staff and user.has_perm(f"{meta.app_label}.view_{meta.model_name}")):
+    name = row._meta.model_name
+    may = user.has_perm(f"{row._meta.app_label}.view_{name}")
+    return admin_address(user, f"{name}_change", row.pk) if may else None
+
+
+def admin_address(visitor: Any, name: str, *arguments: Any, **query: Any) -> str | None:
+    """Return the address of a page of the admin, such as "job_change"; None if it is not theirs."""
+    if not visitor.is_staff:
         return None
     try:
-        return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[row.pk])
+        return reverse(f"admin:jobs_{name}", args=arguments, query=query or None)
     except NoReverseMatch:
         return None

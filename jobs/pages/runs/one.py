@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from jobs.core import barrier
 from jobs.core.states import ACTIVE, ENDED, REOPENABLE, State
 from jobs.models import Attempt, AttemptOutcome, Run, Scope, Worker
-from jobs.pages.kit.nav import admin_address
+from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.timeline import Timeline, timeline_of
@@ -90,7 +90,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         arguments=readable(lambda: arguments_text(found)) if sees_arguments else None,
         result=readable(lambda: result_text(found)) if sees_arguments else None,
         flower=flower_url(found),
-        admin_url=admin_address(visit.access.actor, found),
+        admin_url=admin_row(visit.access.actor, found),
         may_cancel=found.state in CANCELLABLE and _may(visit, "jobs.cancel_run", found),
         may_retry=found.state in REOPENABLE and _may(visit, "jobs.retry_run", found),
     )

@@ -18,7 +18,7 @@ from jobs.forecast.will_it_fit import FirstEstimate, first_estimate, forecast_re
 from jobs.models import Run, Scope, Submission
 from jobs.models.submission import Progress
 from jobs.owners.usage import Usage, usage
-from jobs.pages.kit.nav import admin_address
+from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.bulk import CANCELLABLE
@@ -50,7 +50,7 @@ def submission(visit: Visit, key: int) -> HttpResponse:
         states=[(state, progress[state]) for state in SIGNS if progress[state]],
         pace=pace_of(found, now=now(), progress=progress),
         errors=_errors(found) if progress[State.FAILED] else [],
-        admin_url=admin_address(visit.access.actor, found),
+        admin_url=admin_row(visit.access.actor, found),
         may_cancel=left and visit.may("jobs.cancel_submission", Scope.OPERATE, found.owner_id),
         may_retry=bool(progress[State.FAILED])
         and visit.may("jobs.retry_run", Scope.OPERATE, found.owner_id),

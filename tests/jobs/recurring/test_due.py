@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from jobs.admin.jobs.schedule import is_broken
 from jobs.core import sql
 from jobs.models import Job, Owner
 from jobs.recurring import due
 from jobs.recurring.due import due_jobs
 from jobs.recurring.health import broken_jobs
+from jobs.recurring.timetable import is_broken
 from jobs.schedules import moment_of, slot_of
 from tests.jobs.recurring.scenes import MINUTE, NOON, at, recurring, written_raw
 

@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.admin.jobs import health_filter
 from jobs.core import sql
 from jobs.core.ids import scheduled_id
 from jobs.models import Cursor, Job, Missed, Owner, Run, Tick
@@ -298,7 +297,6 @@ def test_what_strangers_have_takes_no_place_of_ones_own(
 def most(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a list of what needs somebody be no longer than this."""
     monkeypatch.setattr(health_module, "MOST", number)
-    monkeypatch.setattr(health_filter, "MOST", number)
 
 
 def is_all(client: Client, health: str) -> bool:

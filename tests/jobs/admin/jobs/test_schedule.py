@@ -11,8 +11,8 @@ from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
-from jobs.admin.jobs.schedule import next_due, timetable_of, timetable_of_job
 from jobs.models import Job, Missed, Owner
+from jobs.recurring.timetable import next_due, timetable_of, timetable_of_job
 from jobs.schedules import Schedule
 from tests.jobs.admin.conftest import confirm, stored_job
 from tests.jobs.admin.jobs.test_form import EDITS, errors, fields
@@ -207,7 +207,7 @@ def test_a_job_that_stands_still_says_so(acme: Owner) -> None:
     assert "not enabled" in off.remark and not off.occurrences
     until = now + timedelta(days=3)
     paused = timetable_of_job(stored_job(acme, "paused", paused_until=until, **columns), now=now)
-    assert "Paused" in paused.remark and paused.occurrences[0].at >= until
+    assert paused.not_before == until and paused.occurrences[0].at >= until
 
 
 @pytest.mark.parametrize(

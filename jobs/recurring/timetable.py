@@ -1,30 +1,53 @@
-"""The schedule of a job on its pages: in words, with its place and its next times."""
+"""The schedule of a job for pages: its state, in words, with its place and its next times."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from jobs.admin.kit import html
 from jobs.calendars.reads.occurrence_list import Occurrence, Timetable
-from jobs.definitions.fields import SCHEDULE
 from jobs.models import Job, ScheduleKind
 from jobs.schedules import Schedule, ScheduleError, checked, in_words, next_times, notes
+from jobs.schedules.schedule import FIELDS
 from jobs.schedules.spans import schedule_of
 
 NEXT: Final = 10
 PREVIEWED: Final = 5
+_COLUMNS: Final = ("schedule", *FIELDS, "phase", "shard")
+
+
+class Life(StrEnum):
+    """Whether the schedule of a job makes runs, or why it does not."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    PAUSED = "paused"
+    BROKEN = "broken"
+
+
+def life_of(job: Job, *, now: datetime) -> Life:
+    """Return the state of a job's schedule."""
+    if not job.enabled:
+        return Life.DISABLED
+    if is_broken(job):
+        return Life.BROKEN
+    return Life.PAUSED if is_paused(job, now=now) else Life.ENABLED
+
+
+def is_paused(job: Job, *, now: datetime) -> bool:
+    """Say whether a job is paused now."""
+    return job.paused_until is not None and job.paused_until > now
 
 
 def of_job(job: Job) -> Schedule:
     """Return the schedule in a job's columns, checked; raises ScheduleError for a broken one."""
-    row = {name: getattr(job, name) for name in (*SCHEDULE, "phase", "shard")}
+    row = {name: getattr(job, name) for name in _COLUMNS}
     if job.schedule == ScheduleKind.INTERVAL and None in (job.phase, job.shard):
         raise ScheduleError("phase", "is missing: save the job here to get one")
     return checked(schedule_of(row))
@@ -56,21 +79,21 @@ def timetable_of_job(job: Job, *, now: datetime) -> Timetable:
     if not job.enabled:
         remark = _("It is not enabled: its schedule makes no runs.")
         return Timetable(words=found.words, remark=remark)
-    if job.paused_until is not None and job.paused_until > now:
-        until = html.exact(job.paused_until)
-        return replace(found, remark=format_html("{} {}.", _("Paused: not due before"), until))
-    return found
+    return replace(found, not_before=job.paused_until) if is_paused(job, now=now) else found
 
 
 def place_in_words(job: Job) -> str:
-    """Return the minute of its interval and the second of its minute at which a job is due."""
+    """Return the minute of its interval and the second of its minute at which a job is due.
+
+    Empty for a job that has no such place.
+    """
     if job.shard is None:
-        return html.NOTHING
+        return ""
     second = f"{job.shard / 2:.1f}"
     if job.schedule == ScheduleKind.INTERVAL:
         facts = {"phase": job.phase, "of": job.interval_minutes, "second": second}
         return _("minute %(phase)s of %(of)s, second %(second)s") % facts
-    return _("second %s of its minute") % second if job.smooth else html.NOTHING
+    return _("second %s of its minute") % second if job.smooth else ""
 
 
 def timetable_of(schedule: Schedule, *, after: datetime, count: int) -> Timetable:

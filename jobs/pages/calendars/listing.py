@@ -1,0 +1,64 @@
+"""The list of calendars: open or closed now, what waits for an approval, what they apply to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.db.models import Exists, OuterRef
+from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from jobs.calendars.reads import status
+from jobs.calendars.reads.window_state import to_be_approved
+from jobs.core import barrier
+from jobs.core.sql import now
+from jobs.models import Window
+from jobs.pages.calendars.finding import calendars_of
+from jobs.pages.calendars.words import applies_to
+from jobs.pages.kit import nav
+from jobs.pages.kit.lists import FilterForm, newest_first
+from jobs.pages.kit.visit import Visit, page
+
+
+class CalendarFilter(FilterForm):
+    """The filters of the list of calendars."""
+
+    name = forms.CharField(label=_("A part of the name"), max_length=200)
+    approval = forms.ChoiceField(
+        label=_("Approval"), choices=[("", _("any")), ("asked", _("windows to be approved"))]
+    )
+
+
+@page("calendars", permission="jobs.view_calendar")
+def calendars(visit: Visit) -> HttpResponse:
+    """Show the calendars that a filter finds, the newest first."""
+    form = CalendarFilter(visit)
+    rows: Any = calendars_of(visit)
+    if not form.is_valid():
+        rows = rows.none()
+    else:
+        wanted = form.cleaned_data
+        if wanted["name"]:
+            rows = rows.filter(name__icontains=wanted["name"])
+        if wanted["approval"]:
+            windows = to_be_approved(Window.objects.filter(calendar=OuterRef("pk")))
+            rows = rows.filter(Exists(windows))
+    found = newest_first(visit, rows, of="calendars")
+    # These are narrowed already. What they apply to may have names that the barrier hides.
+    with barrier.lifted():
+        status.complete(found.rows, visit.access, now=now())
+    may_add = visit.access.permits("jobs.add_calendar")
+    return visit.show(
+        "jobs/pages/calendars/list.html",
+        live="jobs/pages/calendars/list_live.html",
+        form=form,
+        list=found,
+        # The admin's columns have the same names.
+        lines=[
+            (row, row.page_status, row.page_asked, applies_to(*row.page_attached))
+            for row in found.rows
+        ],
+        admin_url=nav.admin_address(visit.request.user, "calendar_changelist"),
+        add_url=nav.admin_address(visit.request.user, "calendar_add") if may_add else None,
+    )

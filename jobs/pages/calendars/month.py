@@ -1,0 +1,117 @@
+"""A month of a calendar, one cell a day; however many windows a day has, a cell stays short."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpResponse
+from django.utils.translation import ngettext
+
+from jobs.calendars.approvals import PERMISSION
+from jobs.calendars.reads import month as reads
+from jobs.calendars.reads import month_layout, status
+from jobs.calendars.reads.month_layout import Day, Mark, Strip
+from jobs.calendars.reads.window_state import to_be_approved
+from jobs.core import barrier
+from jobs.core.sql import now
+from jobs.models import Calendar, Scope, Window
+from jobs.pages.calendars.finding import find_calendar
+from jobs.pages.calendars.words import applies_to, words_of
+from jobs.pages.kit import nav
+from jobs.pages.kit.visit import Visit, page
+from jobs.windows import Span
+
+LISTED: Final = 2
+"""Freezes, or windows without an approval, that a cell names; more are shown as a count."""
+WINDOWS: Final = 3
+"""Windows of a cell that need no count: its open hours say the same."""
+ASKED: Final = 10
+"""Windows to be approved that the page lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A day of the month. `rails` are the strips of what is not open, by look."""
+
+    day: Day
+    rails: Sequence[tuple[str, Sequence[Strip]]]
+    lines: Sequence[tuple[str, str]]
+    """A look and a text each."""
+
+
+@page("calendars", permission="jobs.view_calendar")
+def calendar(visit: Visit, key: int) -> HttpResponse:
+    """Show a month of a calendar."""
+    found = find_calendar(visit, key)
+    moment = now()
+    with barrier.lifted():
+        view = month_of(visit, found, now=moment)
+        status.complete([found], visit.access, now=moment)
+        status.find_far_opening(found, now=moment)
+        asked = _asked(found)
+        shown: Any = found
+        return visit.show(
+            "jobs/pages/calendars/month.html",
+            calendar=found,
+            view=view,
+            cells=[[cell_of(day, view.zone) for day in week] for week in view.weeks],
+            opened=shown.page_status,
+            applies_to=applies_to(*shown.page_attached),
+            asked=[(window, words_of(window)) for window in asked],
+            asked_count=shown.page_asked,
+            may_decide=visit.may(PERMISSION, Scope.APPROVE, found.owner_id),
+            may_change=visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
+            admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
+            add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk),
+        )
+
+
+def month_of(visit: Visit, found: Calendar, *, now: Any) -> reads.View:
+    """Return the month of a calendar that the address asks for."""
+    query = visit.request.GET
+    scope = reads.scope_of(found, visit.access, zone=query.get("zone", ""))
+    return reads.view_of(scope, month=query.get("month", ""), now=now)
+
+
+def cell_of(day: Day, zone: str) -> Cell:
+    """Return the cell of a day."""
+    by_look: dict[str, list[Mark]] = defaultdict(list)
+    for mark in day.marks:
+        by_look[mark.text.look].append(mark)
+    lines = []
+    if (windows := len(by_look["window"])) > WINDOWS:
+        lines.append(("window", ngettext("%s window", "%s windows", windows) % f"{windows:,}"))
+    for look, marks in (("asked", by_look["asked"]), ("freeze", by_look["freeze"])):
+        lines += [(look, text) for text in _texts(look, marks, day, zone)]
+    rails = [
+        (look, month_layout.strips_of(_spans(by_look[look], day), day.whole))
+        for look in ("asked", "freeze")
+        if by_look[look]
+    ]
+    return Cell(day, rails, lines)
+
+
+def _texts(look: str, marks: Sequence[Mark], day: Day, zone: str) -> list[str]:
+    count = len(marks)
+    if count <= LISTED:
+        pieces = month_layout.each_piece_of(marks, day.whole, zone)
+        return [f"{piece.hours} {piece.text.word} {piece.text.reason}".strip() for piece in pieces]
+    if look == "freeze":
+        return [ngettext("%s freeze", "%s freezes", count) % f"{count:,}"]
+    return [ngettext("%s not approved", "%s not approved", count) % f"{count:,}"]
+
+
+def _spans(marks: Sequence[Mark], day: Day) -> list[Span]:
+    # In the order of their starts, as the marks are.
+    cuts = (mark.span.clip(start=day.whole.start, end=day.whole.end) for mark in marks)
+    return [cut for cut in cuts if cut.start < cut.end]
+
+
+def _asked(found: Calendar) -> list[Window]:
+    rows = to_be_approved(Window.objects.filter(calendar=found)).select_related(
+        "calendar", "requested_by", "requested_by_token"
+    )
+    return list(rows.order_by("pk")[:ASKED])

@@ -1,0 +1,248 @@
+"""jobs/pages/calendars: months that stay short, days in full, the feed, what fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from jobs.calendars import changes
+from jobs.models import Calendar, Owner, Window, WindowDecision
+from tests.jobs.admin.calendars.test_page import nightly
+from tests.jobs.admin.conftest import said
+from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.windows_world import calendar_of, window
+
+LIST = reverse("jobs:calendars")
+SEES = ("view_calendar", "view_window")
+Person = Callable[..., Client]
+
+
+def names(client: Client, **query: Any) -> list[str]:
+    """Return the names of the calendars that the list shows, in its order."""
+    answer = client.get(LIST, query)
+    assert answer.status_code == 200
+    return [line[0].name for line in answer.context["lines"]]
+
+
+def text(client: Client, name: str, *keys: Any, **query: Any) -> str:
+    answer = client.get(reverse(f"jobs:{name}", args=keys), query)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def cells(client: Client, calendar: Calendar, **query: Any) -> dict[str, Any]:
+    """Return the cells of a month by day."""
+    answer = client.get(reverse("jobs:calendar", args=[calendar.pk]), query)
+    assert answer.status_code == 200
+    return {f"{cell.day.day}": cell for week in answer.context["cells"] for cell in week}
+
+
+def one_of(calendar: Calendar, starts: str, *, hours: float, **columns: Any) -> Window:
+    """Store one window or freeze, by the clock of UTC."""
+    given = {"starts": starts, "duration_seconds": int(3_600 * hours), **columns}
+    with changes.changing(calendar):
+        return Window.objects.create(calendar=calendar, **given)
+
+
+def test_the_list_says_which_are_open_and_what_waits(
+    as_root: Client, acme: Owner, northwind: Owner
+) -> None:
+    """By name, by owner, and those with windows to be approved."""
+    asked = calendar_of(acme, "asked", needs_approval=True)
+    nightly(asked)
+    window(calendar_of(northwind, "now"), opens_in=-60, seconds=3_600)
+    shared = Calendar.objects.create(name="shared")
+    assert names(as_root) == ["shared", "now", "asked"]
+    assert names(as_root, name="OW") == ["now"]
+    assert names(as_root, approval="asked") == ["asked"]
+    assert names(as_root, owner="acme") == ["asked"]
+    changes.attach(shared, acme)
+    assert names(as_root, owner="acme") == ["shared", "asked"]
+    assert names(as_root, approval="lost") == []
+    shown = as_root.get(LIST).content.decode()
+    assert "never open: no window is approved" in shown and "owner northwind" in shown
+
+
+def test_a_month_shows_windows_freezes_requests_and_planned_work(
+    as_root: Client, acme: Owner
+) -> None:
+    calendar = calendar_of(acme, needs_approval=True)
+    one_of(calendar, "2026-11-28T22:00:00", hours=8, reason="move")
+    one_of(calendar, "2026-11-26T00:00:00", hours=24, effect="freeze", reason="Thanksgiving")
+    days = cells(as_root, calendar, month="2026-11")
+    assert days["2026-11-26"].lines == [("freeze", "00:00–24:00 freeze Thanksgiving")]
+    assert days["2026-11-28"].lines == [("asked", "22:00–24:00 not approved move")]
+    assert days["2026-11-29"].lines == [("asked", "00:00–06:00 not approved move")]
+    assert [look for look, _strips in days["2026-11-26"].rails] == ["freeze"]
+    shown = text(as_root, "calendar", calendar.pk, month="2026-11")
+    assert "1 window waits for approval" in shown and "Approve…" in shown
+    assert reverse("jobs:calendar_day", args=[calendar.pk, "2026-11-28"]) in shown
+    assert "month=2026-10" in shown and "month=2026-12" in shown
+    assert reverse("admin:jobs_calendar_change", args=[calendar.pk]) in shown
+
+
+def test_a_month_counts_the_runs_that_are_planned(as_root: Client, acme: Owner) -> None:
+    calendar = calendar_of(acme)
+    at = timezone.now() + timedelta(days=1)
+    submitted(acme, 3, eta=at)
+    days = cells(as_root, calendar, month=f"{at:%Y-%m}")
+    assert days[f"{at:%Y-%m-%d}"].day.planned == 3
+    assert "3 runs planned" in text(as_root, "calendar", calendar.pk, month=f"{at:%Y-%m}")
+
+
+@pytest.mark.parametrize(("count", "minutes"), [(500, 1), (24, 30)])
+def test_a_day_of_many_windows_is_one_line_of_the_month(
+    as_root: Client, acme: Owner, count: int, minutes: int
+) -> None:
+    """And each of them is on the page of the day, in pages of 200."""
+    calendar = calendar_of(acme)
+    start = datetime(2026, 11, 12)  # noqa: DTZ001  by the clock of its zone
+    every = [
+        Window(
+            calendar=calendar,
+            starts=(start + timedelta(minutes=2 * minutes * number)).isoformat(),
+            duration_seconds=60,
+            reason=f"site {number}",
+        )
+        for number in range(count)
+    ]
+    with changes.changing(calendar):
+        Window.objects.bulk_create(every)
+    cell = cells(as_root, calendar, month="2026-11")["2026-11-12"]
+    assert cell.lines == [("window", f"{count} windows")]
+    assert len(cell.day.open_hours) == 1 and len(cell.day.strips) <= 100
+    shown = text(as_root, "calendar", calendar.pk, month="2026-11")
+    assert "site 7" not in shown and len(shown) < 60_000
+    address = reverse("jobs:calendar_day", args=[calendar.pk, "2026-11-12"])
+    found = []
+    for first in range(0, count, 200):
+        page = as_root.get(address, {"start": first})
+        found += [piece.text.reason for piece in page.context["pieces"]]
+        assert (page.context["following"] is None) == (first + 200 >= count)
+    assert found == [f"site {number}" for number in range(count)]
+
+
+def test_a_day_is_by_the_clock_of_the_zone(as_root: Client, acme: Owner) -> None:
+    """And an address of no day is unknown."""
+    calendar = calendar_of(acme)
+    nightly(calendar)
+    berlin = text(as_root, "calendar_day", calendar.pk, "2026-11-12", zone="Europe/Berlin")
+    assert "00:00–04:00" in berlin and "22:00–24:00" in berlin
+    assert "03:00" in text(as_root, "calendar_day", calendar.pk, "2026-11-12", zone="UTC")
+    for day in ("2026-02-30", "1960-01-01", "2026W101", "today"):
+        url = reverse("jobs:calendar_day", args=[calendar.pk, day])
+        assert as_root.get(url).status_code == 404
+    odd = text(as_root, "calendar_day", calendar.pk, "2026-11-12", start="-5", zone="Moon/Sea")
+    assert "1 to 2 of 2" in odd
+
+
+def test_a_window_that_cannot_be_read_is_named_and_hides_no_other(
+    as_root: Client, acme: Owner
+) -> None:
+    calendar = calendar_of(acme)
+    nightly(calendar)
+    broken = nightly(calendar)
+    Window.objects.filter(pk=broken.pk).update(starts="soon")
+    Calendar.objects.update(version=99)
+    for name, keys in (("calendar", [calendar.pk]), ("calendar_day", [calendar.pk, "2026-11-12"])):
+        assert "window from soon" in text(as_root, name, *keys)
+    assert "cannot be read" in text(as_root, "window", broken.pk)
+    text(as_root, "calendar_fit", calendar.pk)
+
+
+def test_calendars_of_others_do_not_exist(acme: Owner, stranger: Owner, person: Person) -> None:
+    """Not in the list; each page of one is that of a calendar that is not there."""
+    mine, theirs = calendar_of(acme, "mine"), calendar_of(stranger, "theirs")
+    window_of_theirs = nightly(theirs)
+    mia = person("mia", *SEES, "change_calendar", "approve_window", acme="admin")
+    assert names(mia) == ["mine"] and names(mia, name="theirs") == []
+    for name, more in (
+        ("calendar", []),
+        ("calendar_day", ["2026-11-12"]),
+        ("calendar_fit", []),
+        ("feed", []),
+    ):
+        assert mia.get(reverse(f"jobs:{name}", args=[mine.pk, *more])).status_code == 200
+        foreign, unknown, huge = (
+            mia.get(reverse(f"jobs:{name}", args=[key, *more])) for key in (theirs.pk, 9**9, 2**80)
+        )
+        assert foreign.status_code == 404
+        assert foreign.content == unknown.content == huge.content
+    for name, verb in (("window", []), *(("window_verb", [v]) for v in ("approve", "x"))):
+        foreign, unknown = (
+            mia.post(reverse(f"jobs:{name}", args=[key, *verb]))
+            if verb
+            else mia.get(reverse(f"jobs:{name}", args=[key]))
+            for key in (window_of_theirs.pk, 9**9)
+        )
+        assert foreign.status_code == 404 and foreign.content == unknown.content
+    assert not WindowDecision.objects.exists()
+    assert person("bob", acme="admin").get(LIST).status_code == 403
+
+
+def test_planned_work_of_others_is_not_counted(
+    acme: Owner, stranger: Owner, person: Person, as_root: Client
+) -> None:
+    """On a shared calendar a member sees the runs of their owners only."""
+    shared = Calendar.objects.create(name="shared", needs_approval=False)
+    for owner in (acme, stranger):
+        changes.attach(shared, owner)
+    window(shared, opens_in=3_600, seconds=3_600)
+    submitted(acme, 2)
+    submitted(stranger, 5)
+    living_worker()
+    mia = person("mia", *SEES, acme="viewer")
+    for client, counts in ((mia, [2]), (as_root, [5, 2])):
+        page = client.get(reverse("jobs:calendar_fit", args=[shared.pk]))
+        assert [each.count for each, *_verdict in page.context["waiting"]] == counts
+        assert page.context["openings"][0][2] == sum(counts)
+        assert [verdict[1] for verdict in page.context["waiting"]] == ["they fit"] * len(counts)
+
+
+def test_what_does_not_fit_is_said(as_root: Client, acme: Owner) -> None:
+    """More runs than start in the first opening are left over for the second one."""
+    calendar = calendar_of(acme)
+    window(calendar, opens_in=3_600, seconds=2)
+    window(calendar, opens_in=86_400, seconds=3_600)
+    submitted(acme, 40)
+    idle = text(as_root, "calendar_fit", calendar.pk)
+    assert "no end is known for all of them" in idle and "No worker takes" in idle
+    living_worker()
+    shown = text(as_root, "calendar_fit", calendar.pk)
+    assert "are left over for the next window" in shown
+
+
+def test_a_feed_has_an_address_that_is_shown_once(
+    as_root: Client, acme: Owner, person: Person
+) -> None:
+    """To those who may change the calendar."""
+    calendar = calendar_of(acme)
+    url = reverse("jobs:feed", args=[calendar.pk])
+    assert "The feed has no address." in text(as_root, "feed", calendar.pk)
+    made = as_root.post(url, {"new": "1"})
+    address = made.context["address"]
+    assert address in made.content.decode() and made["Cache-Control"] == "no-store"
+    assert Client().get(urlsplit(address).path).status_code == 200
+    assert address not in text(as_root, "feed", calendar.pk)
+    assert said(as_root.post(url, {"forget": "1"}, follow=True)) == ["The feed has no address now."]
+    assert Client().get(urlsplit(address).path).status_code == 404
+    viewer = person("vera", *SEES, "change_calendar", acme="operator")
+    assert viewer.get(url).status_code == viewer.post(url, {"new": "1"}).status_code == 403
+    assert url not in text(viewer, "calendar", calendar.pk)
+    calendar.refresh_from_db()
+    assert calendar.feed_hash is None
+
+
+def test_the_admin_links_to_the_pages(as_root: Client, acme: Owner) -> None:
+    calendar = calendar_of(acme)
+    one = nightly(calendar)
+    for name, page, key in (("calendar", "calendar", calendar.pk), ("window", "window", one.pk)):
+        edited = as_root.get(reverse(f"admin:jobs_{name}_change", args=[key])).content.decode()
+        assert f'href="{reverse(f"jobs:{page}", args=[key])}"' in edited
