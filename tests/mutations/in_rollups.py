@@ -27,7 +27,7 @@ ROWS: Final = (
     Mutation(
         "an end that an attempt made is counted with that attempt",
         "statistics are exact",
-        "AND (SELECT null::boolean FROM jobs_attempt AS a",
+        "AND NOT EXISTS (SELECT FROM (SELECT * FROM jobs_attempt LIMIT 0) AS a",
         (f"{ROLLING}a_failed_run_is_counted_once",),
     ),
 )
