@@ -1,4 +1,4 @@
-"""jobs/system/rollups/reads.py: what pages read comes from rollups only, and only of some owners."""
+"""jobs/system/rollups/reads.py: what pages read comes from rollups, of the owners asked for."""
 
 from datetime import datetime, timedelta
 from typing import Any
