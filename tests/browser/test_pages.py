@@ -7,13 +7,24 @@ from typing import Any
 
 import pytest
 
+from jobs.models import Owner
+from tests.browser.axe import barriers
 from tests.browser.conftest import NARROW, shot
+from tests.browser.story import tell
 
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
-PATHS = ("/", "/login/")
-"""The pages that every look below visits. A new page adds its path."""
+PATHS = (
+    "/",
+    "/login/",
+    "/workers/",
+    "/workers/{worker}/",
+    "/failures/",
+    "/failures/?task=tests.add&error=none",
+    "/failures/retry/?task=tests.add",
+)
+"""The pages that every look below visits. A new page adds its path; `story.tell` names keys."""
 
 
 def look(page: Any, path: str, *, name: str) -> None:
@@ -25,15 +36,17 @@ def look(page: Any, path: str, *, name: str) -> None:
     low = [found for found in page.evaluate(TEXT_CONTRASTS) if found[0] < 4.5]
     assert not low, path
     assert page.evaluate("document.querySelectorAll('h1').length") == 1, path
+    assert not barriers(page), path
 
 
 @pytest.mark.parametrize("width", [1280, NARROW["width"]])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_fit_and_can_be_read(browse: Browse, scheme: str, width: int) -> None:
+def test_pages_fit_and_can_be_read(browse: Browse, acme: Owner, scheme: str, width: int) -> None:
     """The console has nothing to report, either: see `browsing`."""
+    keys = tell(acme)
     page = browse("/", viewport={"width": width, "height": 740}, color_scheme=scheme)
     for number, path in enumerate(PATHS):
-        look(page, path, name=f"page-{number:02}-{scheme}-{width}")
+        look(page, path.format(**keys), name=f"page-{number:02}-{scheme}-{width}")
 
 
 def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Browse) -> None:
@@ -41,6 +54,8 @@ def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Brows
     page = browse("/", color_scheme="light", java_script_enabled=False)
     page.select_option("#theme", "dark")
     page.get_by_role("button", name="Set").click()
+    page.wait_for_selector("html[data-theme=dark]")
+    page.wait_for_load_state()
     look_of_body = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(look_of_body) == "rgb(17, 20, 26)"
 
