@@ -7,7 +7,7 @@ owners. It ignores retries, and work of the same owner outside the opening.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -66,12 +66,13 @@ def left_over(demand: Demand) -> int:
 
 
 def opens_next(
-    owner_ids: Collection[int] | None, *, now: datetime, busy: Iterable[Owner] = ()
+    owner_ids: Collection[int] | None, *, now: datetime, busy: Collection[Owner] | None = ()
 ) -> list[OpensNext] | None:
     """Return the next openings of the next 24 h for which runs are held; None: too many to read.
 
     `owner_ids` are the owners that the reader sees, None: all. `busy` are owners with work, which
-    share the slots. Call it with the barrier lifted: openings are found by what applies to a run.
+    share the slots; None: Redis is away, and nothing is estimated. Call it with the barrier lifted:
+    openings are found by what applies to a run.
     """
     given = {
         "owners": None if owner_ids is None else list(owner_ids),
@@ -86,9 +87,9 @@ def opens_next(
         return None
     groups = _by_opening(rows)[:MOST]
     known = Owner.objects.in_bulk({group[0]["owner_id"] for group in groups})
-    weights = {owner.pk: owner.weight for owner in (*busy, *known.values())}
+    sharing = None if busy is None else {*busy, *known.values()}
     return [
-        _opening(known[group[0]["owner_id"]], group, weights=weights, now=now)
+        _opening(known[group[0]["owner_id"]], group, sharing=sharing, now=now)
         for group in groups
         if group[0]["owner_id"] in known
     ]
@@ -103,7 +104,7 @@ def _by_opening(rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def _opening(
-    owner: Owner, rows: Sequence[dict[str, Any]], *, weights: dict[int, int], now: datetime
+    owner: Owner, rows: Sequence[dict[str, Any]], *, sharing: set[Owner] | None, now: datetime
 ) -> OpensNext:
     first = rows[0]
     found = OpensNext(
@@ -114,7 +115,7 @@ def _opening(
         count=sum(row["runs"] for row in rows),
         left_over=None,
     )
-    if found.closes_at is None:
+    if found.closes_at is None or sharing is None:
         return found
     times = run_times_of(owner, first["task"], first["queue"], now=now)
     if times is None:
@@ -125,7 +126,7 @@ def _opening(
         open_seconds=(found.closes_at - max(found.opens_at, now)).total_seconds(),
         slots=slots_of(first["queue"]),
         weight=owner.weight,
-        weights=sum(weights.values()),
+        weights=sum(one.weight for one in sharing),
         max_running=owner.max_running,
         per_minute=owner.rate_limit_per_minute,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +15,9 @@ from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit
 from jobs.runs.reads.listing import RunFilter, narrow
 
+NO_ERROR: Final = "(none)"
+"""In place of the class of an error: runs that failed without one, by hand."""
+
 
 class FailureFilter(FilterForm):
     """The class of an error, and a task; both in full."""
@@ -24,10 +27,13 @@ class FailureFilter(FilterForm):
 
     @property
     def wanted(self) -> RunFilter:
-        """The filter of the runs. An error that is given empty stands for runs without one."""
-        given = self.cleaned_data
-        error = given["error"] or ("" if "error" in self.data and given["task"] else None)
-        return RunFilter(states=[State.FAILED], task=given["task"] or None, error=error)
+        """The filter of the runs."""
+        error, task = self.cleaned_data["error"], self.cleaned_data["task"]
+        return RunFilter(
+            states=[State.FAILED],
+            task=task or None,
+            error="" if error == NO_ERROR else error or None,
+        )
 
 
 def failed_runs(visit: Visit, wanted: RunFilter, *, scope: Scope = Scope.READ) -> RunQuerySet:

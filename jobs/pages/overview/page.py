@@ -11,6 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from jobs.core import barrier
 from jobs.core.states import State
 from jobs.forecast.soon import opens_next
+from jobs.models import Owner
 from jobs.pages.kit import nav
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.overview.facts import Problem
@@ -27,7 +28,7 @@ def overview(visit: Visit) -> HttpResponse:
     """Show the verdict, the numbers of now, the owners, what opens next, and what failed."""
     found = read(visit)
     problems = [(problem, _link(visit, problem)) for problem in problems_of(found.facts)]
-    busy = [one.owner for one in found.standings if one.seen is not None and one.seen.has_work]
+    busy = None if found.facts.is_redis_away else _busy(found)
     # Openings are found by what applies to a run; only runs of the visitor's owners are read.
     with barrier.lifted():
         soon = opens_next(owner_ids(visit), now=found.facts.system.at, busy=busy)
@@ -48,6 +49,10 @@ def overview(visit: Visit) -> HttpResponse:
         soon=soon,
         failures=found.rolled.failures,
     )
+
+
+def _busy(found: Read) -> list[Owner]:
+    return [one.owner for one in found.standings if one.seen is not None and one.seen.has_work]
 
 
 def _owner_rows(found: Read) -> Iterable[dict[str, Any]]:

@@ -117,7 +117,8 @@ def _facts(
     runs = visit.rows(Run.objects.all())
     # The condition of the index run_blocked, word for word.
     blocked = runs.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
-    unknown = blocked.order_by().values_list("task", "queue").first()
+    # Not `first()`, which would order by id: PostgreSQL would then read the whole backlog.
+    unknown = next(iter(blocked.order_by().values_list("task", "queue")[:1]), None)
     awaited = awaited_approval(runs.filter(state=State.HELD), visit.access)
     # These read tables of the system, and get the visitor's owners.
     with barrier.lifted():

@@ -54,6 +54,7 @@ def test_the_next_openings_have_the_runs_that_wait_for_them(
     assert all(one.left_over is None for one in found), "no run time is known"
     assert [one.owner for one in opens_next([acme.pk], now=now()) or ()] == [acme]
     monkeypatch.setattr(soon, "run_times_of", lambda *_, **__: RunTimes(seconds=3_600))
+    assert {one.left_over for one in opens_next(None, now=now(), busy=None) or ()} == {None}
     # Four slots, shared by two owners of weights 3 and 1.
     assert [one.left_over for one in opens_next(None, now=now()) or ()] == [2, 2]
 

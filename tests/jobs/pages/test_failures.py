@@ -12,6 +12,7 @@ from fleet import Kind
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.runs.reads.dead_letters import by_error, group_failed
+from jobs.runs.recording import move
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 PAGE = reverse("jobs:failures")
@@ -55,6 +56,7 @@ def test_the_page_shows_groups_and_its_filter_narrows_them(as_root: Client, acme
     assert f"{RETRY}?error=builtins.OSError&amp;task=tests.add" in page
     page = as_root.get(PAGE, {"error": "builtins.KeyError"}).content.decode()
     assert "OSError" not in page and "KeyError" in page
+    assert "OSError" in as_root.get(PAGE, {"error": "", "task": "tests.add"}).content.decode()
     wrong = as_root.get(PAGE, {"task": "x" * 300}).content.decode()
     assert "No failed run matches" in wrong and "at most 255" in wrong
 
@@ -118,3 +120,14 @@ def test_only_runs_of_owners_on_which_a_person_acts_are_retried(
     assert person("ben", "view_run", acme="operator").get(f"{RETRY}?{query}").status_code == 403
     assert person("eva", "view_run", "retry_run", acme="viewer").get(RETRY).status_code == 403
     assert mia.get(RETRY).status_code == 404, "a retry of everything"
+
+
+def test_runs_that_failed_by_hand_are_a_group(as_root: Client, acme: Owner) -> None:
+    """They have no error; the group is found by its link, and alone."""
+    failed(acme)
+    [run] = submitted(acme)
+    move([run.id], to=State.FAILED)
+    assert "retry/?error=%28none%29&amp;task=tests.add" in as_root.get(PAGE).content.decode()
+    confirmed(as_root, "error=(none)&task=tests.add", reason="again")
+    run.refresh_from_db()
+    assert run.state == State.QUEUED and Run.objects.failed().count() == 1
