@@ -36,6 +36,7 @@ def overview(visit: Visit) -> HttpResponse:
         "jobs/pages/overview/page.html",
         live="jobs/pages/overview/live.html",
         problems=problems,
+        more_count=len(problems[1:]),
         system=found.facts.system,
         counts=found.counts,
         waits=max((one.wait_seconds for one in found.standings), default=0.0),

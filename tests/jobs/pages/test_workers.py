@@ -7,11 +7,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from jobs.models import Owner, Worker
+from jobs.models.access import access_of
 from jobs.pages.kit.visit import PART
+from jobs.runs.reads.workers import active_counts
 from tests.jobs.scenes import admitted, living_worker, silence, submitted
 
 PAGE = reverse("jobs:workers")
@@ -67,6 +70,9 @@ def test_one_worker_has_the_runs_of_the_visitors_owners(
     assert str(mine.id) in page and str(other.id) not in page and "stranger" not in page
     assert "1 / 4" in page and "http://127.0.0.1:5555/worker/w1%40here" in page
     assert "1 / 4" in mia.get(PAGE).content.decode()
+    # Also without the barrier.
+    mine = access_of(User.objects.get(username="mia"))
+    assert active_counts(mine, [worker]) == {worker: 1}
 
 
 def test_an_unknown_worker_and_a_missing_permission_are_refused(

@@ -65,6 +65,8 @@ def test_an_installation_that_is_not_started_says_so(as_root: Client, broker: ob
     Leader.objects.all().delete()
     sql.query("DELETE FROM jobs_cursor")
     assert verdict(as_root) == ["beat", "no_worker"]
+    page = as_root.get(PAGE).content.decode()
+    assert "Beat is silent" in page and "1 more problem<" in page and "No worker is alive" in page
 
 
 def test_a_worker_that_dies_is_named_until_it_is_back(alive: None) -> None:
