@@ -22,6 +22,7 @@ from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
 from jobs.system import partitions, promotion
 from jobs.system.rescue import rescue_runs
+from jobs.system.rollups import rolling
 from jobs.system.sweep import sweep_hints
 
 
@@ -95,6 +96,13 @@ def make_partitions() -> list[str]:
 def extend_openings() -> int:
     """Make the openings of the coming weeks."""
     return changes.extend_openings()
+
+
+@shared_task(name="fairshift.system.roll_up", send_events=False)
+@alone
+def roll_up() -> int:
+    """Count what ended in the minutes since the last round."""
+    return rolling.roll_up()
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

@@ -10,11 +10,13 @@ from jobs.pages.calendars.fit import calendar_fit
 from jobs.pages.calendars.listing import calendars
 from jobs.pages.calendars.month import calendar
 from jobs.pages.calendars.window import window, window_verb
+from jobs.pages.failures.page import failures
+from jobs.pages.failures.retry import retry_failures
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.jobs.job import job
 from jobs.pages.jobs.listing import jobs
 from jobs.pages.jobs.verbs import job_verb
-from jobs.pages.overview import overview
+from jobs.pages.overview.page import overview
 from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
@@ -22,6 +24,7 @@ from jobs.pages.runs.one import run
 from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
+from jobs.pages.workers import worker, workers
 
 app_name = "jobs"
 urlpatterns = [
@@ -49,6 +52,10 @@ urlpatterns = [
     path("calendars/<int:key>/feed/", feed, name="feed"),
     path("calendars/windows/<int:key>/", window, name="window"),
     path("calendars/windows/<int:key>/<slug:name>/", window_verb, name="window_verb"),
+    path("failures/", failures, name="failures"),
+    path("failures/retry/", retry_failures, name="retry_failures"),
+    path("workers/", workers, name="workers"),
+    path("workers/<uuid:worker_id>/", worker, name="worker"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

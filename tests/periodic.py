@@ -5,8 +5,10 @@ from importlib import import_module
 from django.apps import apps
 
 migration = import_module("jobs.migrations.0006_periodic_tasks")
+rollups = import_module("jobs.migrations.0009_rollups")
 
 
 def make_periodic_tasks() -> None:
-    """Make those that are missing, as the migration does."""
+    """Make those that are missing, as the migrations do."""
     migration.make_periodic_tasks(apps, None)
+    rollups.make_periodic_task(apps, None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
@@ -17,13 +17,11 @@ from jobs.api.kit.problems import not_found
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Run, Scope, Worker
-from jobs.models.access import Access
+from jobs.runs.reads.workers import WorkerState, active_counts, state_of, with_state
 
 router = Router(tags=["workers"])
 READS = needs(Scope.READ, "jobs.view_worker")
 SHOWN_RUNS = 1_000
-
-WorkerState = Literal["alive", "idle", "lost", "stopped"]
 
 
 class WorkerSummary(Schema):
@@ -50,7 +48,7 @@ class WorkerSummary(Schema):
         return {
             "id": worker.id,
             "hostname": worker.hostname,
-            "state": _state(worker),
+            "state": state_of(worker),
             "slots": worker.slots,
             "queues": worker.queues,
             "pool": worker.pool,
@@ -88,7 +86,7 @@ def list_workers(
         rows = list(_next(_in_state(query.state), cursor.after)[: cursor.limit + 1])
         at = now()
     shown = rows[: cursor.limit]
-    counts = _counts(access, [worker.id for worker in shown])
+    counts = active_counts(access, [worker.id for worker in shown])
     return PageOf[WorkerSummary](
         items=[
             WorkerSummary(
@@ -104,7 +102,7 @@ def list_workers(
 def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     """Return one worker, with the runs of the caller's owners that it has now."""
     with barrier.lifted():
-        worker = _with_state(Worker.objects.filter(id=worker_id)).first()
+        worker = with_state(Worker.objects.filter(id=worker_id)).first()
         at = now()
     if worker is None:
         raise not_found()
@@ -114,13 +112,8 @@ def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     return WorkerDetails(**facts, tasks=worker.tasks, runs=runs)
 
 
-def _with_state(workers: Any) -> Any:
-    beating = Q(pk__in=Worker.objects.beating().values("pk"))
-    return workers.annotate(is_beating=beating)
-
-
 def _in_state(state: WorkerState | None) -> Any:
-    workers = _with_state(Worker.objects.all())
+    workers = with_state(Worker.objects.all())
     match state:
         case "alive":
             return workers.filter(is_beating=True).exclude(queues=[])
@@ -133,14 +126,6 @@ def _in_state(state: WorkerState | None) -> Any:
     return workers
 
 
-def _state(worker: Any) -> WorkerState:
-    if worker.stopped_at is not None:
-        return "stopped"
-    if not worker.is_beating:
-        return "lost"
-    return "alive" if worker.queues else "idle"
-
-
 def _next(workers: Any, after: str) -> Any:
     if after:
         moment, _, last = after.partition(" ")
@@ -148,8 +133,3 @@ def _next(workers: Any, after: str) -> Any:
         same = Q(started_at=started_at, pk__lt=UUID(last))
         workers = workers.filter(Q(started_at__lt=started_at) | same)
     return workers.order_by("-started_at", "-pk")
-
-
-def _counts(access: Access, workers: list[UUID]) -> dict[UUID, int]:
-    mine = access.narrowed(Run.objects.active()).filter(worker__in=workers).order_by()
-    return dict(mine.values_list("worker_id").annotate(count=Count("*")))

@@ -84,6 +84,7 @@ RULES: Final[dict[str, Rule]] = {
     "BACKOFF_CAP_SECONDS": Rule(600.0, Kind.SECONDS, 0, 30 * 86_400),
     "CANCEL_GRACE_SECONDS": Rule(10.0, Kind.SECONDS, 0, 3600),
     "PARTITION_DAYS_AHEAD": Rule(30, Kind.WHOLE, 2, 366),
+    "ROLLUP_DAYS": Rule(90, Kind.WHOLE, 1, 3660),
     "ALLOW_OTHER_POOLS": Rule(False, Kind.SWITCH),
     "CHILD_NICENESS": Rule(10, Kind.WHOLE, 0, 19),
     "JOBS_QUEUE": Rule("jobs", Kind.NAME),

@@ -28,6 +28,8 @@ from jobs.models.recurring import Missed as Missed
 from jobs.models.recurring import MissReason as MissReason
 from jobs.models.recurring import SentEntry as SentEntry
 from jobs.models.recurring import Tick as Tick
+from jobs.models.rollup import Rollup as Rollup
+from jobs.models.rollup import RollupPosition as RollupPosition
 from jobs.models.run import Attempt as Attempt
 from jobs.models.run import AttemptOutcome as AttemptOutcome
 from jobs.models.run import Run as Run

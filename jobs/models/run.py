@@ -226,6 +226,13 @@ class Attempt(models.Model):
     error_type = models.CharField(_("error"), max_length=200, db_default="")
     error_message = models.TextField(_("error message"), db_default="")
     traceback = models.TextField(_("traceback"), db_default="")
+    # For the rollups: when the run was queued for this attempt, the state of the run after it, and
+    # when the row was written. Empty for attempts that are older than these columns.
+    queued_at = models.DateTimeField(null=True, editable=False)
+    run_state = models.CharField(
+        max_length=10, choices=STATE_CHOICES, db_default="", editable=False
+    )
+    recorded_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         verbose_name = _("attempt")

@@ -52,6 +52,7 @@ ROUNDS: Final = frozenset(
         "sweep",
         "make_partitions",
         "extend_openings",
+        "roll_up",
     )
 )
 """Tasks that do all pending work in one round: at most one message of each waits."""

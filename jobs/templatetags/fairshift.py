@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
+from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from jobs.pages.kit import pieces, times
 
@@ -29,6 +31,12 @@ def moment_to_minute(at: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def minute_of_today(at: datetime | None) -> SafeString | str:
+    """Return a time to the minute, with its date unless that is today; UTC on hover."""
+    return times.NOTHING if at is None else times.minute(at, after=timezone.now())
+
+
+@register.filter
 def length(value: timedelta | float | None) -> str:
     """Return a length of time, given as such or in seconds."""
     if value is None or isinstance(value, timedelta):
@@ -43,6 +51,12 @@ def number(value: Any) -> str:
         return times.NOTHING
     words = getattr(value, "words", None)
     return str(words) if words else f"{value:,}"
+
+
+@register.filter
+def error_name(error: str) -> str:
+    """Return the class of an error without its module; a word for a run that failed without one."""
+    return error.rpartition(".")[2] or _("no error: failed by hand")
 
 
 @register.simple_tag(takes_context=True)

@@ -58,6 +58,7 @@ def _limits(key: str, rule: Rule) -> str:
         "BYTES": "bytes",
         "ATTEMPTS": "attempts",
         "AHEAD": "days",
+        "DAYS": "days",
         "NICENESS": "steps of `nice`",
         "BATCH": "runs",
         "DEPTH": "levels",

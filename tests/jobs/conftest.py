@@ -25,6 +25,8 @@ TABLES = (
     "jobs_tick",
     "jobs_missed",
     "jobs_backfill",
+    "jobs_rollup",
+    "jobs_rollupposition",
     "jobs_attempt",
     "jobs_run",
     "jobs_submission",

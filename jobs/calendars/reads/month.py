@@ -73,7 +73,7 @@ def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str =
     """Return what a month of this shows a user; only runs of the user's owners are counted."""
     if isinstance(subject, Calendar):
         keys: Collection[int] = [subject.pk]
-        owner, runs = subject.owner, _runs_of(subject, user)
+        owner, runs = subject.owner, runs_of(subject, user)
     else:
         keys, owner, runs = _applying(subject)
     calendars = visible_rows(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
@@ -223,7 +223,7 @@ def planned(scope: Scope, whole: Span) -> dict[date, int] | None:
     return within(COUNT_MILLISECONDS, lambda: dict(runs))
 
 
-def _runs_of(calendar: Calendar, user: Any) -> Q:
+def runs_of(calendar: Calendar, user: Any) -> Q:
     """Return the condition of the runs of a user's owners that a calendar applies to."""
     to: QuerySet[Any] = visible_attachments(calendar.attachments.all(), user).order_by()
     targets = TargetGroup.targets.through.objects.filter(

@@ -23,6 +23,8 @@ class Group:
     error: str
     newest: UUID
     """The run with the highest id."""
+    oldest: UUID
+    """That with the lowest one, of those that were read."""
     last_ended_at: datetime | None
     message: str
     """The error message of that run."""
@@ -44,11 +46,38 @@ def group_failed(runs: RunQuerySet, *, most: int) -> Groups:
     rows = list(runs.failed().order_by("-id").values_list(*columns)[: SCANNED + 1])
     for owner_id, task, error, run_id in rows[:SCANNED]:
         key = (owner_id, task, error)
-        group = found.setdefault(key, Group(owner_id, task, error, run_id, None, ""))
+        group = found.setdefault(key, Group(owner_id, task, error, run_id, run_id, None, ""))
         group.count += 1
+        group.oldest = run_id
     largest = sorted(found.values(), key=lambda one: (-one.count, one.task, one.error))
     _complete(runs, largest[:most])
     return Groups(largest[:most], len(rows) <= SCANNED and len(largest) <= most)
+
+
+@dataclass(slots=True)
+class ErrorGroup:
+    """Failed runs of all owners with the same task and class of error."""
+
+    task: str
+    error: str
+    count: int
+    owner_ids: set[int]
+    newest: Group
+    """The owner's group with the newest run."""
+    oldest: UUID
+
+
+def by_error(groups: Sequence[Group]) -> list[ErrorGroup]:
+    """Put together the groups of several owners, the largest first."""
+    found: dict[tuple[str, str], ErrorGroup] = {}
+    for group in groups:
+        key = (group.task, group.error)
+        whole = found.setdefault(key, ErrorGroup(*key, 0, set(), group, group.oldest))
+        whole.count += group.count
+        whole.owner_ids.add(group.owner_id)
+        whole.oldest = min(whole.oldest, group.oldest)
+        whole.newest = max(whole.newest, group, key=lambda one: one.newest)
+    return sorted(found.values(), key=lambda one: (-one.count, one.task, one.error))
 
 
 def _complete(runs: RunQuerySet, groups: Sequence[Group]) -> None:

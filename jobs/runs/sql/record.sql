@@ -88,13 +88,14 @@ WITH report AS (
     WHERE r.ctid = j.place
       AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
-        r.worker_id, r.admitted_at, r.started_at,
+        r.worker_id, r.queued_at, r.admitted_at, r.started_at,
         -- With the attempt's values: another join would search for each among all.
         j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
         j.error_message AS attempt_error_message, j.traceback
 ), tried AS (
+    -- `recorded_at` is the moment of the insert: this transaction has its id by then, as the rollups need.
     INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
-        ended_at, error_type, error_message, traceback)
+        ended_at, error_type, error_message, traceback, queued_at, run_state)
     SELECT m.id, m.token,
         -- An unspent attempt is no longer counted, and has the number of the next one.
         least(m.earlier_attempts + m.attempt_count
@@ -105,7 +106,9 @@ WITH report AS (
             ELSE m.kind
         END,
         m.admitted_at, m.started_at, m.attempt_ended_at,
-        m.attempt_error_type, m.attempt_error_message, m.traceback
+        m.attempt_error_type, m.attempt_error_message, m.traceback,
+        -- What was given back is queued anew.
+        CASE WHEN m.state <> 'queued' THEN m.queued_at END, m.state
     FROM moved m
     WHERE m.kind IS NOT NULL
 )

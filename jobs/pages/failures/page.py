@@ -1,0 +1,53 @@
+"""The page of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from django.http import HttpResponse
+
+from jobs.core.ids import time_of
+from jobs.models import Owner, Scope
+from jobs.pages.failures.filter import FailureFilter, failed_runs
+from jobs.pages.kit.visit import Visit, page
+from jobs.runs.reads.dead_letters import ErrorGroup, Groups, by_error, group_failed
+
+GROUPS: Final = 500
+"""Groups of one owner, task and error that are read at most."""
+SHOWN: Final = 100
+NAMED: Final = 3
+
+
+@page("failures", permission="jobs.view_run")
+def failures(visit: Visit) -> HttpResponse:
+    """Show the failed runs, grouped by error and task."""
+    form = FailureFilter(visit)
+    found = Groups([], True)
+    if form.is_valid():
+        found = group_failed(failed_runs(visit, form.wanted), most=GROUPS)
+    groups = by_error(found.groups)
+    return visit.show(
+        "jobs/pages/failures/list.html",
+        live="jobs/pages/failures/live.html",
+        form=form,
+        groups=list(_rows(groups[:SHOWN])),
+        is_complete=found.is_complete and len(groups) <= SHOWN,
+        may_retry=visit.access.permits("jobs.retry_run")
+        and visit.access.has_somewhere(Scope.OPERATE),
+    )
+
+
+def _rows(groups: Iterable[ErrorGroup]) -> Iterable[dict[str, Any]]:
+    shown = list(groups)
+    keys = {key for group in shown for key in group.owner_ids}
+    slugs = dict(Owner.objects.filter(pk__in=keys).values_list("pk", "slug"))
+    for group in shown:
+        names = sorted(slugs[key] for key in group.owner_ids if key in slugs)
+        yield {
+            "group": group,
+            "owners": names[:NAMED],
+            "more": len(names[NAMED:]),
+            "first_at": time_of(group.oldest),
+            "last_at": group.newest.last_ended_at,
+        }

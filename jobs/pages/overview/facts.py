@@ -1,0 +1,45 @@
+"""What the verdict of the overview is made of: facts, and the problems that are found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.calendars.reads.awaited import Awaited
+from jobs.models import Job
+from jobs.owners.standing import Standing
+from jobs.system.state import SystemState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the verdict depends on. Nothing of it is of owners that the visitor does not see."""
+
+    system: SystemState
+    system_queue: str
+    is_redis_away: bool = False
+    unserved: Sequence[str] = ()
+    """Queues in which runs wait, without a worker."""
+    late_count: int = 0
+    broken_count: int = 0
+    unknown_task: tuple[str, str] | None = None
+    """A task that no worker knows although runs of it wait, and its queue."""
+    awaited: Awaited | None = None
+    failing: Sequence[Job] = ()
+    starved: Standing | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong. `page` and `admin` lead to where it is mended."""
+
+    code: str
+    text: str
+    todo: str
+    is_bad: bool = True
+    """False: a warning."""
+    page: str = "workers"
+    query: Mapping[str, Any] = field(default_factory=dict)
+    admin: tuple[str, Any] | None = None
+    """A model of the admin, and the key of a row or None for its list."""

@@ -1,0 +1,145 @@
+"""Read what the overview shows. Each read has a limit of rows or of time; none scans runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from fleet import Snapshot
+from jobs.calendars.reads.awaited import awaited_approval
+from jobs.core import barrier
+from jobs.core.conf import setting
+from jobs.core.counting import capped_count
+from jobs.core.states import ACTIVE, State
+from jobs.models import Job, Owner, Run
+from jobs.owners.standing import Standing, snapshot, standings, starved
+from jobs.pages.kit.visit import Visit
+from jobs.pages.overview.facts import Facts
+from jobs.recurring.failing_long import failing_long
+from jobs.recurring.health import broken_jobs, late_jobs
+from jobs.runs.reads.counts import Counts, states_by
+from jobs.system.rollups import reads as rollups
+from jobs.system.state import SystemState, system_state, unserved_queues
+
+SHARES_MINUTES: Final = 5
+MINUTES: Final = 60
+OWNERS: Final = 20
+FAILURES: Final = 8
+
+OwnerIds = Collection[int] | None
+"""Ids of the owners that are shown; None: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rolled:
+    """The last minutes, from rollups. `until` None: nothing has been counted yet."""
+
+    until: datetime | None = None
+    minutes: Sequence[rollups.Minute] = ()
+    failures: Sequence[rollups.Failures] = ()
+    received: Mapping[int, float | None]
+    failed: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """All that one look at the overview needs."""
+
+    facts: Facts
+    rolled: Rolled
+    standings: Sequence[Standing]
+    held: Counts | None
+    counts: Mapping[str, int]
+
+
+def owner_ids(visit: Visit) -> OwnerIds:
+    """Return the owners of a visit: the chosen one, those of the visitor, or None for all."""
+    if visit.owner is not None:
+        return frozenset({visit.owner.pk})
+    return None if visit.access.sees_all else visit.access.owner_ids()
+
+
+def read(visit: Visit) -> Read:
+    """Read the overview of a visit."""
+    ids = owner_ids(visit)
+    with barrier.lifted():
+        system = system_state()
+    seen = snapshot()
+    rolled = read_rolled(ids)
+    rows = visit.rows(Owner.objects.all(), path="pk")
+    found = standings(rows, seen, rolled.received, most=OWNERS)
+    keys = [one.owner.pk for one in found]
+    return Read(
+        facts=_facts(visit, ids, system=system, seen=seen, found=found),
+        rolled=rolled,
+        standings=found,
+        held=states_by("owner", keys, states={State.HELD}),
+        counts=_counts(visit),
+    )
+
+
+def read_rolled(ids: OwnerIds) -> Rolled:
+    """Return the last hour from rollups, and the shares of the last minutes."""
+    span, newest = rollups.last_minutes(MINUTES), rollups.last_minutes(SHARES_MINUTES)
+    if span is None or newest is None:
+        return Rolled(received={}, failed={})
+    hour, last = ({"start": start, "end": end} for start, end in (span, newest))
+    return Rolled(
+        until=span[1],
+        minutes=rollups.minutes(ids, **hour),
+        failures=rollups.failures(ids, **hour)[:FAILURES],
+        received={one.owner_id: one.received for one in rollups.by_owner(ids, **last)},
+        failed={one.owner_id: one.failed for one in rollups.by_owner(ids, **hour)},
+    )
+
+
+def _counts(visit: Visit) -> dict[str, int]:
+    runs = visit.rows(Run.objects.all())
+    asked: dict[str, Any] = {
+        "running": ACTIVE,
+        "queued": {State.QUEUED},
+        "held": {State.HELD},
+        "retrying": {State.RETRYING},
+    }
+    return {name: capped_count(runs.filter(state__in=sorted(s))) for name, s in asked.items()}
+
+
+def _facts(
+    visit: Visit,
+    ids: OwnerIds,
+    *,
+    system: SystemState,
+    seen: Snapshot | None,
+    found: Sequence[Standing],
+) -> Facts:
+    runs = visit.rows(Run.objects.all())
+    # The condition of the index run_blocked, word for word.
+    blocked = runs.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
+    # Not `first()`, which would order by id: PostgreSQL would then read the whole backlog.
+    unknown = next(iter(blocked.order_by().values_list("task", "queue")[:1]), None)
+    awaited = awaited_approval(runs.filter(state=State.HELD), visit.access)
+    # These read tables of the system, and get the visitor's owners.
+    with barrier.lifted():
+        late = late_jobs(ids, now=system.at)
+        broken = broken_jobs(ids)
+        failing = failing_long(ids, now=system.at)
+    if not visit.access.permits("jobs.view_worker"):
+        system = replace(system, lost=())
+    return Facts(
+        system=system,
+        system_queue=setting("SYSTEM_QUEUE"),
+        is_redis_away=seen is None,
+        unserved=unserved_queues(system, runs),
+        late_count=_seen_jobs(visit, late.keys),
+        broken_count=_seen_jobs(visit, broken.keys),
+        unknown_task=unknown,
+        awaited=awaited,
+        failing=failing,
+        starved=starved(found),
+    )
+
+
+def _seen_jobs(visit: Visit, keys: Collection[Any]) -> int:
+    return visit.rows(Job.objects.filter(pk__in=keys)).count() if keys else 0

@@ -1,0 +1,279 @@
+"""The verdict of the overview: healthy, or what is wrong, the worst first. Pure.
+
+Each rule looks at one cause, and says what to do about it. Their order is that of the verdict: a
+cause stands before its effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from fleet import OwnerState
+from jobs.pages.overview.facts import Facts, Problem
+from jobs.system.state import SystemState
+
+SILENT: Final = timedelta(seconds=30)
+"""Time without a pulse after which one is missed; without an enabled job it comes every 8 s."""
+UNPUBLISHED: Final = timedelta(seconds=60)
+
+Rule = Callable[[Facts], Problem | None]
+
+
+def problems_of(facts: Facts) -> list[Problem]:
+    """Return what is wrong, the worst first: nothing if all is well."""
+    return list(_problems(facts))
+
+
+def _problems(facts: Facts) -> Iterator[Problem]:
+    found = [problem for rule in RULES if (problem := rule(facts)) is not None]
+    yield from (problem for problem in found if problem.is_bad)
+    yield from (problem for problem in found if not problem.is_bad)
+
+
+def _redis(facts: Facts) -> Problem | None:
+    if not facts.is_redis_away:
+        return None
+    return Problem(
+        code="redis",
+        text=_("Redis does not answer: no worker gets a run."),
+        todo=_("Start it, or mend the way to it. No run is lost: they are published again."),
+    )
+
+
+def _beat(facts: Facts) -> Problem | None:
+    if facts.system.is_beat_leading or not _is_silent(facts.system):
+        return None
+    return Problem(
+        code="beat",
+        text=_("Beat is silent: jobs are not triggered, and no run is retried."),
+        todo=_("Start a celery beat. What was due meanwhile is caught up with."),
+        admin=("cursor", None),
+    )
+
+
+def _no_worker(facts: Facts) -> Problem | None:
+    if facts.system.worker_count:
+        return None
+    return Problem(
+        code="no_worker",
+        text=_("No worker is alive: nothing runs."),
+        todo=_("Start a celery worker for the jobs' queue and one for %(queue)s.")
+        % {"queue": facts.system_queue},
+    )
+
+
+def _system_worker(facts: Facts) -> Problem | None:
+    if not facts.system.worker_count or facts.system_queue in facts.system.queues:
+        return None
+    return Problem(
+        code="system_worker",
+        text=_("No worker takes from queue %(queue)s: jobs are not triggered, no run is retried.")
+        % {"queue": facts.system_queue},
+        todo=_("Start a celery worker for this queue."),
+    )
+
+
+def _unserved(facts: Facts) -> Problem | None:
+    if not facts.unserved or not facts.system.worker_count:
+        return None
+    return Problem(
+        code="unserved",
+        text=_("Runs wait in queue %(queue)s, and no worker takes from it.")
+        % {"queue": ", ".join(facts.unserved)},
+        todo=_("Start a celery worker for it."),
+    )
+
+
+def _pulse(facts: Facts) -> Problem | None:
+    state = facts.system
+    if not _is_silent(state) or not state.is_beat_leading or facts.system_queue not in state.queues:
+        return None
+    return Problem(
+        code="pulse",
+        text=_("Beat and the system's worker are alive, but the pulse is missing: jobs are late."),
+        todo=_("The worker of %(queue)s may be busy: look at its log.")
+        % {"queue": facts.system_queue},
+        admin=("cursor", None),
+    )
+
+
+def _late(facts: Facts) -> Problem | None:
+    if not facts.late_count:
+        return None
+    return Problem(
+        code="late",
+        text=ngettext(
+            "%(count)s job was due more than a minute ago and has not been triggered.",
+            "%(count)s jobs were due more than a minute ago and have not been triggered.",
+            facts.late_count,
+        )
+        % {"count": facts.late_count},
+        todo=_("Workers of %(queue)s are too few or too slow.") % {"queue": facts.system_queue},
+        page="jobs",
+        query={"health": "late"},
+        admin=("job", None),
+    )
+
+
+def _unpublished(facts: Facts) -> Problem | None:
+    since = facts.system.unpublished_since
+    if since is None or facts.system.at - since < UNPUBLISHED:
+        return None
+    return Problem(
+        code="unpublished",
+        text=_("Runs have waited for more than a minute to be published to Redis."),
+        todo=_("The sweep publishes them: is Redis full, or the system's worker busy?"),
+    )
+
+
+def _unknown_task(facts: Facts) -> Problem | None:
+    if facts.unknown_task is None:
+        return None
+    task, queue = facts.unknown_task
+    return Problem(
+        code="unknown_task",
+        text=_("No worker of queue %(queue)s knows task %(task)s, and runs of it wait.")
+        % {"task": task, "queue": queue},
+        todo=_("Start workers with the code that has it, or move the runs to another task."),
+        page="runs",
+        query={"task": task, "state": "queued"},
+        admin=("run", None),
+    )
+
+
+def _approval(facts: Facts) -> Problem | None:
+    if facts.awaited is None:
+        return None
+    window, runs = facts.awaited
+    return Problem(
+        code="approval",
+        text=ngettext(
+            "A window of calendar %(calendar)s is not approved, and %(count)s run waits.",
+            "A window of calendar %(calendar)s is not approved, and %(count)s runs wait.",
+            runs,
+        )
+        % {"calendar": window.calendar.name, "count": runs},
+        todo=_("Approve it, or reject it."),
+        is_bad=False,
+        page="",
+        admin=("window", window.pk),
+    )
+
+
+def _failing(facts: Facts) -> Problem | None:
+    if not facts.failing:
+        return None
+    job, more = facts.failing[0], len(facts.failing) - 1
+    text = _("Job %(job)s of %(owner)s has failed for an hour or longer.")
+    if more:
+        text = ngettext(
+            "Job %(job)s of %(owner)s and %(more)s other have failed for an hour or longer.",
+            "Job %(job)s of %(owner)s and %(more)s others have failed for an hour or longer.",
+            more,
+        )
+    return Problem(
+        code="failing",
+        text=text % {"job": job.key, "owner": job.owner.slug, "more": more},
+        todo=_("Look at the error of its last run."),
+        page="failures",
+        query={"owner": job.owner.slug, "task": job.task},
+        admin=("job", job.pk),
+    )
+
+
+def _broken(facts: Facts) -> Problem | None:
+    if not facts.broken_count:
+        return None
+    return Problem(
+        code="broken",
+        text=ngettext(
+            "%(count)s job has a schedule that cannot be followed.",
+            "%(count)s jobs have a schedule that cannot be followed.",
+            facts.broken_count,
+        )
+        % {"count": facts.broken_count},
+        todo=_("Correct the schedule."),
+        page="jobs",
+        query={"health": "broken"},
+        admin=("job", None),
+    )
+
+
+def _lost_worker(facts: Facts) -> Problem | None:
+    if not facts.system.lost:
+        return None
+    return Problem(
+        code="lost_worker",
+        text=_("Worker %(names)s was lost.") % {"names": ", ".join(facts.system.lost)},
+        todo=_("Its runs were taken back. Start it again, or ignore this: it ends in an hour."),
+        is_bad=False,
+    )
+
+
+def _starved(facts: Facts) -> Problem | None:
+    if facts.starved is None or facts.starved.seen is None:
+        return None
+    owner, seen = facts.starved.owner, facts.starved.seen
+    texts = {
+        OwnerState.PAUSED: (
+            _("Owner %(owner)s is paused while its runs wait: %(count)s."),
+            _("Resume it when the reason of the pause is gone."),
+        ),
+        OwnerState.AT_CAP: (
+            _("Owner %(owner)s is at its cap of %(cap)s while its runs wait: %(count)s."),
+            _("Raise its cap if there are slots to spare."),
+        ),
+        OwnerState.RESTING: (
+            _("Owner %(owner)s has used its rate while its runs wait: %(count)s."),
+            _("Raise its rate if that is too slow."),
+        ),
+    }
+    text, todo = texts.get(
+        seen.state,
+        (
+            _("Owner %(owner)s gets less than half of its share: a run waits for %(minutes)s min."),
+            _("Look at the workers' queues, and at locks of its runs."),
+        ),
+    )
+    facts_of_text = {
+        "owner": owner.slug,
+        "count": f"{seen.backlog:,}",
+        "cap": seen.max_running,
+        "minutes": int(facts.starved.wait_seconds // 60),
+    }
+    return Problem(
+        code=f"starved_{seen.state.value.replace(' ', '_')}",
+        text=text % facts_of_text,
+        todo=todo,
+        is_bad=False,
+        page="owners",
+        query={"owner": owner.slug},
+        admin=("owner", owner.pk),
+    )
+
+
+def _is_silent(state: SystemState) -> bool:
+    return state.pulse_age is None or state.pulse_age > SILENT
+
+
+RULES: Final[Sequence[Rule]] = (
+    _redis,
+    _beat,
+    _no_worker,
+    _system_worker,
+    _unserved,
+    _pulse,
+    _late,
+    _unpublished,
+    _unknown_task,
+    _failing,
+    _broken,
+    _approval,
+    _starved,
+    _lost_worker,
+)

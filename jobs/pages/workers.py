@@ -1,0 +1,116 @@
+"""The workers: which are alive, what each can run, and the runs that it has now."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from jobs.core import barrier
+from jobs.core.conf import setting
+from jobs.core.sql import now
+from jobs.models import Run, Worker
+from jobs.pages.kit.errors import not_found
+from jobs.pages.kit.visit import Visit, page
+from jobs.runs.reads.workers import active_counts, state_of, with_state
+
+MOST: Final = 200
+"""Workers in the list at most, those that boot last; older ones are in the admin."""
+GONE_FOR: Final = timedelta(days=1)
+"""How long a worker that has gone is listed."""
+RUNS: Final = 100
+PILLS: Final = {
+    "alive": (_("alive"), "●", "good"),
+    "idle": (_("takes no runs"), "▲", "warn"),
+    "lost": (_("lost"), "✕", "bad"),
+    "stopped": (_("stopped"), "–", "idle"),
+}
+"""The word, the sign and the tone of each state."""
+
+
+class Shown(NamedTuple):
+    """A worker in the list. `beat_age` None: its heartbeat is on time."""
+
+    worker: Any
+    state: str
+    pill: tuple[Any, str, str]
+    why_idle: str
+    active: int
+    beat_age: timedelta | None
+    flower: str
+
+
+@page("workers", permission="jobs.view_worker")
+def workers(visit: Visit) -> HttpResponse:
+    """Show the workers that run, and those that have gone within a day."""
+    # Workers have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        recent = Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)
+        rows = list(with_state(recent).order_by("-started_at", "-pk")[:MOST])
+    found = _shown(visit, rows)
+    found.sort(key=lambda one: list(PILLS).index(one.state))
+    alive = [one for one in found if one.state == "alive"]
+    return visit.show(
+        "jobs/pages/workers/list.html",
+        live="jobs/pages/workers/live.html",
+        workers=found,
+        alive_count=len(alive),
+        slots=sum(one.worker.slots for one in alive),
+        active=sum(one.active for one in found),
+        has_more=len(rows) == MOST,
+        flower=flower_address(),
+    )
+
+
+@page("workers", permission="jobs.view_worker")
+def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
+    """Show one worker, with the runs of the visitor's owners that it has now."""
+    with barrier.lifted():
+        rows: QuerySet[Any] = with_state(Worker.objects.filter(pk=worker_id))
+        found = rows.first()
+    if found is None:
+        raise not_found()
+    runs = visit.rows(Run.objects.active()).filter(worker=worker_id)
+    newest = runs.select_related("owner", "job").defer("payload", "result").order_by("id")
+    return visit.show(
+        "jobs/pages/workers/one.html",
+        live="jobs/pages/workers/one_live.html",
+        one=_shown(visit, [found])[0],
+        runs=list(newest[:RUNS]),
+        task_count=len(found.tasks or ()),
+    )
+
+
+def flower_address(*parts: str) -> str:
+    """Return an address of Flower; empty if the project has none."""
+    base = getattr(settings, "FLOWER_URL", "")
+    return "/".join((base.rstrip("/"), *map(quote, parts))) if base else ""
+
+
+def _shown(visit: Visit, rows: list[Any]) -> list[Shown]:
+    counts = active_counts(visit.access, [row.pk for row in rows])
+    with barrier.lifted():
+        at = now()
+    return [
+        Shown(
+            worker=row,
+            state=(state := state_of(row)),
+            pill=PILLS[state],
+            why_idle=row.why_idle() if state == "idle" else "",
+            active=counts.get(row.pk, 0),
+            beat_age=_late(at - row.heartbeat_at),
+            flower=flower_address("worker", row.hostname),
+        )
+        for row in rows
+    ]
+
+
+def _late(age: timedelta) -> timedelta | None:
+    # An age of each second would change the page with each poll.
+    return age if age > timedelta(seconds=2 * setting("HEARTBEAT_SECONDS")) else None

@@ -1,0 +1,124 @@
+"""What pages and metrics read of the last minutes and days, from rollups only.
+
+`owner_ids` are the owners that the reader may see; None: all. `start` and `end` are full minutes,
+`end` not included; `last_minutes` returns a span. An owner that was deleted still has its rollups.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from jobs.core import barrier, sql
+from jobs.core.states import ENDED, State
+from jobs.system.rollups.histogram import Percentiles, percentiles
+
+MINUTE: Final = timedelta(minutes=1)
+MOST_FAILURES: Final = 100
+"""Pairs of task and error that `failures` returns at most, those with most failed runs first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """What ended in one minute. None: nothing has been measured."""
+
+    at: datetime
+    outcomes: Mapping[State, int]
+    wait: Percentiles | None
+    run: Percentiles | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerTotals:
+    """What an owner's attempts and runs came to in a span."""
+
+    owner_id: int
+    runs: int
+    """Runs that ended."""
+    failed: int
+    worker_seconds: float
+    """Of attempts whose outcome was written in the span."""
+    received: float | None
+    """Its part of all owners' worker time in the span; None if there was none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """The failed attempts of one task with one error, in a span."""
+
+    task: str
+    error_type: str
+    """Empty for runs that an operator failed before their start."""
+    failed: int
+    """Runs that ended as failed."""
+    retried: int
+    """Attempts after which the run was tried again."""
+    owners: int
+    last_minute: datetime
+
+
+def last_minutes(count: int) -> tuple[datetime, datetime] | None:
+    """Return the start and the end of the last minutes that were counted; None before the first."""
+    with barrier.lifted():
+        rows = sql.query("SELECT counted_until AS until FROM jobs_rollupposition")
+    if not rows:
+        return None
+    return rows[0]["until"] - count * MINUTE, rows[0]["until"]
+
+
+def minutes(owner_ids: Collection[int] | None, *, start: datetime, end: datetime) -> list[Minute]:
+    """Return each minute of a span, with the empty ones, first to last."""
+    given = _parameters(owner_ids, start, end)
+    outcomes: dict[datetime, dict[State, int]] = defaultdict(dict)
+    for row in sql.run("system/rollup_outcomes", given):
+        outcomes[row["minute"]][State(row["outcome"])] = row["count"]
+    counts: dict[tuple[datetime, bool], dict[int, int]] = defaultdict(dict)
+    for row in sql.run("system/rollup_times", given):
+        counts[row["minute"], row["is_wait"]][row["bucket"]] = row["count"]
+    every = (start + number * MINUTE for number in range((end - start) // MINUTE))
+    return [
+        Minute(
+            at=at,
+            outcomes=outcomes.get(at, {}),
+            wait=percentiles(counts.get((at, True), {})),
+            run=percentiles(counts.get((at, False), {})),
+        )
+        for at in every
+    ]
+
+
+def by_owner(
+    owner_ids: Collection[int] | None, *, start: datetime, end: datetime
+) -> list[OwnerTotals]:
+    """Return the totals of each owner that has any, most worker time first."""
+    given = _parameters(owner_ids, start, end)
+    ended = sorted(state.value for state in ENDED)
+    rows = sql.run("system/rollup_owners", {**given, "ended": ended})
+    with barrier.lifted():
+        # Other owners count in the whole, also for a reader who does not see them.
+        [whole] = sql.run("system/rollup_worker_seconds", given)
+    total = whole["worker_seconds"]
+    return [
+        # A minute may have been counted again between the two statements.
+        OwnerTotals(**row, received=min(1.0, row["worker_seconds"] / total) if total else None)
+        for row in rows
+    ]
+
+
+def failures(
+    owner_ids: Collection[int] | None, *, start: datetime, end: datetime
+) -> list[Failures]:
+    """Return the failures of a span by task and error, most failed runs first."""
+    given = _parameters(owner_ids, start, end)
+    rows = sql.run("system/rollup_failures", {**given, "most": MOST_FAILURES})
+    return [Failures(**row) for row in rows]
+
+
+def _parameters(
+    owner_ids: Collection[int] | None, start: datetime, end: datetime
+) -> dict[str, Any]:
+    owners = None if owner_ids is None else list(owner_ids)
+    return {"owners": owners, "start": start, "end": end}

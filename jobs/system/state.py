@@ -1,0 +1,86 @@
+"""The state of an installation: beat, the pulse, the workers, the outbox. A few rows by index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models.functions import Now
+
+from jobs.core.conf import setting
+from jobs.core.counting import within
+from jobs.core.sql import now
+from jobs.core.states import State
+from jobs.models import Cursor, Leader, Outbox, Worker
+from jobs.models.run import RunQuerySet
+from jobs.runs.dispatch import owners
+from jobs.system.lease import BEAT
+
+LOST_FOR: Final = timedelta(hours=1)
+"""How long a worker whose heartbeat stopped is reported; then it is history."""
+MILLISECONDS: Final = 100
+"""Most time to look for waiting runs of one queue."""
+NAMED: Final = 3
+"""Most lost workers that are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemState:
+    """What runs, and since when what is missing is missing. Times are PostgreSQL's."""
+
+    at: datetime
+    is_beat_leading: bool
+    pulsed_at: datetime | None
+    """The time of the last pulse; None: there was none."""
+    worker_count: int
+    """Workers that are alive."""
+    slots: int
+    queues: frozenset[str]
+    """Queues with a worker that is alive."""
+    lost: tuple[str, ...] = ()
+    """Nodes whose heartbeat stopped within LOST_FOR, and that have not come back."""
+    unpublished_since: datetime | None = None
+    """The time of the oldest hints in the outbox; None: it is empty."""
+
+    @property
+    def pulse_age(self) -> timedelta | None:
+        return None if self.pulsed_at is None else self.at - self.pulsed_at
+
+
+def system_state() -> SystemState:
+    """Return the state. Call it with the barrier lifted: none of these rows has an owner."""
+    at = now()
+    alive = list(Worker.objects.alive().values_list("hostname", "slots", "queues"))
+    beat = Leader.objects.filter(name=BEAT).first()
+    cursor = Cursor.objects.order_by("pk").first()
+    oldest = Outbox.objects.order_by("pk").first()
+    return SystemState(
+        at=at,
+        is_beat_leading=beat is not None and beat.until > at,
+        pulsed_at=None if cursor is None else cursor.beat_at,
+        worker_count=len(alive),
+        slots=sum(slots for _name, slots, _queues in alive),
+        queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
+        lost=_lost({name for name, _slots, _queues in alive}),
+        unpublished_since=None if oldest is None else oldest.created_at,
+    )
+
+
+def unserved_queues(state: SystemState, runs: RunQuerySet) -> list[str]:
+    """Return the fair queues in which some of these runs wait, and without a living worker."""
+    waiting = runs.filter(state=State.QUEUED, blocked_by="")
+    return [
+        queue
+        for queue in owners().queues
+        if queue not in state.queues and within(MILLISECONDS, waiting.filter(queue=queue).exists)
+    ]
+
+
+def _lost(alive: set[str]) -> tuple[str, ...]:
+    lease = timedelta(seconds=setting("LEASE_SECONDS"))
+    silent = Worker.objects.filter(
+        stopped_at=None, heartbeat_at__lte=Now() - lease, heartbeat_at__gt=Now() - lease - LOST_FOR
+    ).order_by("-heartbeat_at")
+    names = dict.fromkeys(silent.values_list("hostname", flat=True)[:50])
+    return tuple(name for name in names if name not in alive)[:NAMED]

@@ -1,0 +1,24 @@
+"""axe-core in a page of a real browser: it finds what hinders people who use no mouse."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+SERIOUS = ("serious", "critical")
+_RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.map(
+    one => [one.impact, one.id, one.nodes.map(node => node.html).join(' | ').slice(0, 300)])"""
+
+
+def barriers(page: Any) -> list[list[str]]:
+    """Return what axe-core finds on a page that is serious or worse: impact, rule, elements."""
+    # By the debugger, which the page's CSP does not bind.
+    page.evaluate(_source())
+    found: list[list[str]] = page.evaluate(_RUN)
+    return [one for one in found if one[0] in SERIOUS]
+
+
+@cache
+def _source() -> str:
+    return files("axe_core_python").joinpath("axe.min.js").read_text()

@@ -1,0 +1,62 @@
+"""A world with something in every part of the pages: for looks, contrasts and axe."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from fleet import Kind
+from jobs.core import sql
+from jobs.core.sql import now
+from jobs.models import Leader, Owner, Run
+from jobs.owners.limits import limit_owner, pause_owner
+from jobs.runs.recording import record
+from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted, told
+from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at, rolled_up
+from tests.jobs.windows_world import calendar_of, window
+
+LONG = "shop.network.errors.VeryLongNameOfAnErrorThatDoesNotFitAPhone"
+
+
+def tell(acme: Owner) -> dict[str, Any]:
+    """Make it; return what addresses need: a worker."""
+    northwind = Owner.objects.create(slug="northwind", weight=1)
+    contoso = Owner.objects.create(slug="contoso-with-a-rather-long-name", weight=2)
+    worker = living_worker("w1@a-host-with-a-rather-long-name.example")
+    _beat()
+    for at in range(2, 40):
+        for owner, kind in ((acme, Kind.SUCCEEDED), (northwind, Kind.SUCCEEDED)):
+            _ended(worker, owner, at, kind)
+        if at % 7 == 0:
+            error = LONG if at % 2 else "builtins.TimeoutError"
+            message = "no answer <b>within</b> 5 s " * 3
+            facts = {"error_type": error, "error_message": message, "cause": "attempts exhausted"}
+            _ended(worker, northwind, at, Kind.FAILED, **facts)
+    rolled_up()
+    for run in submitted(acme, 6)[:2]:
+        recorded(admitted(worker, run), Kind.STARTED)
+    submitted(northwind, 4)
+    window(calendar_of(contoso, "nights", needs_approval=True), opens_in=3_600, seconds=600)
+    window(calendar_of(acme, "noon"), opens_in=7_200, seconds=1_800)
+    submitted(contoso, 3)
+    submitted(acme, 5)
+    pause_owner(northwind, reason="audit of the year")
+    limit_owner(contoso, max_running=2)
+    silence(living_worker("w2@here"), seconds=120)
+    for alive in (worker, living_worker("s1@here", queues=("system",))):
+        silence(alive, seconds=-3_600)
+    return {"worker": worker}
+
+
+def _beat() -> None:
+    until = now() + timedelta(hours=1)
+    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
+    sql.query("UPDATE jobs_cursor SET beat_at = clock_timestamp() + interval '1 hour'")
+
+
+def _ended(worker: Any, owner: Owner, at: int, kind: Kind, **facts: Any) -> Run:
+    [run] = submitted(owner, max_attempts=1)
+    admission = admitted(worker, run)
+    record([told(admission, kind, **facts)])
+    recorded_at(run, minutes_ago(at) + timedelta(seconds=5))
+    return run

@@ -1,0 +1,101 @@
+"""jobs/static/jobs/pages/live.js in a real browser: it renews a page, and disturbs nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jobs.models import Owner
+from jobs.pages.kit.visit import PART
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+Browse = Callable[..., Any]
+EVERY_SECOND = """
+Object.defineProperty(Document.prototype, 'hidden', {get: () => Boolean(window.isHidden)});
+const every = window.setInterval;
+window.setInterval = (act, span) => every(act, Math.min(span, 200));
+"""
+"""Polls come five times a second, and `window.isHidden` hides the tab, as its browser would."""
+
+
+@pytest.fixture
+def polled(browse: Browse) -> tuple[Any, list[int]]:
+    """The overview of acme, which is polled, and the status of each poll."""
+    page = browse("/login/")
+    page.add_init_script(EVERY_SECOND)
+    answers: list[int] = []
+
+    def note(response: Any) -> None:
+        if PART.lower() in response.request.headers:
+            answers.append(response.status)
+
+    page.on("response", note)
+    page.goto("/?owner=acme")
+    return page, answers
+
+
+def after(page: Any, answers: list[int], count: int) -> None:
+    """Wait for so many more polls."""
+    until = len(answers) + count
+
+    def is_there() -> bool:
+        page.wait_for_timeout(50)
+        return len(answers) >= until
+
+    wait_for(is_there, what="polls")
+
+
+def weight(page: Any) -> str:
+    """Return acme's weight on the page."""
+    row = page.locator("tr", has=page.get_by_role("link", name="acme", exact=True))
+    return str(row.locator("td").nth(1).inner_text())
+
+
+def change(acme: Owner, to: int) -> None:
+    Owner.objects.filter(pk=acme.pk).update(weight=to)
+
+
+def test_a_poll_without_a_change_is_304(polled: tuple[Any, list[int]], acme: Owner) -> None:
+    """And a change is shown."""
+    page, answers = polled
+    after(page, answers, 4)
+    assert answers[-1] == 304
+    assert weight(page) == "3"
+    change(acme, 5)
+    after(page, answers, 3)
+    assert 200 in answers[-3:] and weight(page) == "5"
+
+
+def test_a_hidden_tab_does_not_ask(polled: tuple[Any, list[int]]) -> None:
+    """When it is shown again, it does."""
+    page, answers = polled
+    after(page, answers, 1)
+    page.evaluate("window.isHidden = true")
+    page.wait_for_timeout(500)  # a poll that is on its way
+    before = len(answers)
+    page.wait_for_timeout(1_500)
+    assert len(answers) == before
+    page.evaluate("window.isHidden = false")
+    after(page, answers, 1)
+
+
+def test_the_focus_and_a_selection_stay(polled: tuple[Any, list[int]], acme: Owner) -> None:
+    """The part is renewed when it is left."""
+    page, answers = polled
+    after(page, answers, 1)
+    link = page.get_by_role("link", name="acme", exact=True)
+    link.focus()
+    change(acme, 7)
+    page.wait_for_timeout(1_500)
+    assert weight(page) == "3" and page.evaluate("document.activeElement.textContent") == "acme"
+    page.evaluate("document.activeElement.blur()")
+    after(page, answers, 2)
+    assert weight(page) == "7"
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('[data-live] h2'))")
+    change(acme, 9)
+    page.wait_for_timeout(1_500)
+    assert weight(page) == "7" and page.evaluate("String(getSelection())")

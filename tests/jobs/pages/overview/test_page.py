@@ -1,0 +1,181 @@
+"""jobs/pages/overview: the page, from real rows and real queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from fleet import Kind
+from jobs.core import sql
+from jobs.core.ids import scheduled_id
+from jobs.core.sql import now
+from jobs.models import Leader, Owner, Run
+from jobs.owners.limits import pause_owner
+from jobs.pages.kit.visit import PART
+from jobs.pages.overview import page as overview_page
+from jobs.recurring.failing_long import failing_long
+from jobs.system.state import system_state
+from tests.jobs.admin.conftest import stored_job
+from tests.jobs.pages.test_failures import failed
+from tests.jobs.scenes import living_worker, silence, submitted
+from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
+from tests.jobs.windows_world import calendar_of, window
+
+PAGE = reverse("jobs:overview")
+
+
+@pytest.fixture
+def alive(no_ticks: None, broker: object) -> None:
+    """A beat that leads, a pulse, and workers of both queues."""
+    until = now() + timedelta(minutes=5)
+    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
+    living_worker("w1@here")
+    living_worker("s1@here", queues=("system",))
+
+
+@pytest.fixture
+def as_chief(committed: None) -> Iterator[Client]:
+    """A superuser's browser, for scenes that commit."""
+    chief = User.objects.create_superuser("chief", password="chief")
+    client = Client()
+    client.force_login(chief)
+    yield client
+    chief.delete()
+
+
+def verdict(client: Client, **query: str) -> list[str]:
+    """Return the codes of the problems on the page, the worst first."""
+    return [problem.code for problem, _url in client.get(PAGE, query).context["problems"]]
+
+
+def test_all_is_well(as_root: Client, alive: None, acme: Owner) -> None:
+    assert verdict(as_root) == []
+    assert "Healthy" in as_root.get(PAGE).content.decode()
+
+
+def test_an_installation_that_is_not_started_says_so(as_root: Client, broker: object) -> None:
+    """The first look at a new site."""
+    Leader.objects.all().delete()
+    sql.query("DELETE FROM jobs_cursor")
+    assert verdict(as_root) == ["beat", "no_worker"]
+    page = as_root.get(PAGE).content.decode()
+    assert "Beat is silent" in page and "1 more problem<" in page and "No worker is alive" in page
+
+
+def test_a_worker_that_dies_is_named_until_it_is_back(alive: None) -> None:
+    """For an hour at most."""
+    dead = living_worker("w2@here")
+    silence(dead, seconds=60)
+    assert system_state().lost == ("w2@here",)
+    living_worker("w2@here")
+    assert system_state().lost == ()
+    silence(living_worker("w3@here"), seconds=7_200)
+    assert system_state().lost == ()
+
+
+def test_a_window_without_approval_whose_runs_wait_is_named(
+    as_root: Client, alive: None, acme: Owner
+) -> None:
+    """With the page of the admin on which it is approved; without runs it is no problem."""
+    asked = window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
+    assert verdict(as_root) == []
+    submitted(acme, 3)
+    [(problem, url)] = as_root.get(PAGE).context["problems"]
+    assert problem.code == "approval" and "3 runs wait" in problem.text
+    assert url == reverse("admin:jobs_window_change", args=[asked.pk])
+
+
+def test_a_paused_owner_whose_runs_wait_is_named(
+    as_chief: Client, alive: None, acme: Owner
+) -> None:
+    """After five minutes: a short pause is nobody's problem."""
+    submitted(acme, 2)
+    pause_owner(acme, reason="audit")
+    assert verdict(as_chief) == []
+    [row] = as_chief.get(PAGE).context["owners"]
+    assert row["why"].word == "paused: audit" and row["backlog"] == 2
+
+
+def test_a_job_that_fails_for_an_hour_is_named(acme: Owner) -> None:
+    """Not one that failed a moment ago, nor one that has succeeded since."""
+    at = now()
+
+    def ended_run(job_key: str, state: str, *, minutes: int) -> None:
+        job = acme.jobs.get(key=job_key)
+        [run] = submitted(acme)
+        due = at - timedelta(minutes=minutes)
+        sql.query(
+            "UPDATE jobs_run SET id = %s, job_id = %s, state = %s, ended_at = %s WHERE id = %s",
+            [scheduled_id(job.pk, due), job.pk, state, due, run.id],
+        )
+
+    for key in ("long", "short", "mended"):
+        stored_job(acme, key)
+    for key in ("long", "mended"):
+        ended_run(key, "failed", minutes=90)
+    ended_run("mended", "succeeded", minutes=30)
+    for key in ("long", "short", "mended"):
+        ended_run(key, "failed", minutes=1)
+    assert [job.key for job in failing_long(None, now=at)] == ["long"]
+    assert failing_long([acme.pk + 1], now=at) == []
+
+
+def test_outcomes_and_failures_come_from_rollups(
+    as_chief: Client, alive: None, acme: Owner
+) -> None:
+    """The last hour: bars, the tile, the groups with a link to the failures."""
+    for count in (3, 3, 2):
+        ended(acme, minutes_ago(count))
+    facts = {"error_type": "builtins.OSError", "error_message": "x", "cause": "attempts exhausted"}
+    ended(acme, minutes_ago(2), Kind.FAILED, **facts)
+    rolled_up()
+    page = as_chief.get(PAGE)
+    assert "3 succeeded, 1 failed" in page.content.decode()
+    assert page.context["failed"] == 1
+    url = f"{reverse('jobs:failures')}?error=builtins.OSError&amp;task=tests.add"
+    assert url in page.content.decode()
+
+
+def test_a_member_sees_only_own_owners(
+    alive: None, acme: Owner, stranger: Owner, person: Callable[..., Client]
+) -> None:
+    """Neither numbers nor names of others, in no part of the page."""
+    window(calendar_of(stranger, "secret", needs_approval=True), opens_in=60, seconds=600)
+    submitted(stranger, 7)
+    failed(acme)
+    page = person("mia", "view_run", acme="viewer").get(PAGE)
+    text = page.content.decode()
+    assert "stranger" not in text and "secret" not in text
+    assert [row["owner"] for row in page.context["owners"]] == [acme]
+    assert page.context["counts"] == {"running": 0, "queued": 0, "held": 0, "retrying": 0}
+    assert page.context["problems"] == [] and page.context["soon"] == []
+
+
+def test_a_poll_without_a_change_is_304(as_root: Client, alive: None, acme: Owner) -> None:
+    first = as_root.get(PAGE, headers={PART: "1"})
+    assert b"<form" not in first.content
+    again = as_root.get(PAGE, headers={PART: "1", "If-None-Match": first["ETag"]})
+    assert again.status_code == 304
+
+
+def test_the_number_of_queries_does_not_grow_with_owners(
+    as_root: Client, alive: None, acme: Owner
+) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            as_root.get(PAGE)
+        return len(asked)
+
+    count()
+    few = count()
+    Owner.objects.bulk_create(Owner(slug=f"owner-{number}") for number in range(30))
+    assert count() <= few
+    assert len(as_root.get(PAGE).context["owners"]) == overview_page.OWNERS
+    assert Run.objects.count() == 0

@@ -1,0 +1,134 @@
+"""jobs/pages/overview/verdict.py: what is wrong, the worst first, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fleet import OwnerSnapshot
+from jobs.calendars.reads.awaited import Awaited
+from jobs.models import Calendar, Job, Owner, Window
+from jobs.owners.standing import Standing
+from jobs.pages.overview.facts import Facts
+from jobs.pages.overview.verdict import RULES, problems_of
+from jobs.system.state import SystemState
+
+NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
+SYSTEM = SystemState(
+    at=NOW,
+    is_beat_leading=True,
+    pulsed_at=NOW - timedelta(seconds=9),
+    worker_count=2,
+    slots=8,
+    queues=frozenset({"jobs", "system"}),
+)
+WELL = Facts(system=SYSTEM, system_queue="system")
+ACME = Owner(pk=7, slug="acme")
+
+
+def system(**changes: Any) -> dict[str, Any]:
+    """Return the facts of an installation that differs in this."""
+    return {"system": replace(SYSTEM, **changes)}
+
+
+def waiting(**limits: Any) -> Standing:
+    """Return acme with a run that has waited for six minutes, under these limits."""
+    facts: dict[str, Any] = {
+        "weight": 1,
+        "max_running": None,
+        "is_paused": False,
+        "rate": None,
+        "running": 2,
+        "rest_seconds": None,
+        **limits,
+    }
+    seen = OwnerSnapshot(
+        name="acme",
+        backlog=12,
+        finished_count=0,
+        worker_seconds=0,
+        is_eligible=True,
+        oldest_wait_seconds=370,
+        **facts,
+    )
+    return Standing(owner=ACME, seen=seen, entitled=0.5, received=0.1)
+
+
+SILENT = {"pulsed_at": NOW - timedelta(minutes=2)}
+WINDOW = Window(pk=3, calendar=Calendar(name="nights"))
+JOB = Job(pk=5, key="sync", owner=ACME, task="shop.sync")
+CAUSES: list[tuple[str, dict[str, Any], str]] = [
+    ("redis", {"is_redis_away": True}, "Redis does not answer"),
+    ("beat", system(is_beat_leading=False, **SILENT), "Beat is silent"),
+    ("beat", system(is_beat_leading=False, pulsed_at=None), "Beat is silent"),
+    ("no_worker", system(worker_count=0, queues=frozenset()), "No worker is alive"),
+    ("system_worker", system(queues=frozenset({"jobs"})), "No worker takes from queue system"),
+    ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
+    ("pulse", system(**SILENT), "the pulse is missing"),
+    ("late", {"late_count": 1}, "1 job was due"),
+    ("late", {"late_count": 2}, "2 jobs were due"),
+    ("unpublished", system(unpublished_since=NOW - timedelta(minutes=2)), "to be published"),
+    ("unknown_task", {"unknown_task": ("shop.gone", "jobs")}, "knows task shop.gone"),
+    ("failing", {"failing": [JOB]}, "Job sync of acme has failed"),
+    ("failing", {"failing": [JOB, JOB, JOB]}, "Job sync of acme and 2 others"),
+    ("broken", {"broken_count": 3}, "3 jobs have a schedule"),
+    ("approval", {"awaited": Awaited(WINDOW, 4)}, "calendar nights is not approved, and 4 runs"),
+    ("starved_paused", {"starved": waiting(is_paused=True)}, "acme is paused"),
+    ("starved_at_cap", {"starved": waiting(max_running=2)}, "at its cap of 2"),
+    ("starved_resting", {"starved": waiting(rest_seconds=3.0)}, "used its rate"),
+    ("starved_eligible", {"starved": waiting()}, "less than half of its share"),
+    ("lost_worker", system(lost=("w1@here",)), "Worker w1@here was lost"),
+]
+
+
+@pytest.mark.parametrize(("code", "facts", "words"), CAUSES)
+def test_each_cause_is_named_with_what_to_do(code: str, facts: dict[str, Any], words: str) -> None:
+    """And it is the only one that is named."""
+    [problem] = problems_of(replace(WELL, **facts))
+    assert problem.code == code and words in problem.text
+    assert problem.todo and "%(" not in problem.text + problem.todo
+    assert problem.page or problem.admin, "it leads nowhere"
+
+
+def test_every_rule_has_a_scene() -> None:
+    named = {code.partition("_")[0] for code, _facts, _words in CAUSES}
+    assert named == {rule.__name__[1:].partition("_")[0] for rule in RULES}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        # Another scheduler than ours may send the pulse.
+        system(is_beat_leading=False),
+        system(pulsed_at=NOW - timedelta(seconds=29)),
+        system(unpublished_since=NOW - timedelta(seconds=59)),
+    ],
+)
+def test_nothing_is_wrong(facts: dict[str, Any]) -> None:
+    assert problems_of(replace(WELL, **facts)) == []
+
+
+def test_a_cause_stands_before_its_effects_and_warnings_are_last() -> None:
+    """With everything broken, the verdict is what must be mended first."""
+    everything = replace(
+        WELL,
+        **system(is_beat_leading=False, lost=("w1@here",), **SILENT),
+        is_redis_away=True,
+        late_count=4,
+        awaited=Awaited(WINDOW, 4),
+        failing=[JOB],
+    )
+    found = problems_of(everything)
+    codes = [problem.code for problem in found]
+    assert codes == ["redis", "beat", "late", "failing", "approval", "lost_worker"]
+    assert [problem.is_bad for problem in found] == [True] * 4 + [False] * 2
+
+
+def test_without_any_worker_its_queues_are_not_named_too() -> None:
+    """One cause, one line."""
+    facts = replace(WELL, **system(worker_count=0, queues=frozenset()), unserved=["jobs"])
+    assert [problem.code for problem in problems_of(facts)] == ["no_worker"]

@@ -1,0 +1,62 @@
+"""jobs/pages/overview/words.py and picture.py: an owner in a few words, minutes as bars."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from jobs.core.states import State
+from jobs.models import Owner
+from jobs.owners.standing import Standing
+from jobs.pages.overview.picture import outcome_bars
+from jobs.pages.overview.words import why_now
+from jobs.system.rollups.reads import Minute
+from tests.jobs.pages.overview.test_verdict import NOW, waiting
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({}, "takes turns"),
+        ({"max_running": 2}, "at its cap of 2"),
+        ({"rest_seconds": 3.2}, "over its rate, next in 3 s"),
+        ({"is_paused": True}, "paused"),
+    ],
+)
+def test_an_owner_that_waits_says_why(limits: dict[str, Any], words: str) -> None:
+    assert why_now(waiting(**limits)).word == words
+
+
+def test_an_owner_without_work_says_so() -> None:
+    """Also one that the queues do not know, unless Redis is away: then nothing is known."""
+    one = waiting()
+    assert one.seen is not None
+    assert why_now(replace(one, seen=replace(one.seen, backlog=0))).word == "nothing waits"
+    assert why_now(Standing(owner=one.owner, seen=None, entitled=0.0)).word == "nothing to do"
+    assert why_now(Standing(owner=one.owner, seen=None, entitled=None)).word == "–"
+
+
+def test_a_pause_has_its_reason() -> None:
+    """From the row: the queues learn of a pause a little later."""
+    paused = Owner(slug="acme", paused_at=datetime(2026, 1, 1, tzinfo=UTC), paused_reason="audit")
+    assert why_now(replace(waiting(), owner=paused)).word == "paused: audit"
+
+
+def minute(good: int, bad: int) -> Minute:
+    """Return a minute in which so many runs ended."""
+    outcomes = {State.SUCCEEDED: good, State.FAILED: bad}
+    return Minute(at=NOW, outcomes=outcomes, wait=None, run=None)
+
+
+def test_bars_have_one_scale_and_a_single_failure_is_seen() -> None:
+    """Runs that succeeded stand on the line, failed ones hang below it."""
+    picture = outcome_bars([minute(900, 1), minute(0, 0), minute(450, 0)])
+    assert 'fill good" x="0" y="0.0" width="8" height="90.0"' in picture
+    assert 'fill bad" x="0" y="91.0" width="8" height="2.0"' in picture
+    assert 'fill good" x="20" y="45.0" width="8" height="45.0"' in picture
+    assert "1,350 succeeded, 1 failed; at most 900" in picture
+    assert picture.count("fill ") == 3
+    assert "0 succeeded" in outcome_bars([])

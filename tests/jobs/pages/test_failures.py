@@ -1,0 +1,133 @@
+"""jobs/pages/failures: failed runs by error and task, and the retry of a group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.test import Client
+from django.urls import reverse
+
+from fleet import Kind
+from jobs.core.states import State
+from jobs.models import AuditEntry, Owner, Run
+from jobs.runs.reads.dead_letters import by_error, group_failed
+from jobs.runs.recording import move
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+
+PAGE = reverse("jobs:failures")
+RETRY = reverse("jobs:retry_failures")
+
+
+def failed(owner: Owner, count: int = 1, *, error: str = "builtins.OSError") -> list[Run]:
+    """Return runs of an owner that failed with an error."""
+    worker = living_worker()
+    runs = submitted(owner, count, max_attempts=1)
+    for run in runs:
+        admission = admitted(worker, run)
+        recorded(admission, Kind.STARTED)
+        recorded(admission, Kind.FAILED, error_type=error, error_message="no <b>route</b>")
+    return runs
+
+
+def test_runs_are_grouped_by_error_and_task_whoever_owns_them(
+    acme: Owner, northwind: Owner
+) -> None:
+    """The largest group first, with its owners and its first run."""
+    first, *_ = failed(acme, 2)
+    failed(northwind)
+    failed(acme, error="builtins.KeyError")
+    groups = by_error(group_failed(Run.objects.all(), most=10).groups)
+    assert [(one.error, one.count) for one in groups] == [
+        ("builtins.OSError", 3),
+        ("builtins.KeyError", 1),
+    ]
+    assert groups[0].owner_ids == {acme.pk, northwind.pk}
+    assert groups[0].oldest == first.id and groups[0].newest.owner_id == northwind.pk
+
+
+def test_the_page_shows_groups_and_its_filter_narrows_them(as_root: Client, acme: Owner) -> None:
+    """What a task wrote is escaped."""
+    failed(acme, 2)
+    failed(acme, error="builtins.KeyError")
+    page = as_root.get(PAGE).content.decode()
+    assert "OSError" in page and "KeyError" in page
+    assert "no &lt;b&gt;route" in page and "<b>route" not in page
+    assert f"{RETRY}?error=builtins.OSError&amp;task=tests.add" in page
+    page = as_root.get(PAGE, {"error": "builtins.KeyError"}).content.decode()
+    assert "OSError" not in page and "KeyError" in page
+    assert "OSError" in as_root.get(PAGE, {"error": "", "task": "tests.add"}).content.decode()
+    wrong = as_root.get(PAGE, {"task": "x" * 300}).content.decode()
+    assert "No failed run matches" in wrong and "at most 255" in wrong
+
+
+def test_a_member_sees_only_failures_of_own_owners(
+    acme: Owner, stranger: Owner, person: Callable[..., Client]
+) -> None:
+    """And a viewer is not offered a retry."""
+    failed(acme)
+    failed(stranger, error="builtins.SecretError")
+    page = person("mia", "view_run", "retry_run", acme="viewer").get(PAGE).content.decode()
+    assert "OSError" in page and "retry 1" not in page
+    assert "SecretError" not in page and "stranger" not in page
+
+
+def confirmed(client: Client, query: str, **fields: str) -> str:
+    """Open the page that asks, send its form, and return the text of the page that follows."""
+    asked = client.get(f"{RETRY}?{query}").content.decode()
+    [until] = re.findall(r'name="until" value="([^"]+)"', asked)
+    sent = client.post(f"{RETRY}?{query}", {"until": until, **fields}, follow=True)
+    return sent.content.decode()
+
+
+def test_a_group_is_retried_after_its_count_was_shown(as_root: Client, acme: Owner) -> None:
+    """With a reason, in the audit; runs with another error stay as they are."""
+    wanted, other = failed(acme, 3), failed(acme, error="builtins.KeyError")
+    query = "error=builtins.OSError&task=tests.add"
+    assert "<b>3</b>" in as_root.get(f"{RETRY}?{query}").content.decode()
+    assert Run.objects.failed().count() == 4, "the question changes nothing"
+    assert "required" in confirmed(as_root, query, reason="")
+    assert Run.objects.failed().count() == 4
+    assert "3 runs are queued again." in confirmed(as_root, query, reason="the switch is back")
+    assert set(Run.objects.failed()) == set(other)
+    assert Run.objects.filter(state=State.QUEUED).count() == len(wanted)
+    entry = AuditEntry.objects.get()
+    assert entry.reason == "the switch is back" and entry.action == "retry runs"
+    assert "None is left" in as_root.get(f"{RETRY}?{query}").content.decode()
+
+
+def test_runs_that_fail_after_the_count_are_not_retried(as_root: Client, acme: Owner) -> None:
+    """Nobody has seen them."""
+    query = "error=builtins.OSError&task=tests.add"
+    failed(acme)
+    asked = as_root.get(f"{RETRY}?{query}").content.decode()
+    [until] = re.findall(r'name="until" value="([^"]+)"', asked)
+    [later] = failed(acme)
+    as_root.post(f"{RETRY}?{query}", {"until": until, "reason": "again"})
+    assert list(Run.objects.failed()) == [later]
+
+
+def test_only_runs_of_owners_on_which_a_person_acts_are_retried(
+    acme: Owner, northwind: Owner, person: Callable[..., Client]
+) -> None:
+    """An operator of one owner, who only views the other, moves one run of the two."""
+    failed(acme)
+    [seen] = failed(northwind)
+    mia = person("mia", "view_run", "retry_run", acme="operator", northwind="viewer")
+    query = "error=builtins.OSError&task=tests.add"
+    assert "1 run is queued again." in confirmed(mia, query, reason="again")
+    assert list(Run.objects.failed()) == [seen]
+    assert person("ben", "view_run", acme="operator").get(f"{RETRY}?{query}").status_code == 403
+    assert person("eva", "view_run", "retry_run", acme="viewer").get(RETRY).status_code == 403
+    assert mia.get(RETRY).status_code == 404, "a retry of everything"
+
+
+def test_runs_that_failed_by_hand_are_a_group(as_root: Client, acme: Owner) -> None:
+    """They have no error; the group is found by its link, and alone."""
+    failed(acme)
+    [run] = submitted(acme)
+    move([run.id], to=State.FAILED)
+    assert "retry/?error=%28none%29&amp;task=tests.add" in as_root.get(PAGE).content.decode()
+    confirmed(as_root, "error=(none)&task=tests.add", reason="again")
+    run.refresh_from_db()
+    assert run.state == State.QUEUED and Run.objects.failed().count() == 1

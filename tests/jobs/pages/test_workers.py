@@ -1,0 +1,82 @@
+"""jobs/pages/workers.py: which workers are alive, and the runs that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from jobs.models import Owner, Worker
+from jobs.models.access import access_of
+from jobs.pages.kit.visit import PART
+from jobs.runs.reads.workers import active_counts
+from tests.jobs.scenes import admitted, living_worker, silence, submitted
+
+PAGE = reverse("jobs:workers")
+
+
+@pytest.fixture
+def workers(db: None) -> dict[str, Any]:
+    """A worker that is alive, one without a queue, one that was lost, one that has stopped."""
+    found = {
+        "alive": living_worker("alive@here"),
+        "idle": living_worker("idle@here", queues=()),
+        "lost": living_worker("lost@here"),
+        "stopped": living_worker("stopped@here"),
+    }
+    silence(found["lost"], seconds=3_600)
+    worker = Worker.objects.get(pk=found["stopped"])
+    worker.stopped_at = worker.started_at
+    worker.save()
+    return found
+
+
+def test_workers_are_shown_with_their_state(as_root: Client, workers: dict[str, Any]) -> None:
+    """Those that take runs first; the heartbeat has an age only if it is late."""
+    page = as_root.get(PAGE)
+    rows = page.context["workers"]
+    assert [one.state for one in rows] == ["alive", "idle", "lost", "stopped"]
+    text = page.content.decode()
+    assert "takes no runs" in text and "consumes no queue" in text
+    assert "last <time" in text, "an age would change with each poll"
+    assert [one.beat_age is None for one in rows] == [True, True, False, True]
+    assert page.context["alive_count"] == 1 and page.context["slots"] == 4
+
+
+def test_a_poll_without_a_change_is_304(as_root: Client, workers: dict[str, Any]) -> None:
+    """A heartbeat that is on time changes nothing on the page."""
+    first = as_root.get(PAGE, headers={PART: "1"})
+    silence(workers["alive"], seconds=1)
+    again = as_root.get(PAGE, headers={PART: "1", "If-None-Match": first["ETag"]})
+    assert again.status_code == 304
+
+
+def test_one_worker_has_the_runs_of_the_visitors_owners(
+    acme: Owner, stranger: Owner, person: Callable[..., Client], settings: Any
+) -> None:
+    """Runs of others do not count; Flower is linked if the project has one."""
+    settings.FLOWER_URL = "http://127.0.0.1:5555/"
+    worker = living_worker("w1@here")
+    [mine], [other] = submitted(acme), submitted(stranger)
+    for run in (mine, other):
+        admitted(worker, run)
+    mia = person("mia", "view_worker", acme="viewer")
+    page = mia.get(reverse("jobs:worker", args=[worker])).content.decode()
+    assert str(mine.id) in page and str(other.id) not in page and "stranger" not in page
+    assert "1 / 4" in page and "http://127.0.0.1:5555/worker/w1%40here" in page
+    assert "1 / 4" in mia.get(PAGE).content.decode()
+    # Also without the barrier.
+    mine = access_of(User.objects.get(username="mia"))
+    assert active_counts(mine, [worker]) == {worker: 1}
+
+
+def test_an_unknown_worker_and_a_missing_permission_are_refused(
+    as_root: Client, acme: Owner, person: Callable[..., Client]
+) -> None:
+    assert as_root.get(reverse("jobs:worker", args=[uuid4()])).status_code == 404
+    assert person("mia", "view_run", acme="viewer").get(PAGE).status_code == 403

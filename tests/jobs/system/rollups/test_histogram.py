@@ -1,0 +1,50 @@
+"""jobs/system/rollups/histogram.py: percentiles from buckets are right within RELATIVE_ERROR."""
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from jobs.system.rollups.histogram import (
+    GROWTH,
+    RELATIVE_ERROR,
+    Percentiles,
+    percentile,
+    percentiles,
+    value_of,
+)
+
+SECONDS = some.floats(min_value=0.001, max_value=30 * 86_400)
+
+
+def bucket_of(seconds: float) -> int:
+    """Return what rollup_minute.sql computes."""
+    return math.ceil(math.log(seconds) / math.log(GROWTH))
+
+
+@given(some.lists(SECONDS, min_size=1, max_size=50), some.sampled_from([0.5, 0.95, 0.99, 1.0]))
+def test_a_percentile_is_near_the_true_one(values: list[float], part: float) -> None:
+    """The true one is a value that at least this part of the values does not exceed."""
+    true = sorted(values)[math.ceil(round(part * len(values), 6)) - 1]
+    found = percentile(Counter(map(bucket_of, values)), part)
+    assert abs(found - true) <= true * RELATIVE_ERROR * (1 + 1e-9)
+
+
+def test_the_error_is_below_five_percent() -> None:
+    """As the pages say."""
+    assert 0.04 < RELATIVE_ERROR < 0.05
+
+
+def test_95_of_100_values_are_95_percent() -> None:
+    """Binary fractions do not take the next value."""
+    counts = {0: 95, 50: 5}
+    assert percentile(counts, 0.95) == value_of(0)
+    assert percentiles(counts) == Percentiles(value_of(0), value_of(0), value_of(50))
+
+
+@pytest.mark.parametrize("counts", [{}, {3: 0}])
+def test_without_values_there_is_no_percentile(counts: dict[int, int]) -> None:
+    """It is not zero."""
+    assert percentiles(counts) is None

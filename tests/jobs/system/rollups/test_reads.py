@@ -1,0 +1,136 @@
+"""jobs/system/rollups/reads.py: what pages read comes from rollups, of the owners asked for."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fleet import Kind
+from jobs.core import barrier, sql
+from jobs.core.states import State
+from jobs.models import Owner, Rollup, RollupPosition
+from jobs.system.rollups.histogram import Percentiles, value_of
+from jobs.system.rollups.reads import by_owner, failures, last_minutes, minutes
+from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, rolled_up
+
+pytestmark = pytest.mark.django_db
+AT = datetime.fromisoformat("2026-03-01T12:00:00Z")
+SPAN: dict[str, Any] = {"start": AT, "end": AT + 3 * MINUTE}
+
+
+def rolled(owner: Owner, at: datetime = AT, outcome: str = "succeeded", **facts: Any) -> None:
+    """Write one rollup."""
+    times = {f"{name}_{part}": [] for name in ("wait", "run") for part in ("buckets", "counts")}
+    Rollup.objects.create(
+        minute=at,
+        owner_id=owner.pk,
+        outcome=outcome,
+        **{
+            "task": "tests.add",
+            "error_type": "",
+            "count": 1,
+            "wait_seconds": 0.0,
+            "worker_seconds": 0.0,
+            **times,
+            **facts,
+        },
+    )
+
+
+@pytest.fixture
+def _rollups(acme: Owner, northwind: Owner) -> None:
+    """Two minutes of two owners; before and after the span there is more."""
+    times = {"run_buckets": [10, 20], "run_counts": [3, 1], "wait_buckets": [0], "wait_counts": [4]}
+    rolled(acme, count=4, worker_seconds=30.0, **times)
+    rolled(acme, outcome="failed", error_type="OSError", count=2, worker_seconds=10.0)
+    rolled(acme, AT + 2 * MINUTE, outcome="retrying", error_type="OSError", count=5)
+    rolled(acme, AT + 2 * MINUTE, outcome="expired", count=1)
+    rolled(northwind, count=6, worker_seconds=60.0, task="t2", run_buckets=[30], run_counts=[6])
+    rolled(northwind, outcome="failed", error_type="OSError", count=1)
+    rolled(acme, AT - MINUTE, count=100, worker_seconds=1e6)
+    rolled(acme, AT + 3 * MINUTE, count=100, worker_seconds=1e6)
+
+
+@pytest.mark.usefixtures("_rollups")
+def test_minutes_have_outcomes_and_percentiles(acme: Owner) -> None:
+    """Each minute of the span is there, the empty one too."""
+    first, empty, last = minutes(None, **SPAN)
+    assert [first.at, empty.at, last.at] == [AT, AT + MINUTE, AT + 2 * MINUTE]
+    assert first.outcomes == {State.SUCCEEDED: 10, State.FAILED: 3}
+    assert first.run == Percentiles(value_of(30), value_of(30), value_of(30))
+    assert first.wait == Percentiles(value_of(0), value_of(0), value_of(0))
+    assert (empty.outcomes, empty.wait, empty.run) == ({}, None, None)
+    assert last.outcomes == {State.RETRYING: 5, State.EXPIRED: 1}
+    [seen, *_] = minutes([acme.pk], **SPAN)
+    assert seen.outcomes == {State.SUCCEEDED: 4, State.FAILED: 2}
+    assert seen.run == Percentiles(value_of(10), value_of(20), value_of(20))
+
+
+@pytest.mark.usefixtures("_rollups")
+def test_owners_have_runs_and_their_part_of_the_workers(acme: Owner, northwind: Owner) -> None:
+    """Retried attempts are no runs. A part is of all owners, also for one who sees only its own."""
+    most, less = by_owner(None, **SPAN)
+    assert (most.owner_id, most.runs, most.failed) == (northwind.pk, 7, 1)
+    assert (less.owner_id, less.runs, less.failed) == (acme.pk, 7, 2)
+    assert (less.worker_seconds, less.received, most.received) == (40.0, 0.4, 0.6)
+    assert by_owner([acme.pk], **SPAN) == [less]
+    barrier.raise_for([acme.pk])
+    try:
+        assert by_owner(None, **SPAN) == [less]
+        assert by_owner([northwind.pk], **SPAN) == []
+    finally:
+        barrier.lower()
+
+
+@pytest.mark.usefixtures("_rollups")
+def test_failures_are_added_up_by_task_and_error(acme: Owner) -> None:
+    """Those that cost most runs come first."""
+    rolled(acme, outcome="failed", error_type="ValueError", count=9)
+    worst, other = failures(None, **SPAN)
+    assert (worst.error_type, worst.failed, worst.retried) == ("ValueError", 9, 0)
+    assert (other.task, other.failed, other.retried) == ("tests.add", 3, 5)
+    assert (other.owners, other.last_minute) == (2, AT + 2 * MINUTE)
+    assert [each.failed for each in failures([acme.pk], **SPAN)] == [9, 2]
+
+
+@pytest.mark.usefixtures("_rollups", "northwind")
+def test_no_owner_is_not_all_owners() -> None:
+    """A reader without an owner sees nothing."""
+    assert by_owner([], **SPAN) == failures([], **SPAN) == []
+    assert not any(minute.outcomes for minute in minutes([], **SPAN))
+
+
+def test_without_worker_time_nobody_has_a_part(acme: Owner) -> None:
+    """For example, when all runs were cancelled."""
+    rolled(acme, outcome="cancelled")
+    [totals] = by_owner(None, **SPAN)
+    assert (totals.runs, totals.worker_seconds, totals.received) == (1, 0.0, None)
+
+
+def test_the_last_minutes_end_where_the_rounds_are() -> None:
+    """Before the first round there are none."""
+    assert last_minutes(60) is None
+    RollupPosition.objects.create(final_until=AT - MINUTE, counted_until=AT)
+    assert last_minutes(60) == (AT - timedelta(hours=1), AT)
+
+
+@pytest.mark.usefixtures("committed", "broker")
+def test_what_a_round_wrote_is_read(acme: Owner, northwind: Owner) -> None:
+    """From an outcome to the page's numbers; the rows of runs are not needed any more."""
+    at = minutes_ago(2)
+    for kind in (Kind.SUCCEEDED, Kind.FAILED):
+        ended(acme, at, kind, error_type="OSError" if kind is Kind.FAILED else "")
+    ended(northwind, at)
+    rolled_up()
+    sql.query("DELETE FROM jobs_attempt; DELETE FROM jobs_run")
+    span = last_minutes(2)
+    assert span is not None
+    start, end = span
+    [minute] = [each for each in minutes([acme.pk], start=start, end=end) if each.outcomes]
+    assert minute.at == at
+    assert minute.outcomes == {State.SUCCEEDED: 1, State.FAILED: 1}
+    assert [each.error_type for each in failures(None, start=start, end=end)] == ["OSError"]
+    assert {each.owner_id for each in by_owner(None, start=start, end=end)} == {
+        acme.pk,
+        northwind.pk,
+    }

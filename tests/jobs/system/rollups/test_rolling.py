@@ -1,0 +1,268 @@
+"""jobs/system/rollups/rolling.py: each minute is counted from its rows, exactly."""
+
+import math
+import random
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from fleet import Kind
+from jobs.core import sql
+from jobs.core.states import State
+from jobs.models import Attempt, Owner, Rollup, RollupPosition
+from jobs.runs.manual_retry import reopen_runs
+from jobs.system.rollups import rolling
+from jobs.system.rollups.histogram import GROWTH, SHORTEST
+from jobs.system.rollups.rolling import count_minute, roll_up
+from tests.bench.rows import fill
+from tests.jobs.scenes import open_transaction
+from tests.jobs.system.rollups.minutes import (
+    MINUTE,
+    ended,
+    history,
+    minutes_ago,
+    moved,
+    plain_count,
+    recorded_at,
+    rolled_count,
+    rolled_up,
+    rows,
+)
+
+pytestmark = pytest.mark.usefixtures("committed", "broker")
+
+LATE = """
+WITH first AS (UPDATE jobs_owner SET name = 'late' WHERE id = %s)
+INSERT INTO jobs_attempt
+    (run_id, token, number, outcome, admitted_at, ended_at, run_state, recorded_at)
+SELECT run_id, token + 1, 2, outcome, admitted_at, ended_at, run_state, %s FROM jobs_attempt
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rollups_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: int) -> None:
+    """By minute, owner, task, outcome and error: every attempt, and every end without one."""
+    history([acme, northwind], random.Random(seed), count=40)
+    rolled_up()
+    assert rolled_count() == plain_count()
+    assert rolled_count().total() > 30
+
+
+def test_times_are_those_of_the_rows(acme: Owner) -> None:
+    """Sums are exact, and each value is in the bucket of its size."""
+    history([acme], random.Random(7), count=30)
+    rolled_up()
+    waits, runs = [], []
+    for attempt in Attempt.objects.exclude(outcome="given back").exclude(started_at=None):
+        assert attempt.started_at and attempt.queued_at
+        waits.append(max(0.0, (attempt.started_at - attempt.queued_at).total_seconds()))
+        runs.append((attempt.ended_at - attempt.started_at).total_seconds())
+    rollups = list(Rollup.objects.all())
+    assert sum(rollup.wait_seconds for rollup in rollups) == pytest.approx(sum(waits))
+    assert sum(rollup.worker_seconds for rollup in rollups) == pytest.approx(sum(runs))
+    for values, name in ((waits, "wait"), (runs, "run")):
+        buckets = Counter(math.ceil(math.log(max(v, SHORTEST), GROWTH)) for v in values)
+        found: Counter[int] = Counter()
+        for rollup in rollups:
+            numbers, counts = getattr(rollup, f"{name}_buckets"), getattr(rollup, f"{name}_counts")
+            assert numbers == sorted(numbers)
+            found.update(dict(zip(numbers, counts, strict=True)))
+        assert found == buckets
+        assert len(found) > 5
+
+
+def test_counting_a_minute_again_gives_the_same_rows(acme: Owner, northwind: Owner) -> None:
+    """To the last digit; and a round after the last minute counts none."""
+    history([acme, northwind], random.Random(5), count=20)
+    rolled_up()
+    before = rows()
+    for number in range(1, 9):
+        count_minute(minutes_ago(number), is_final=True)
+    assert rows() == before
+    assert roll_up() == 0
+
+
+def test_a_minute_without_an_end_has_no_row(acme: Owner) -> None:
+    """And the minutes around it are counted."""
+    first, last = minutes_ago(6), minutes_ago(2)
+    ended(acme, first)
+    ended(acme, last + timedelta(seconds=59.999_999))
+    rolled_up()
+    assert [row["minute"] for row in rows()] == [first, last]
+    position = RollupPosition.objects.get()
+    assert position.final_until == position.counted_until >= last + MINUTE
+
+
+def test_without_any_row_the_rounds_begin_now() -> None:
+    """Nothing is counted, and nothing fails."""
+    assert [roll_up(), roll_up()] == [0, 0]
+    assert rows() == []
+
+
+def test_a_late_commit_is_counted_once(acme: Owner) -> None:
+    """The minute is counted meanwhile, and is final when the transaction has ended."""
+    at = minutes_ago(4)
+    ended(acme, at)
+    late = connection.copy()
+    try:
+        late.set_autocommit(False)
+        late.cursor().execute(LATE, [acme.pk, at])
+        rolled_up()
+        assert rolled_count().total() == 1
+        assert RollupPosition.objects.get().final_until == at
+        late.commit()
+    finally:
+        late.close()
+    rolled_up()
+    assert rolled_count() == Counter({(at, acme.pk, "tests.add", "succeeded", ""): 2})
+    assert RollupPosition.objects.get().final_until > at
+    assert roll_up() == 0
+
+
+def test_a_transaction_that_is_rolled_back_adds_nothing(acme: Owner) -> None:
+    """And does not keep a minute from being final."""
+    at = minutes_ago(4)
+    ended(acme, at)
+    with open_transaction(LATE, acme.pk, at):
+        rolled_up()
+    rolled_up()
+    assert rolled_count().total() == 1
+    assert RollupPosition.objects.get().final_until > at
+
+
+def test_a_minute_that_has_just_ended_waits_for_open_transactions(acme: Owner) -> None:
+    """Only after PATIENCE it is counted without them."""
+    at = minutes_ago(1)
+    ended(acme, at)
+    with open_transaction(LATE, acme.pk, at):
+        assert roll_up() == 0
+        assert roll_up() == 0
+        assert rows() == []
+    assert roll_up() == 1
+    assert rolled_count().total() == 1
+
+
+def test_the_running_minute_is_not_counted(acme: Owner) -> None:
+    """It has not ended."""
+    ended(acme, minutes_ago(0) + MINUTE)
+    rolled_up()
+    assert rows() == []
+
+
+def test_an_outcome_that_was_reported_late_is_in_the_minute_of_its_report(acme: Owner) -> None:
+    """The minute in which it ended may be final by then."""
+    run = ended(acme, minutes_ago(5))
+    rolled_up()
+    sql.query("UPDATE jobs_attempt SET ended_at = %s", [minutes_ago(5)])
+    recorded_at(run, minutes_ago(0))
+    sql.query("UPDATE jobs_rollupposition SET final_until = %s", [minutes_ago(1)])
+    count_minute(minutes_ago(0), is_final=True)
+    assert rolled_count()[minutes_ago(0), acme.pk, "tests.add", "succeeded", ""] == 1
+
+
+def test_a_failed_run_is_counted_once(acme: Owner) -> None:
+    """With its attempt, in the same minute or another one; and a run that was given back is not."""
+    at = minutes_ago(3)
+    ended(acme, at, Kind.FAILED, error_type="OSError")
+    run = ended(acme, at, Kind.FAILED, error_type="OSError")
+    sql.query("UPDATE jobs_run SET ended_at = %s WHERE id = %s", [at + MINUTE, run.id])
+    sql.query("UPDATE jobs_attempt SET ended_at = %s WHERE run_id = %s", [at + MINUTE, run.id])
+    ended(acme, at, Kind.GIVEN_BACK)
+    rolled_up()
+    assert rolled_count() == Counter({(at, acme.pk, "tests.add", "failed", "OSError"): 2})
+
+
+def test_a_retry_by_an_operator_takes_nothing_back(acme: Owner) -> None:
+    """An attempt that failed, and a run that was cancelled, were so in their minutes."""
+    at = minutes_ago(3)
+    runs = [ended(acme, at, Kind.FAILED, error_type="OSError"), moved(acme, at, State.CANCELLED)]
+    rolled_up()
+    before = rows()
+    assert len(before) == 2
+    reopen_runs([run.id for run in runs])
+    rolled_up()
+    assert rows() == before
+
+
+def test_a_deleted_owner_keeps_its_rollups(acme: Owner, northwind: Owner) -> None:
+    """Also what is counted after it is gone; a new name changes nothing."""
+    at = minutes_ago(3)
+    ended(acme, at)
+    ended(northwind, at)
+    key = acme.pk
+    Owner.objects.filter(pk=northwind.pk).update(slug="southwind")
+    sql.query("DELETE FROM jobs_submission WHERE owner_id = %s", [key])
+    sql.query("DELETE FROM jobs_owner WHERE id = %s", [key])
+    rolled_up()
+    before = rows()
+    assert {row["owner_id"] for row in before} == {key, northwind.pk}
+    count_minute(at, is_final=True)
+    assert rows() == before
+
+
+def test_rounds_go_on_where_the_last_one_ended(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage, a round counts only some minutes; one that fails is repeated."""
+    monkeypatch.setattr(rolling, "MOST_MINUTES", 2)
+    for number in (6, 4, 2):
+        ended(acme, minutes_ago(number))
+    counted = [roll_up() for _ in range(6)]
+    assert sum(counted) >= 6
+    assert max(counted) == 2
+    assert rolled_count() == plain_count()
+
+
+def test_after_a_restore_the_rounds_go_on(acme: Owner) -> None:
+    """Ids of transactions of the old server mean nothing on the new one."""
+    at = minutes_ago(3)
+    ended(acme, at)
+    roll_up()
+    assert RollupPosition.objects.update(boundary_xid=2**62) == 1
+    rolled_up()
+    assert rolled_count().total() == 1
+
+
+def test_old_rollups_are_deleted(acme: Owner, settings: Settings) -> None:
+    """After ROLLUP_DAYS."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ROLLUP_DAYS": 1}
+    ended(acme, minutes_ago(2))
+    rolled_up()
+    [kept] = rows()
+    for age in (timedelta(hours=23), timedelta(hours=25)):
+        Rollup.objects.bulk_create([Rollup(**{**kept, "minute": kept["minute"] - age})])
+    roll_up()
+    assert len(rows()) == 2
+
+
+@pytest.mark.parametrize("setup", ["", "ANALYZE jobs_attempt; ANALYZE jobs_run"])
+def test_only_the_rows_of_the_minute_are_read(setup: str) -> None:
+    """No partition with rows is read as a whole, with statistics or without them."""
+    fill(3_000)
+    sql.query(
+        "UPDATE jobs_attempt SET recorded_at = %s - make_interval(secs => 3600 * random())",
+        [minutes_ago(0)],
+    )
+    if setup:
+        sql.query(setup)
+    parameters = {
+        "minute": minutes_ago(1),
+        "end": minutes_ago(0),
+        "growth": GROWTH,
+        "shortest": SHORTEST,
+    }
+    text = "EXPLAIN (COSTS OFF) " + sql.statement("system/rollup_minute")
+    lines = [row["QUERY PLAN"].strip() for row in sql.query(text, parameters)]
+    filled = {
+        row["name"]
+        for row in sql.query(
+            "SELECT DISTINCT tableoid::regclass::text AS name FROM jobs_attempt "
+            "UNION SELECT DISTINCT tableoid::regclass::text FROM jobs_run"
+        )
+    }
+    scans = [line for line in lines if any(f" on {name} " in f"{line} " for name in filled)]
+    assert len(scans) > 2
+    assert not [line for line in scans if "Seq Scan" in line]

@@ -1,0 +1,33 @@
+"""Guards of the rollups, in `jobs/system/sql`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+ROLLING: Final = "tests/jobs/system/rollups/test_rolling.py::test_"
+
+ROWS: Final = (
+    Mutation(
+        "a minute is final when no open transaction can add to it",
+        "statistics are exact",
+        "true",
+        (
+            f"{ROLLING}a_late_commit_is_counted_once",
+            f"{ROLLING}a_minute_that_has_just_ended_waits_for_open_transactions",
+        ),
+    ),
+    Mutation(
+        "an attempt that was given back has no outcome",
+        "statistics are exact",
+        "AND a.run_state <> ''",
+        (f"{ROLLING}a_failed_run_is_counted_once",),
+    ),
+    Mutation(
+        "an end that an attempt made is counted with that attempt",
+        "statistics are exact",
+        "AND NOT EXISTS (SELECT FROM (SELECT * FROM jobs_attempt LIMIT 0) AS a",
+        (f"{ROLLING}a_failed_run_is_counted_once",),
+    ),
+)
