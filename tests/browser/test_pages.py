@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD
 from fleet import Kind
-from jobs.models import Run
-from tests.browser.conftest import NARROW, shot
-from tests.jobs.admin.conftest import failed_run  # noqa: F401  a fixture
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
-=======
-from jobs.models import Owner
+from jobs.models import Owner, Run
 from tests.browser.axe import barriers
 from tests.browser.conftest import NARROW, shot
 from tests.browser.story import tell
->>>>>>> pages
+from tests.jobs.admin.conftest import failed_run  # noqa: F401  a fixture
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.proof
 
@@ -26,7 +21,6 @@ Browse = Callable[..., Any]
 PATHS = (
     "/",
     "/login/",
-<<<<<<< HEAD
     "/runs/",
     "/runs/?state=odd",
     "/runs/cancel/?owner=acme",
@@ -37,8 +31,13 @@ PATHS = (
     "/submissions/{submission}/cancel/",
     "/jobs/",
     "/calendars/",
+    "/workers/",
+    "/workers/{worker}/",
+    "/failures/",
+    "/failures/?task=tests.add&error=none",
+    "/failures/retry/?task=tests.add",
 )
-"""The pages that every look below visits, with the keys of `rows`. A new page adds its path."""
+"""The pages that every look below visits. A new page adds its path; `story.tell` and `rows` name keys."""
 
 
 @pytest.fixture
@@ -51,15 +50,6 @@ def rows(browse: Browse, failed_run: Run) -> dict[str, Any]:  # noqa: F811
         for kind in kinds:
             recorded(admission, kind)
     return {"run": failed_run.pk, "submission": runs[0].submission_id}
-=======
-    "/workers/",
-    "/workers/{worker}/",
-    "/failures/",
-    "/failures/?task=tests.add&error=none",
-    "/failures/retry/?task=tests.add",
-)
-"""The pages that every look below visits. A new page adds its path; `story.tell` names keys."""
->>>>>>> pages
 
 
 def look(page: Any, path: str, *, name: str) -> None:
@@ -76,22 +66,14 @@ def look(page: Any, path: str, *, name: str) -> None:
 
 @pytest.mark.parametrize("width", [1280, NARROW["width"]])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-<<<<<<< HEAD
 def test_pages_fit_and_can_be_read(
-    browse: Browse, rows: dict[str, Any], scheme: str, width: int
+    browse: Browse, acme: Owner, rows: dict[str, Any], scheme: str, width: int
 ) -> None:
-=======
-def test_pages_fit_and_can_be_read(browse: Browse, acme: Owner, scheme: str, width: int) -> None:
->>>>>>> pages
     """The console has nothing to report, either: see `browsing`."""
-    keys = tell(acme)
+    keys = rows | tell(acme)
     page = browse("/", viewport={"width": width, "height": 740}, color_scheme=scheme)
     for number, path in enumerate(PATHS):
-<<<<<<< HEAD
-        look(page, path.format(**rows), name=f"page-{number:02}-{scheme}-{width}")
-=======
         look(page, path.format(**keys), name=f"page-{number:02}-{scheme}-{width}")
->>>>>>> pages
 
 
 def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Browse) -> None:
