@@ -37,7 +37,7 @@ PATHS = (
     "/failures/?task=tests.add&error=none",
     "/failures/retry/?task=tests.add",
 )
-"""The pages that every look below visits. A new page adds its path; `story.tell` and `rows` name keys."""
+"""The pages that every look visits. A new page adds its path; `tell` and `rows` have the keys."""
 
 
 @pytest.fixture
