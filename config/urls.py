@@ -2,7 +2,6 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from django.views.generic import RedirectView
 
 admin.site.site_header = "Fairshift"
 admin.site.site_title = "Fairshift"
@@ -11,5 +10,4 @@ admin.site.index_title = "Overview"
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("jobs.urls")),
-    path("", RedirectView.as_view(pattern_name="admin:index")),
 ]

@@ -3,10 +3,17 @@
 from django.urls import include, path
 
 from jobs.api.site import urlpatterns as api_urlpatterns
+from jobs.pages import session
 from jobs.pages.ical_feed import calendar_feed
+from jobs.pages.overview import overview
 
 app_name = "jobs"
 urlpatterns = [
     path("calendars/<str:secret>.ics", calendar_feed, name="calendar_feed"),
     path("api/v1/", include((api_urlpatterns(), "api"))),
+    # The name of a page's address is that of its entry in jobs/pages/kit/nav.py.
+    path("", overview, name="overview"),
+    path("login/", session.Login.as_view(), name="login"),
+    path("logout/", session.Logout.as_view(), name="logout"),
+    path("theme/", session.theme, name="theme"),
 ]

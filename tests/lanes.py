@@ -1,8 +1,8 @@
 """python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
-Two lanes play the flows, which wait for much (leases, time limits, processes that start), two run
-all other tests. Of two, one begins with the first file and the other in the middle, and each takes
-files as long as some are left. Each lane has servers of its own.
+Two lanes begin with the flows, which wait for much (leases, time limits, processes that start),
+two with all other tests. Of two, one begins with the first file and the other in the middle. Each
+takes files as long as some are left, first of its own kind. Each lane has servers of its own.
 
 With a path among the options, or servers given by URL, there is one lane.
 """
@@ -24,8 +24,9 @@ import pytest
 
 ROOT: Final = Path(__file__).parent
 NO_TESTS: Final = 5
+KINDS: Final = ("flows", "others")
 LANE: Final = "TEST_LANE"
-"""The variable with the path of a lane; in its folder two lanes note what they took."""
+"""The variable with the path of a lane; in the folder of all lanes each notes what it took."""
 
 
 def main() -> int:
@@ -34,15 +35,8 @@ def main() -> int:
     if any(_is_path(word) for word in given) or os.environ.get("DATABASE_URL"):
         return subprocess.call([sys.executable, "-m", "pytest", *given])
     with tempfile.TemporaryDirectory(prefix="fairshift-lanes-") as folder:
-        lanes = [
-            (Path(folder, pair, lane), paths)
-            for pair, paths in pairs().items()
-            for lane in ("first", "second")
-        ]
-        running = [
-            _start(lane, paths, given, is_shown=number == 0)
-            for number, (lane, paths) in enumerate(lanes)
-        ]
+        lanes = [Path(folder, kind, lane) for kind in KINDS for lane in ("first", "second")]
+        running = [_start(lane, given, is_shown=lane is lanes[0]) for lane in lanes]
         try:
             codes = [lane.wait() for lane in running]
         except BaseException:
@@ -50,17 +44,10 @@ def main() -> int:
                 process.terminate()
                 process.wait()
             raise
-        for lane, _ in lanes[1:]:
+        for lane in lanes[1:]:
             sys.stdout.write(lane.with_suffix(".log").read_text())
     bad = [code for code in codes if code not in (0, NO_TESTS)]
     return max(bad, default=NO_TESTS if set(codes) == {NO_TESTS} else 0)
-
-
-def pairs() -> dict[str, list[str]]:
-    """Return the folders of each pair of lanes; nobody lists the files of a new test."""
-    folders = sorted(path.name for path in ROOT.iterdir() if any(path.glob("**/test_*.py")))
-    others = [f"tests/{name}" for name in folders if name != "flows"]
-    return {"flows": ["tests/flows"], "others": others}
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
@@ -69,7 +56,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not lane or session.testsfailed or session.config.option.collectonly:
         return None
     # The next item says which fixtures outlive this one: it is taken before this one runs.
-    for item, following in pairwise(chain(_taken(session.items, Path(lane)), [None])):
+    for item, following in pairwise(chain(taken(session.items, Path(lane)), [None])):
         assert item is not None
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.shouldfail:
@@ -79,35 +66,36 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-def _taken(items: Sequence[pytest.Item], lane: Path) -> Iterator[pytest.Item]:
+def taken(items: Sequence[pytest.Item], lane: Path) -> Iterator[pytest.Item]:
     """Yield the items of each file that this lane is the first to take.
 
     Items of one file that are not side by side count as several files.
     """
     seen: Counter[str] = Counter()
-    files = []
+    files: dict[str, list[tuple[Path, list[pytest.Item]]]] = {kind: [] for kind in KINDS}
     for path, group in groupby(items, key=lambda item: item.path):
         name = str(path.relative_to(ROOT)).replace("/", ".")
         seen[name] += 1
-        files.append((lane.parent / f"{name}-{seen[name]}", list(group)))
-    begin = 0 if lane.name == "first" else len(files) // 2
-    for mark, found in files[begin:] + files[:begin]:
+        kind = "flows" if name.startswith("flows.") else "others"
+        files[kind].append((lane.parents[1] / f"{name}-{seen[name]}", list(group)))
+    own = files.pop(lane.parent.name)
+    begin = 0 if lane.name == "first" else len(own) // 2
+    for mark, found in chain(own[begin:], own[:begin], *files.values()):
         with suppress(FileExistsError):
             mark.touch(exist_ok=False)
             yield from found
 
 
-def _start(
-    lane: Path, paths: Sequence[str], given: Sequence[str], *, is_shown: bool
-) -> subprocess.Popen[bytes]:
+def _start(lane: Path, given: Sequence[str], *, is_shown: bool) -> subprocess.Popen[bytes]:
     """Start a lane; its output goes to a file beside, unless it is shown as it comes."""
     lane.parent.mkdir(exist_ok=True)
     # Each lane remembers its own failures, for --last-failed.
     cache = f"cache_dir=.pytest_cache/{lane.parent.name}-{lane.name}"
-    command = [sys.executable, "-m", "pytest", *paths, "-p", "tests.lanes", "-o", cache, *given]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.lanes", "-o", cache, *given]
     with lane.with_suffix(".log").open("wb") as log:
         output = None if is_shown else log
-        environment = os.environ | {LANE: str(lane)}
+        # What a lane has compiled spares the next run a tenth of its time.
+        environment = os.environ | {LANE: str(lane), "PYTHONDONTWRITEBYTECODE": ""}
         return subprocess.Popen(command, env=environment, stdout=output, stderr=output)
 
 

@@ -17,9 +17,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
 def new_state_dir() -> Path:
-    """Return an empty state folder that the servers' user can reach, also as root."""
+    """Return a new state folder that the servers' user can reach, also as root."""
     path = Path(tempfile.mkdtemp(prefix="fairshift-test-"))
     path.chmod(0o755)
+    # WhiteNoise warns in each test process if there is none.
+    (path / "static").mkdir()
     return path
 
 

@@ -1,8 +1,8 @@
 """Publishes and withdraws hints, and counts the messages of a queue.
 
-A publish has a deadline. After a failure, further calls fail at once for a short time, so a hung
-Redis delays only the first caller. Hints that were not published stay in the outbox, and the sweep
-publishes them.
+A publish has a deadline. After a failure, further calls fail at once for a short time. Then a
+thread opens a new connection, and callers hardly wait for it: a hung Redis delays only the first
+caller. Hints that were not published stay in the outbox, and the sweep publishes them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from fleet.transport.envelope import hint_id
 from fleet.transport.transport import fair_queues
 
 PAUSE_AFTER_FAILURE: Final = 2.0
+CONNECT_PATIENCE: Final = 0.1
+"""Seconds that a caller waits for a connection that another one, or a thread, opens."""
 CHUNK: Final = 500
 
 
@@ -50,6 +53,7 @@ class Broker:
         self._connection: Connection | None = None
         self._unawaited: Unawaited | None = None
         self._resume_at = 0.0
+        self._reconnecting: Future[Connection] | None = None
 
     def publish(self, hints: Sequence[Hint], *, timeout: float) -> None:
         """Publish all hints within `timeout` seconds, or raise BrokerUnavailable."""
@@ -126,13 +130,16 @@ class Broker:
     @contextmanager
     def _channel(self, *, timeout: float) -> Iterator[Any]:
         """Give the channel to one caller at a time; errors become BrokerUnavailable."""
-        if not self._lock.acquire(timeout=timeout):
+        is_open = self._connection is not None
+        if not self._lock.acquire(timeout=timeout if is_open else min(timeout, CONNECT_PATIENCE)):
             raise BrokerUnavailable("another caller still waits for the broker")
         try:
             # After the lock: the caller that held it may have failed.
             if time.monotonic() < self._resume_at:
                 raise BrokerUnavailable("the broker failed a moment ago")
-            yield self._connect(timeout=timeout).default_channel
+            if self._connection is None:
+                self._connection = self._connect(timeout=timeout)
+            yield self._connection.default_channel
         except BrokerUnavailable:
             raise
         except Exception as error:
@@ -143,18 +150,38 @@ class Broker:
             self._lock.release()
 
     def _connect(self, *, timeout: float) -> Connection:
-        if self._connection is None:
-            options = {
-                **self._app.conf.broker_transport_options,
-                "socket_timeout": timeout,
-                "socket_connect_timeout": timeout,
-                "retry_on_timeout": False,
-                "max_retries": 0,
-                "interval_start": 0,
-                "interval_max": 0,
-            }
-            self._connection = self._app.connection_for_write(transport_options=options)
-        return self._connection
+        if not self._resume_at:
+            return self._open(timeout=timeout)
+        opening, patience = self._reconnecting, 0.0
+        if opening is None:
+            opening, patience = Future(), CONNECT_PATIENCE
+            self._reconnecting = opening
+            threading.Thread(target=self._reconnect, args=(opening, timeout), daemon=True).start()
+        if not wait([opening], patience).done:
+            raise BrokerUnavailable("a new connection to the broker is not open yet")
+        self._reconnecting = None
+        return opening.result()
+
+    def _reconnect(self, opening: Future[Connection], timeout: float) -> None:
+        try:
+            opening.set_result(self._open(timeout=timeout))
+        except Exception as error:
+            opening.set_exception(error)
+
+    def _open(self, *, timeout: float) -> Connection:
+        options = {
+            **self._app.conf.broker_transport_options,
+            "socket_timeout": timeout,
+            "socket_connect_timeout": timeout,
+            "retry_on_timeout": False,
+            "max_retries": 0,
+            "interval_start": 0,
+            "interval_max": 0,
+        }
+        connection = self._app.connection_for_write(transport_options=options)
+        # Making the channel connects and pings.
+        _ = connection.default_channel
+        return connection
 
     def _drop(self, *, pause: float) -> None:
         connection, self._connection = self._connection, None

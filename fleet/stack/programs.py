@@ -85,4 +85,15 @@ def _worker(name: str, options: list[str], environment: Mapping[str, str] | None
 
 
 def _celery(command: str, options: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "celery", "--app", APPLICATION, command, *options]
+    # Celery would run Django's system checks and drop what they say. They import every URL, so the
+    # whole web application: more than half of a boot.
+    return [
+        sys.executable,
+        "-m",
+        "celery",
+        "--app",
+        APPLICATION,
+        "--skip-checks",
+        command,
+        *options,
+    ]

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from jobs.core import prepared
 from jobs.core.crypto import CLEAR
-from jobs.definitions.periodic_tasks import sync_after_commit
+from jobs.definitions import by_key
 from jobs.definitions.spec import JobSpec
-from jobs.definitions.upsert import checked, remove, row_of
-from jobs.models import ApiToken, AuditEntry, Job, Owner, ScheduleKind, Target
+from jobs.definitions.upsert import checked, remove
+from jobs.models import AuditEntry, Job, Owner, ScheduleKind, Target
 from jobs.models.verbs import Actor
 from jobs.runs import preparation
-from jobs.runs.targets import targets_of
 
 _COLUMNS: Final = tuple(field.attname for field in Job._meta.concrete_fields)
-_READ: Final = ("id", "phase", "shard", "effective_from", "changed_at")
+_READ: Final = ("phase", "shard", "effective_from", "changed_at")
 
 
 def read_job(job_id: int, *, owner_ids: Collection[int] | None) -> Job | None:
@@ -50,30 +48,22 @@ def create_job(owner: Owner, given: Mapping[str, Any], *, actor: Actor = None) -
     Raises BatchError with every wrong field, and UnknownOwner.
     """
     [spec] = checked([given])
-    with _transaction(spec):
-        target_id = _target_id(owner.pk, spec)
-        rows = prepared.run_over_all(
-            "definitions/insert_one", {"row": _json(owner.pk, spec, target_id), **_who(actor)}
-        )
-        if not rows:
-            preparation.load_owner(owner)
-            return None
-        [row] = rows
-        if spec.columns["schedule"] == ScheduleKind.SECONDS:
-            sync_after_commit([row["id"]])
+    row = by_key.write(_named(owner.pk), spec, updates=False, actor=actor)
+    if row is None:
+        preparation.load_owner(owner)
+    if row is None or row["id"] is None:
+        return None
     values = {
         **spec.columns,
         **row,
         "key": spec.key,
-        "owner_id": owner.pk,
-        "target_id": target_id,
         "payload": spec.payload,
         "payload_key": CLEAR,
     }
     job = Job.from_db(connection.alias, _COLUMNS, [values.get(name) for name in _COLUMNS])
     owner.slug = row["slug"]
     job.owner = owner
-    job.target = Target(pk=target_id, name=spec.target) if target_id is not None else None
+    job.target = _target(spec, row)
     return job
 
 
@@ -87,38 +77,24 @@ def change_job(job: Job, given: Mapping[str, Any], *, actor: Actor = None) -> Jo
     changes = _changes(job, spec)
     if not changes:
         return job
-    with _transaction(spec):
-        target_id = _target_id(job.owner_id, spec)
-        rows = prepared.run_over_all(
-            "definitions/update_one",
-            {
-                "id": job.pk,
-                "seen": job.changed_at,
-                "row": _json(job.owner_id, spec, target_id),
-                "changes": json.dumps(changes),
-                **_who(actor),
-            },
-        )
-        if not rows:
-            return None
-        [row] = rows
-        if ScheduleKind.SECONDS in (spec.columns["schedule"], row["old_schedule"]):
-            sync_after_commit([job.pk])
-    return _with(job, spec, target_id, row)
+    named = _named(job.owner_id)
+    row = by_key.write(named, spec, creates=False, seen=job, changes=changes, actor=actor)
+    if row is None or row["id"] is None:
+        return None
+    for name, value in spec.columns.items():
+        setattr(job, name, value)
+    for name in _READ:
+        setattr(job, name, row[name])
+    job.payload, job.payload_key = spec.payload, CLEAR
+    job.target = _target(spec, row)
+    return job
 
 
 def delete_job(job: Job, *, actor: Actor = None) -> bool:
     """Delete a job; False if it has changed since it was read. Its runs stay, with history."""
-    seen = {"id": job.pk, "seen": job.changed_at}
-    if not connection.in_atomic_block:
-        try:
-            gone = prepared.run_over_all("definitions/delete_one", {**seen, **_who(actor)})
-        except IntegrityError:
-            pass  # Another transaction has added a record of the job: below it is waited for.
-        else:
-            if gone and gone[0]["schedule"] == ScheduleKind.SECONDS:
-                sync_after_commit([job.pk])
-            return bool(gone)
+    gone = by_key.delete(_named(job.owner_id), job.key, seen=job, actor=actor)
+    if gone is not None:
+        return gone["id"] is not None
     with transaction.atomic():
         rows = Job.objects.select_for_update().filter(pk=job.pk, changed_at=job.changed_at)
         if not rows.values_list("pk").first():
@@ -129,19 +105,12 @@ def delete_job(job: Job, *, actor: Actor = None) -> bool:
     return True
 
 
-def _transaction(spec: JobSpec) -> AbstractContextManager[Any]:
-    """Return a transaction if a target may have to be made together with the job."""
-    return transaction.atomic() if spec.target else nullcontext()
+def _named(owner_id: int) -> dict[str, Any]:
+    return {"owner_id": owner_id, "slug": None}
 
 
-def _target_id(owner_id: int, spec: JobSpec) -> int | None:
-    if not spec.target:
-        return None
-    return targets_of([(owner_id, spec.target)])[owner_id, spec.target]
-
-
-def _json(owner_id: int, spec: JobSpec, target_id: int | None) -> str:
-    return json.dumps(row_of((owner_id, spec.key), spec, target_id), default=str)
+def _target(spec: JobSpec, row: Mapping[str, Any]) -> Target | None:
+    return Target(pk=row["target_id"], name=spec.target) if spec.target else None
 
 
 def _changes(job: Job, spec: JobSpec) -> list[str]:
@@ -154,27 +123,3 @@ def _changes(job: Job, spec: JobSpec) -> list[str]:
     if job.schedule == ScheduleKind.INTERVAL and None in (job.phase, job.shard):
         changes.append("phase")
     return changes
-
-
-def _with(job: Job, spec: JobSpec, target_id: int | None, row: Mapping[str, Any]) -> Job:
-    """Return a job as it would be read after its change."""
-    for name, value in spec.columns.items():
-        setattr(job, name, value)
-    for name in _READ:
-        if name in row:
-            setattr(job, name, row[name])
-    job.payload, job.payload_key = spec.payload, CLEAR
-    job.target = Target(pk=target_id, name=spec.target) if target_id is not None else None
-    return job
-
-
-def _who(actor: Actor) -> dict[str, Any]:
-    """Return the columns of an audit entry that say who acts."""
-    if actor is None:
-        return {"actor_id": None, "token_id": None, "actor_name": None}
-    is_token = isinstance(actor, ApiToken)
-    return {
-        "actor_id": None if is_token else actor.pk,
-        "token_id": actor.pk if is_token else None,
-        "actor_name": actor.get_username(),
-    }

@@ -18,6 +18,7 @@ from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.policies import checked_policy
 from jobs.catalog.registry import REPLACED
 from jobs.core.conf import setting
+from jobs.core.crypto import CLEAR
 from jobs.core.errors import (
     ArgumentError,
     FairshiftError,
@@ -49,6 +50,19 @@ class JobSpec:
     target: str
     payload: bytes
     columns: Mapping[str, Any]
+
+    def row(self, *, target_id: int | None, owner_id: int | None = None) -> dict[str, Any]:
+        """Return the job as the statements of this package take it; its place is still missing."""
+        return {
+            **self.columns,
+            "owner_id": owner_id,
+            "key": self.key,
+            "payload": f"\\x{self.payload.hex()}",
+            "payload_key": CLEAR,
+            "target_id": target_id,
+            "phase": None,
+            "shard": None,
+        }
 
 
 @dataclass(frozen=True, slots=True)

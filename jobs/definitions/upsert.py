@@ -1,22 +1,24 @@
 """Upsert: make, change and delete jobs by their keys, any number in a few statements.
 
 All or nothing, within the caller's transaction. A job that would not change is not written, so its
-schedule keeps its `effective_from`.
+schedule keeps its `effective_from`. A call for one job is one statement (`by_key.py`), or takes the
+statements of a bulk where that one has no answer.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.db import transaction
 
 from jobs.core import sql
-from jobs.core.crypto import CLEAR
 from jobs.core.errors import BatchError, FairshiftError, OptionError
 from jobs.core.inputs import KEY_LIMIT, refuse_text
+from jobs.definitions import by_key
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.placement import JobKey, assign_placement, found_jobs
 from jobs.definitions.spec import JobSpec, JobSpecs
@@ -50,7 +52,9 @@ def upsert_jobs(owner: Owner | str, jobs: Iterable[Mapping[str, Any]]) -> Upsert
     """
     elements = preparation.as_list("jobs", jobs, elements="mappings, one for each job")
     _refuse_size("jobs", elements)
-    return upsert_checked(owner, checked(elements))
+    specs = checked(elements)
+    done = _upsert_one(owner, specs[0]) if len(specs) == 1 else None
+    return done or upsert_checked(owner, specs)
 
 
 def upsert_checked(
@@ -72,6 +76,10 @@ def delete_jobs(owner: Owner | str, keys: Iterable[str]) -> int:
     OptionError for an invalid key.
     """
     given = checked_keys(keys)
+    named = preparation.named_by(owner)
+    gone = by_key.delete(named, given[0]) if named and len(given) == 1 else None
+    if gone is not None:
+        return int(gone["id"] is not None)
     with transaction.atomic():
         owner_row = preparation.load_owner(owner)
         return remove([(owner_row.pk, key) for key in given])
@@ -119,9 +127,9 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     named = [(owner_id, spec.target) for (owner_id, _), spec in jobs.items() if spec.target]
     targets = targets_of(named)
     waiting = {
-        job_key: row_of(job_key, spec, targets.get((job_key[0], spec.target)))
+        (owner_id, key): spec.row(owner_id=owner_id, target_id=targets.get((owner_id, spec.target)))
         # In the order of insert.sql: the collation "C" compares UTF-8.
-        for job_key, spec in sorted(jobs.items())
+        for (owner_id, key), spec in sorted(jobs.items())
     }
     created = updated = 0
     # Repeated for jobs that another transaction made between our read and our insert.
@@ -154,25 +162,26 @@ def remove(job_keys: Iterable[JobKey]) -> int:
     return len(gone)
 
 
+def _upsert_one(owner: Owner | str, spec: JobSpec) -> Upserted | None:
+    """Write one job in one statement; store nothing and return None if it needs more than one."""
+    named = preparation.named_by(owner)
+    if named is None or spec.target or len(spec.payload) > BYTES_LIMIT:
+        return None
+    # Inside a transaction a savepoint, as a bulk has: after an error the caller may continue.
+    with nullcontext() if by_key.is_alone() else transaction.atomic():
+        row = by_key.write(named, spec)
+    if row is None:
+        return None
+    if row["id"] is not None:
+        return Upserted(created=1) if row["is_new"] else Upserted(updated=1)
+    # Another transaction has made the job since the statement began: a bulk's statements change it.
+    return Upserted(unchanged=1) if row["is_found"] else None
+
+
 def _refuse_size(option: str, elements: Sequence[Any]) -> None:
     if len(elements) > BATCH_LIMIT:
         problem = f"holds at most {BATCH_LIMIT:,} elements; these are {len(elements):,}"
         raise OptionError(option, problem)
-
-
-def row_of(job_key: JobKey, spec: JobSpec, target_id: int | None) -> dict[str, Any]:
-    """Return a job as the statements of this package take it; its place is still missing."""
-    owner_id, key = job_key
-    return {
-        **spec.columns,
-        "owner_id": owner_id,
-        "key": key,
-        "payload": f"\\x{spec.payload.hex()}",
-        "payload_key": CLEAR,
-        "target_id": target_id,
-        "phase": None,
-        "shard": None,
-    }
 
 
 def _written(statement: str, rows: Sequence[Mapping[str, Any]]) -> dict[JobKey, int]:

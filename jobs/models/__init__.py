@@ -21,6 +21,7 @@ from jobs.models.owner import Membership as Membership
 from jobs.models.owner import Owner as Owner
 from jobs.models.owner import Role as Role
 from jobs.models.recurring import Backfill as Backfill
+from jobs.models.recurring import BackfillState as BackfillState
 from jobs.models.recurring import Cursor as Cursor
 from jobs.models.recurring import Leader as Leader
 from jobs.models.recurring import Missed as Missed

@@ -62,7 +62,9 @@ class Job(models.Model):
     `key` is the caller's own name for it. An empty policy means the task's, then the setting's.
     """
 
-    owner = models.ForeignKey(Owner, models.PROTECT, related_name="jobs")
+    # The unique index of owner and key finds an owner's jobs, too. Beside a second index of owners,
+    # PostgreSQL would take that one for a key, and read all jobs of the owner.
+    owner = models.ForeignKey(Owner, models.PROTECT, related_name="jobs", db_index=False)
     key = models.CharField(
         _("key"),
         max_length=200,

@@ -87,6 +87,12 @@ class Missed(models.Model):
         return f"{self.count} × {self.reason}"
 
 
+class BackfillState(models.TextChoices):
+    MAKING = "making", _("being made")
+    STOPPED = "stopped", _("stopped")
+    MADE = "made", _("made")
+
+
 class Backfill(models.Model):
     """A range of past due times that an operator wants to be run."""
 
@@ -106,6 +112,13 @@ class Backfill(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job} {self.start_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def state(self) -> BackfillState:
+        """Whether its runs are still being made, were stopped, or are all made."""
+        if self.done_at is None:
+            return BackfillState.MAKING
+        return BackfillState.STOPPED if self.made < self.count else BackfillState.MADE
 
 
 class Leader(models.Model):

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.errors import OptionError
 from jobs.core.states import ENDED, State
 from jobs.models.owner import Owner
+from jobs.models.recurring import Backfill
 from jobs.models.verbs import Actor, Cancelled, verbs
 
 LONGEST_WAIT: Final = 366 * 86_400
@@ -24,6 +25,8 @@ class Progress:
     """How many runs of a submission are in each state."""
 
     counts: dict[State, int]
+    is_growing: bool = False
+    """A backfill still submits runs."""
 
     @property
     def total(self) -> int:
@@ -35,7 +38,7 @@ class Progress:
 
     @property
     def is_done(self) -> bool:
-        return self.ended == self.total
+        return not self.is_growing and self.ended == self.total
 
     def __getitem__(self, state: State | str) -> int:
         """Return how many runs are in this state; raise KeyError if there is no such state."""
@@ -71,8 +74,11 @@ class Submission(models.Model):
     @property
     def progress(self) -> Progress:
         """Count the runs by state, now."""
+        # First: the backfill ends with its last runs, which are then counted below.
+        is_growing = Backfill.objects.filter(submission=self, done_at=None).exists()
         rows = self.runs.order_by().values_list("state").annotate(count=Count("*"))
-        return Progress({State(state): count for state, count in rows})
+        counts = {State(state): count for state, count in rows}
+        return Progress(counts, is_growing=is_growing)
 
     def wait(self, *, timeout: float | None = None, poll: float = 0.2) -> Progress:
         """Block until every run has ended; raise TimeoutError after `timeout` seconds.

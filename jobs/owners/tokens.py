@@ -127,7 +127,7 @@ def _refuse_wider(actor: object, owner: Owner | None, needed: Collection[Scope])
     whose = owner.slug if owner is not None else "the whole installation"
     for scope in sorted(needed):
         if not access.has_scope(actor, owner.pk if owner is not None else None, scope):
-            raise AccessDenied(scope, whose)
+            raise AccessDenied(scope.value, whose)
 
 
 def _digest(secret: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Pages outside the admin: the iCalendar feed. Their addresses are in `jobs/urls.py`.
+"""Pages outside the admin, and the iCalendar feed. Their addresses are in `jobs/urls.py`.
 
-The REST API is `jobs/api`.
+`docs/understand/pages.md` says how to add a page. The REST API is `jobs/api`.
 """

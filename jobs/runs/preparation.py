@@ -149,12 +149,21 @@ def load_owner(given: Owner | str) -> Owner:
     if isinstance(given, Owner):
         # An instance that was read earlier may lack a new calendar's version.
         found = Owner.objects.filter(pk=given.pk).first()
-    # A slug is ASCII; PostgreSQL refuses NUL and lone surrogates also in queries.
-    elif given.isascii() and "\x00" not in given:
+    elif named_by(given) is not None:
         found = Owner.objects.filter(slug=given).first()
     if found is None:
         raise UnknownOwner(str(given)[:OWNER_LIMIT])
     return found
+
+
+def named_by(given: Any) -> dict[str, Any] | None:
+    """Return the id or the slug of an owner, as statements take it; None for what names none."""
+    if isinstance(given, Owner):
+        return {"owner_id": given.pk, "slug": None}
+    # A slug is ASCII; PostgreSQL refuses NUL and lone surrogates also in queries.
+    if isinstance(given, str) and given.isascii() and "\x00" not in given:
+        return {"owner_id": None, "slug": given}
+    return None
 
 
 def lock_key(owner: Owner, lock: str) -> str:

@@ -32,9 +32,10 @@ _NEW: Final[dict[str, Any]] = dict.fromkeys(_FIELDS) | {
 
 def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | str) -> Run | None:
     """Store one run and publish its hint; return it, or None if it needs more than a statement."""
-    if not _is_usual(options, owner):
+    named = preparation.named_by(owner)
+    if named is None or not _is_usual(options):
         return None
-    given = _parameters(task, options, payload, owner=owner)
+    given = named | _parameters(task, options, payload)
     found = prepared.run_over_all("runs/insert_one", given)
     if not found:
         return None
@@ -47,26 +48,18 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     return _run(row, given, owner=owner)
 
 
-def _is_usual(options: Options, owner: Any) -> bool:
+def _is_usual(options: Options) -> bool:
     """Say whether one statement may do; it has the last word."""
     is_due = not options.countdown and options.eta is None
-    # PostgreSQL refuses NUL and lone surrogates; a slug is ASCII.
-    is_owner = isinstance(owner, Owner) or (
-        isinstance(owner, str) and owner.isascii() and "\x00" not in owner
-    )
     # Where the caller turned autocommit off, a transaction is open that Django does not see.
     is_django_s = connection.in_atomic_block or connection.get_autocommit()
-    return is_due and is_owner and is_django_s and not options.window
+    return is_due and is_django_s and not options.window
 
 
-def _parameters(
-    task: Task, options: Options, payload: bytes, *, owner: Owner | str
-) -> dict[str, Any]:
+def _parameters(task: Task, options: Options, payload: bytes) -> dict[str, Any]:
     plan = preparation.run_plan(task, options)
     key = options.idempotency_key
     return {
-        "owner_id": owner.pk if isinstance(owner, Owner) else None,
-        "slug": None if isinstance(owner, Owner) else owner,
         "target": options.target,
         "tail": new_tail(),
         "key": key,

@@ -9,7 +9,7 @@ from jobs.owners.tokens import make_token
 from tests.chaos.figures import amount
 from tests.jobs.api.conftest import ALL, _own_limits  # noqa: F401  fixtures
 from tests.jobs.api.judging import judge
-from tests.jobs.api.matrix import operations
+from tests.jobs.api.matrix.operations import OPERATIONS
 from tests.jobs.conftest import (  # noqa: F401  fixtures
     _real_commits,
     acme,
@@ -33,7 +33,7 @@ def test_api(committed: None, acme: Owner, northwind: Owner) -> None:  # noqa: F
         (acme, ("read",)),
         None,
     ]
-    examples = ceil(REQUESTS / len(callers) / len(operations()))
+    examples = ceil(REQUESTS / len(callers) / len(OPERATIONS))
     calls = 0
     for caller in callers:
         headers = {}

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PROJECT, code_words, read, table
-from tests.lanes import pairs
 
 # The first one is told beside the table, the second is for readers of README.md.
 TOLD_ELSEWHERE = {"help", "demo"}
@@ -25,13 +24,6 @@ def test_table_names_the_targets() -> None:
     listed = [code_words(row[0])[0] for row in rows]
     assert len(listed) == len(set(listed))
     assert set(listed) == {f"make {name}" for name in set(targets) - TOLD_ELSEWHERE}
-
-
-def test_each_test_file_is_in_one_pair_of_lanes() -> None:
-    """`make test` forgets none, in whatever folder it stands."""
-    names = [name for paths in pairs().values() for name in paths]
-    taken = [path for name in names for path in (PROJECT / name).glob("**/test_*.py")]
-    assert sorted(taken) == sorted((PROJECT / "tests").glob("**/test_*.py"))
 
 
 def test_the_version_of_django_is_a_parameter() -> None:

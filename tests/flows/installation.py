@@ -6,9 +6,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from fleet.stack.programs import beat, job_worker, system_worker
+from jobs.core.conf import RULES
 from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.kept import kept
-from tests.flows.processes import Processes
+from tests.flows.processes import QUICK, Processes
 from tests.flows.servers import Servers, own_servers
 from tests.flows.submitters import Submitter
 from tests.judge import Verdict, judge, read_submit_events, read_task_events
@@ -23,8 +24,12 @@ from jobs.models import Owner
 call_command("migrate", interactive=False, verbosity=0)
 for slug in ("acme", "globex"):
     Owner.objects.create(slug=slug)
+"""
+HURRY = """
 IntervalSchedule.objects.filter(every=5, period="seconds").update(every=1)
 """
+SHIPPED = {f"FAIRSHIFT_{name}": str(RULES[name].default) for name in QUICK}
+"""The settings that scenes shorten, as they are shipped."""
 OF_RUNS = "jobs_outbox, jobs_attempt, jobs_run, jobs_backfill, jobs_submission"
 OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
 WAITING = "SELECT count(*) FROM jobs_run WHERE started_at IS NULL"
@@ -35,11 +40,13 @@ HEALED_SECONDS = 10.0
 class Installation(Processes):
     """Two workers, the system's worker and beat, and two servers that may be broken."""
 
-    def __init__(self, folder: Path, servers: Servers) -> None:
+    def __init__(self, folder: Path, servers: Servers, *, shipped: bool = False) -> None:
         super().__init__(folder)
         self.servers = servers
         self.urls = {"DATABASE_URL": servers.postgres.url, "REDIS_URL": servers.redis.url}
-        set_up = self.python(SET_UP, **self.urls)
+        if shipped:
+            self.urls |= SHIPPED
+        set_up = self.python(SET_UP if shipped else SET_UP + HURRY, **self.urls)
         output, _ = set_up.communicate(timeout=120)
         assert set_up.returncode == 0, output
 
@@ -68,11 +75,11 @@ class Installation(Processes):
         [(number,)] = self.servers.sql(query)
         return int(str(number))
 
-    def caught_up(self) -> float:
+    def caught_up(self, *, seconds: float = HEALED_SECONDS) -> float:
         """Wait until all that was submitted up to now has been started; return the seconds."""
         began_at = time.monotonic()
         waiting = f"{WAITING} AND created_at < '{self.now()}'"
-        wait_for(lambda: self.count(waiting) == 0, seconds=HEALED_SECONDS, what="runs to start")
+        wait_for(lambda: self.count(waiting) == 0, seconds=seconds, what="runs to start")
         return time.monotonic() - began_at
 
     def now(self) -> str:
@@ -103,10 +110,13 @@ class Installation(Processes):
 
 
 @contextmanager
-def installed(folder: Path, *, runs: bool = True) -> Iterator[Installation]:
-    """Set an installation up and, with `runs`, start it; afterwards nothing of it is left."""
+def installed(folder: Path, *, runs: bool = True, shipped: bool = False) -> Iterator[Installation]:
+    """Set an installation up and, with `runs`, start it; afterwards nothing of it is left.
+
+    With `shipped`, its settings and intervals are the defaults, not the short ones of scenes.
+    """
     with own_servers() as servers:
-        installation = Installation(folder, servers)
+        installation = Installation(folder, servers, shipped=shipped)
         if runs:
             for [name] in servers.sql(LATER.format(after_days=KEPT_DAYS)):
                 servers.sql(f"DROP TABLE {name}")

@@ -73,7 +73,7 @@ def test_none_that_was_cancelled_before_its_admission_starts(
     stack: Processes, verdict: Any
 ) -> None:
     """Cancels race with four slots: a run that was never admitted has no body."""
-    calls = [{"n": n, "seconds": 0.01} for n in range(300)]
+    calls = [{"n": n, "seconds": 0.05} for n in range(300)]
     submission = submit_many("tests.record", calls, owner="acme")
     ids = list(submission.runs.order_by("id").values_list("id", flat=True))
     order = random.Random(7).sample(ids, k=len(ids))

@@ -14,8 +14,18 @@ import urllib3
 
 from fleet.stack import programs
 from fleet.stack.stack import Stack, free_port
+from tests.flows.installation import Installation
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
+
+MAKE_TOKEN = """
+from jobs.models import Owner
+from jobs.owners.tokens import make_token
+scopes = ["read", "submit", "operate", "approve", "admin"]
+print("token", make_token("scene", scopes=scopes, owner=Owner.objects.get(slug="acme")).secret)
+"""
+CALLERS = 25
+"""Threads of a scene that send requests side by side, at most."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,7 @@ class Site:
         self.url = url
         self.token = token
         self._stack = stack
-        self._pool = urllib3.PoolManager(retries=False, timeout=30, maxsize=8)
+        self._pool = urllib3.PoolManager(retries=False, timeout=30, maxsize=CALLERS)
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send one request, and return its answer."""
@@ -48,6 +58,14 @@ class Site:
         seconds = time.monotonic() - began_at
         return Answer(answer.status, answer.headers, json.loads(answer.data), seconds)
 
+    def kill_all(self) -> None:
+        """SIGKILL the web server with all its processes; `watch` starts it again."""
+        self._stack.kill_group("web")
+
+    def watch(self) -> None:
+        """Start the web server again if it was killed; fail if this site does not."""
+        self._stack.watch()
+
     def kill_one(self) -> None:
         """SIGKILL one web process; its parent starts another."""
         parent = self._stack.pid("web")
@@ -55,9 +73,16 @@ class Site:
         os.kill(int(children[0]), signal.SIGKILL)
 
 
+def token_of(installation: Installation) -> str:
+    """Make a token of the owner acme with every scope; return its secret."""
+    output, _ = installation.python(MAKE_TOKEN, **installation.urls).communicate(timeout=60)
+    [token] = [line.split()[1] for line in output.splitlines() if line.startswith("token ")]
+    return token
+
+
 @contextmanager
-def site(scene: Processes, token: str, **environ: str) -> Iterator[Site]:
-    """Run two web processes until the block ends."""
+def site(scene: Processes, token: str, *, restart: bool = False, **environ: str) -> Iterator[Site]:
+    """Run two web processes, as `make up` does, until the block ends."""
     # Scenes run side by side: no preferred port.
     port = free_port(0)
     environ = {
@@ -66,5 +91,5 @@ def site(scene: Processes, token: str, **environ: str) -> Iterator[Site]:
         **environ,
     }
     web = programs.web(port=port, processes=2, threads=4)
-    with kept(scene, web, restart=False, **environ) as stack:
+    with kept(scene, web, restart=restart, **environ) as stack:
         yield Site(f"http://127.0.0.1:{port}", token, stack)

@@ -9,7 +9,7 @@ from django.db import connection
 
 import tests.tasks  # noqa: F401  registers the tasks that scenes submit
 from fleet.transport import leases
-from jobs.core import sql
+from jobs.core import prepared, sql
 from jobs.models import Owner
 from jobs.runs import dispatch
 from tests.audit import EMPTY_AUDIT
@@ -104,6 +104,20 @@ def broker(settings: Any) -> Iterator[redis.Redis]:
         yield client
         client.flushdb()
     dispatch.broker.cache_clear()
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the prepared statements that are run from now on."""
+    names: list[str] = []
+    real = prepared.run_over_all
+
+    def seen(name: str, parameters: Any) -> Any:
+        names.append(name)
+        return real(name, parameters)
+
+    monkeypatch.setattr(prepared, "run_over_all", seen)
+    return names
 
 
 @pytest.fixture

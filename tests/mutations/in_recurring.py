@@ -116,7 +116,13 @@ ROWS: Final = (
     Mutation(
         "a job is changed only as its caller has read it",
         "If-Match",
-        "WHERE j.id = %(id)s::bigint",
+        "",
         (f"{ONE_JOB}the_later_of_two_writers_changes_nothing[change]",),
+    ),
+    Mutation(
+        "a job is deleted only as its caller has read it",
+        "If-Match",
+        "",
+        (f"{ONE_JOB}the_later_of_two_writers_changes_nothing[delete]",),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -16,8 +16,15 @@ from jobs.admin.kit.filters import OwnerFilter, linked
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.submission_page import CANCELLABLE, cancelled_in_words, progress_of
-from jobs.models import Backfill, Job, Run
+from jobs.models import Backfill, BackfillState, Job, Run
 from jobs.runs.reads.counts import states_by
+
+LOOKS: Final = {
+    BackfillState.MAKING: "running",
+    BackfillState.STOPPED: "cancelled",
+    BackfillState.MADE: "succeeded",
+}
+"""The badge of each state is that of a run's state."""
 
 
 def _cancel(keys: Sequence[int], act: Act) -> int:
@@ -93,11 +100,7 @@ class BackfillAdmin(VerbAdmin, RecordAdmin):
 
     @html.column(_("state"))
     def life(self, backfill: Backfill) -> str:
-        if backfill.done_at is None:
-            return html.badge(_("being made"), "running")
-        if backfill.made < backfill.count:
-            return html.badge(_("stopped"), "cancelled")
-        return html.badge(_("made"), "succeeded")
+        return html.badge(backfill.state.label, LOOKS[backfill.state])
 
     @html.column(_("runs made"))
     def submitted(self, backfill: Backfill) -> str:

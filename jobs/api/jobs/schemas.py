@@ -145,23 +145,31 @@ class MissedSpan(BaseModel):
         return cls(**{name: getattr(missed, name) for name in names})
 
 
-class BackfillMade(BaseModel):
+class BackfillFacts(BaseModel):
+    """The range of a backfill, and how many of its runs are submitted."""
+
+    count: int = Field(description="Due times in the range.")
+    made: int = Field(description="Runs that are submitted so far.")
+    start: datetime
+    end: datetime = Field(description="Not included.")
+
+    @classmethod
+    def facts(cls, backfill: Backfill) -> dict[str, Any]:
+        """Return the fields of a backfill."""
+        return {
+            "count": backfill.count,
+            "made": backfill.made,
+            "start": backfill.start_at,
+            "end": backfill.end_at,
+        }
+
+
+class BackfillMade(BackfillFacts):
     """A backfill; its runs are those of its submission."""
 
     id: int | None = Field(description="Null: it was only counted.")
     submission: int | None = Field(description="Cancel this to stop the backfill.")
-    count: int = Field(description="Due times in the range.")
-    made: int = Field(description="Runs that are submitted so far.")
-    start: datetime
-    end: datetime
 
     @classmethod
     def of(cls, backfill: Backfill) -> BackfillMade:
-        return cls(
-            id=backfill.pk,
-            submission=backfill.submission_id,
-            count=backfill.count,
-            made=backfill.made,
-            start=backfill.start_at,
-            end=backfill.end_at,
-        )
+        return cls(id=backfill.pk, submission=backfill.submission_id, **cls.facts(backfill))

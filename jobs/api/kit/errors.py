@@ -191,7 +191,19 @@ def _of_fault(fault: dict[str, Any]) -> dict[str, Any]:
     steps = path[1:] if source == "body" and len(path) > 1 else path
     field = ".".join(str(step) for step in steps) or str(source)
     # Half a character in a caller's name cannot be sent back.
-    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": fault["msg"]}
+    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": _told(fault)}
+
+
+def _told(fault: dict[str, Any]) -> str:
+    """Return what is wrong. Pydantic says "items" for characters of texts that we validate, too."""
+    context = fault.get("ctx", {})
+    if context.get("field_type") == "Value" and "actual_length" in context:
+        most = "max_length" in context
+        limit = context["max_length" if most else "min_length"]
+        bound = "most" if most else "least"
+        return f"should have at {bound} {limit:,} characters, not {context['actual_length']:,}"
+    text: str = fault["msg"]
+    return text
 
 
 def _away() -> Problem:

@@ -71,7 +71,7 @@ def get_submission(request: HttpRequest, response: HttpResponse, submission_id: 
     """Return one submission with its progress. Its ETag changes with the progress."""
     submission = find_submission(request, submission_id)
     progress = submission.progress
-    etag = etag_of(submission.pk, sorted(progress.counts.items()))
+    etag = etag_of(submission.pk, sorted(progress.counts.items()), progress.is_done)
     if not_modified := unchanged(request, response, etag):
         return not_modified
     return SubmissionDetails.of_progress(submission, progress)

@@ -49,7 +49,7 @@ class RunProgress(Schema):
 
     total: int
     ended: int
-    is_done: bool = Field(description="Every run has ended.")
+    is_done: bool = Field(description="Every run has ended, and no backfill submits more.")
     states: dict[State, int] = Field(description="Without states that no run has.")
 
     @classmethod

@@ -100,4 +100,4 @@ def _event(progress: Progress) -> bytes:
 
 def _id_of(progress: Progress) -> str:
     """Return the id of an event: the same for the same counts, in every process."""
-    return etag_of(sorted(progress.counts.items())).strip('"')
+    return etag_of(sorted(progress.counts.items()), progress.is_done).strip('"')

@@ -1,13 +1,19 @@
--- Delete one job if it is still as the caller has read it, with the records that delete.sql deletes;
--- audit it.
--- Parameters: id bigint; seen timestamptz; actor_id, token_id, actor_name as insert_one.sql takes them.
--- Result: one row: schedule. No row, and nothing deleted, if another transaction has changed or
---   deleted the job since it was read.
+-- Delete one job by its key, with the records that delete.sql deletes; audit it.
+-- Parameters: owner_id bigint, or slug text; key text; id, seen, actor_id, token_id and actor_name as
+--   write_one.sql takes them.
+-- Result: no row if there is no such owner. Else one: id and schedule of the job that was deleted, null
+--   if there was none, or if another transaction has changed it since it was read.
 -- Keeps true: a record that another transaction adds meanwhile violates a constraint at the commit:
 --   then nothing is deleted, and the caller takes lock_for_delete.sql and delete.sql.
-WITH gone AS (
-    DELETE FROM jobs_job WHERE id = %(id)s::bigint AND changed_at = %(seen)s::timestamptz
-    RETURNING id, owner_id, schedule, coalesce(nullif(name, ''), key) AS title
+WITH own AS MATERIALIZED (
+    SELECT id FROM jobs_owner WHERE id = coalesce(
+        %(owner_id)s::bigint, (SELECT id FROM jobs_owner WHERE slug = %(slug)s::text))
+), gone AS (
+    DELETE FROM jobs_job j USING own
+    WHERE j.owner_id = own.id AND j.key = %(key)s::text
+      -- guard: a job is deleted only as its caller has read it
+      AND (%(id)s::bigint IS NULL OR (j.id, j.changed_at) = (%(id)s::bigint, %(seen)s::timestamptz))
+    RETURNING j.id, j.owner_id, j.schedule, coalesce(nullif(j.name, ''), j.key) AS title
 ), missed AS (
     DELETE FROM jobs_missed WHERE job_id IN (SELECT id FROM gone)
 ), backfills AS (
@@ -21,4 +27,4 @@ WITH gone AS (
         owner_id, '', jsonb_build_object('name', title)
     FROM gone WHERE %(actor_name)s::text IS NOT NULL
 )
-SELECT schedule FROM gone
+SELECT gone.id, gone.schedule FROM own LEFT JOIN gone ON true

@@ -1,7 +1,11 @@
-"""crud: how many jobs a minute are created, updated, deleted: in bulk, by message, one by one."""
+"""crud: how many jobs a minute are created, updated, deleted: in bulk, by message, one by one.
+
+One by one also beside the rows that django-celery-beat has for a schedule, in the same rounds.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +28,7 @@ POLL_SECONDS = 0.02
 
 
 def measure(world: World) -> list[Row]:
-    """Measure the three ways, each from a call or a publish to the commit, with fsync on."""
+    """Measure the ways, each from a call or a publish to the commit, with fsync on."""
     from jobs.models import Owner
 
     world.commits_are_durable()
@@ -33,21 +37,48 @@ def measure(world: World) -> list[Row]:
     for what, rates, at_least in (
         ("in bulk", _called, 60.0),
         ("by message, one job each", _by_message, 10.0),
-        ("one call each", _one_by_one, 3.0),
     ):
         found = [rates(world) for _ in range(world.rounds)]
-        rows += [
-            compared(
-                [60 * each[verb] for each in found],
-                [OTHERS],
-                what=f"{verb}, {what}",
-                unit="jobs/min",
-                against="10,000 a minute",
-                at_least=at_least,
-            )
-            for verb in VERBS
-        ]
-    return rows
+        rows += _beside_others(found, what=what, at_least=at_least)
+    return rows + _one_call_each(world)
+
+
+def _beside_others(
+    found: Sequence[Mapping[str, float]], *, what: str, at_least: float
+) -> list[Row]:
+    return [
+        compared(
+            _a_minute(found, verb),
+            [OTHERS],
+            what=f"{verb}, {what}",
+            unit="jobs/min",
+            against="10,000 a minute",
+            at_least=at_least,
+        )
+        for verb in VERBS
+    ]
+
+
+def _one_call_each(world: World) -> list[Row]:
+    ours, theirs = [], []
+    for _ in range(world.rounds):
+        ours.append(_one_by_one(world))
+        theirs.append(_periodic_tasks(world))
+    return _beside_others(ours, what="one call each", at_least=6.0) + [
+        compared(
+            _a_minute(ours, verb),
+            _a_minute(theirs, verb),
+            what=f"{verb}, one call each",
+            unit="jobs/min",
+            against=f"PeriodicTask, {method}",
+            at_least=1.0,
+        )
+        for verb, method in zip(VERBS, ("objects.create()", "save()", "delete()"), strict=True)
+    ]
+
+
+def _a_minute(found: Sequence[Mapping[str, float]], verb: str) -> list[float]:
+    return [60 * each[verb] for each in found]
 
 
 def _called(world: World) -> dict[str, float]:
@@ -72,6 +103,49 @@ def _one_by_one(world: World) -> dict[str, float]:
     )
 
 
+def _periodic_tasks(world: World) -> dict[str, float]:
+    """Return the rows/s of django-celery-beat by the ORM, with the fields that a job has too."""
+    from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+    count = world.pick(1_000, 100)
+    minutes = IntervalSchedule.MINUTES
+    schedules = {
+        every: IntervalSchedule.objects.get_or_create(every=every, period=minutes)[0]
+        for every in INTERVALS
+    }
+    given = [
+        {
+            "name": job["key"],
+            "task": job["task"],
+            "kwargs": json.dumps(job["arguments"]),
+            "description": job["name"],
+            "interval": schedules[job["interval_minutes"]],
+            "priority": job["priority"],
+        }
+        for job in _jobs(count, turn=0)
+    ]
+    made: list[PeriodicTask] = []
+
+    def update() -> None:
+        for row in made:
+            row.priority = VERBS.index("update")
+            row.save()
+
+    def left(verb: str) -> int:
+        mine = PeriodicTask.objects.filter(interval__in=schedules.values(), queue=None)
+        return mine.count() if verb == "delete" else mine.filter(priority=VERBS.index(verb)).count()
+
+    return _timed(
+        count,
+        {
+            "create": lambda: made.extend(PeriodicTask.objects.create(**row) for row in given),
+            "update": update,
+            "delete": lambda: [row.delete() for row in made],
+        },
+        left,
+    )
+
+
 def _rates(
     count: int, upsert: Callable[[list[dict[str, Any]]], Any], delete: Callable[[list[str]], Any]
 ) -> dict[str, float]:
@@ -79,18 +153,28 @@ def _rates(
     _begin()
     created, updated = _jobs(count, turn=0), _jobs(count, turn=1)
     keys = [job["key"] for job in created]
-    acts: Mapping[str, Callable[[], Any]] = {
-        "create": lambda: upsert(created),
-        "update": lambda: upsert(updated),
-        "delete": lambda: delete(keys),
-    }
+    return _timed(
+        count,
+        {
+            "create": lambda: upsert(created),
+            "update": lambda: upsert(updated),
+            "delete": lambda: delete(keys),
+        },
+        _done,
+    )
+
+
+def _timed(
+    count: int, acts: Mapping[str, Callable[[], Any]], done: Callable[[str], int]
+) -> dict[str, float]:
+    """Return the rate of each act per second; `done` says how many rows it has left so."""
     rates = {}
     for verb, act in acts.items():
         began = time.monotonic()
         act()
         rates[verb] = count / (time.monotonic() - began)
-        if _done(verb) != (0 if verb == "delete" else count):
-            raise BenchmarkError(f"{verb}: {_done(verb)} of {count} jobs are so")
+        if done(verb) != (0 if verb == "delete" else count):
+            raise BenchmarkError(f"{verb}: {done(verb)} of {count} rows are so")
     return rates
 
 

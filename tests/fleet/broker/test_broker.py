@@ -108,6 +108,18 @@ def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.R
     assert max(took) < 0.8
 
 
+def test_only_the_first_caller_waits_long_for_the_first_connection(
+    broker: Broker, client: redis.Redis
+) -> None:
+    """Those that come while it is being opened wait for a tenth of a second."""
+    client.client_pause(1_500)
+    first = threading.Thread(target=lambda: unavailable(broker, timeout=1))
+    first.start()
+    wait_for(broker._lock.locked, what="the first caller to hold the lock")
+    assert unavailable(broker, timeout=1) < 0.5
+    first.join(20)
+
+
 def test_it_comes_back_by_itself(
     broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +137,25 @@ def test_it_comes_back_by_itself(
 
     wait_for(published, what="the broker is back")
     assert len(hinted()) >= 1
+
+
+def test_a_broker_that_still_hangs_costs_a_caller_little(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the pause a thread opens the connection. A caller waits for a tenth of a second.
+
+    Those after it do not wait, and the connection serves them when it is open.
+    """
+    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.0)
+    client.client_pause(1_000)
+    unavailable(broker, timeout=0.2)
+    assert unavailable(broker, timeout=5) < 0.6
+    assert unavailable(broker, timeout=5) < 0.1
+    wait_for(client.ping, what="the end of the pause")
+    assert broker._reconnecting is not None
+    broker._reconnecting.result(5)
+    broker.publish([hint()], timeout=5)
+    assert len(hinted()) == 1
 
 
 def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis.Redis) -> None:

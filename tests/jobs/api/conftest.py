@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
+from django.test.client import ClientHandler
 from pytest_django import Settings
 
 from jobs.core import barrier
-from jobs.models import Owner
+from jobs.models import Membership, Owner, Role
 from jobs.owners import caps, request_rates
 from jobs.owners.tokens import make_token
 
@@ -42,8 +46,18 @@ def caller(db: None) -> Caller:
     return made
 
 
+@cache
+def _handler(middleware: tuple[str, ...]) -> ClientHandler:
+    """Return the handler of all clients: its middleware looks through the static files once."""
+    return ClientHandler(enforce_csrf_checks=False)
+
+
 class WholeAnswers(Client):
     """A client that reads an answer to its end, also one that is sent in parts."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.handler = _handler(tuple(settings.MIDDLEWARE))
 
     def request(self, **request: Any) -> Any:
         answer: Any = super().request(**request)
@@ -56,6 +70,17 @@ class WholeAnswers(Client):
 def client_of(secret: str) -> Client:
     """Return a client that sends a token with each request."""
     return WholeAnswers(headers={"Authorization": f"Bearer {secret}"})
+
+
+def logged_in(*permissions: str, name: str = "ada", checks: bool = False, **roles: Role) -> Client:
+    """Return a browser of a user with these permissions, and roles for owners."""
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    for slug, role in roles.items():
+        Membership.objects.create(owner=Owner.objects.get(slug=slug), user=user, role=role)
+    client = Client(enforce_csrf_checks=checks)
+    client.force_login(user)
+    return client
 
 
 def post(client: Client, path: str, body: Any, **headers: str) -> Any:

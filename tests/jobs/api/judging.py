@@ -1,6 +1,7 @@
 """schemathesis as the judge: requests made from the OpenAPI document, answers held to it."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import schemathesis
@@ -22,14 +23,20 @@ NOT_ASKED = (
 """Checks of schemathesis that do not apply, each with its reason."""
 
 
-def judge(headers: Mapping[str, str], *, examples: int) -> int:
-    """Call every operation with made-up requests; return how many. Fails at the first breach."""
+@cache
+def _schema(_tasks: tuple[str, ...]) -> Any:
+    """Return the document of these tasks, which is read once for all callers."""
     schema: Any = schemathesis.openapi.from_dict(document(tasks=offered(), prefix=f"{ROOT}/"))
     schema.app = get_wsgi_application()
+    return schema
+
+
+def judge(headers: Mapping[str, str], *, examples: int) -> int:
+    """Call every operation with made-up requests; return how many. Fails at the first breach."""
     load_all_checks()
     excluded = CHECKS.get_by_names(NOT_ASKED)
     calls = 0
-    for found in schema.get_all_operations():
+    for found in _schema(tuple(task.name for task in offered())).get_all_operations():
         operation = found.ok()
 
         @settings(

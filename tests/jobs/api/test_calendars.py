@@ -10,7 +10,7 @@ from jobs.core.errors import ApprovalRefused
 from jobs.models import ApiToken, AuditEntry, Calendar, Owner, Window, WindowDecision
 from jobs.owners.tokens import make_token
 from tests.jobs.api.conftest import ROOT, Caller, client_of, post, problem
-from tests.jobs.api.matrix import FILE
+from tests.jobs.api.matrix.operations import FILE
 from tests.jobs.windows_world import approver, calendar_of
 
 NIGHT = {

@@ -7,11 +7,11 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from fleet import Kind
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Membership, Owner, Role, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
-from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
+from tests.jobs.api.run_scenes import failed
+from tests.jobs.scenes import admitted, living_worker, silence, submitted
 
 
 def patch(client: Client, path: str, body: Any, **headers: str) -> Any:
@@ -25,14 +25,6 @@ def remove(client: Client, path: str) -> Any:
 def member(owner: Owner, name: str, role: str = Role.ADMIN) -> Membership:
     user = get_user_model().objects.create(username=name)
     return Membership.objects.create(owner=owner, user=user, role=role)
-
-
-def failed(owner: Owner, error: str = "builtins.ValueError") -> Run:
-    [run] = submitted(owner, max_attempts=1)
-    admission = admitted(living_worker(), run)
-    recorded(admission, Kind.STARTED)
-    recorded(admission, Kind.FAILED, error_type=error, error_message="no")
-    return run
 
 
 # --- owners ---------------------------------------------------------------------------------

@@ -183,6 +183,15 @@ def test_cancelling_its_submission_stops_it(acme: Owner, monkeypatch: pytest.Mon
     assert made.made == 3 and made.done_at is not None
 
 
+def test_its_submission_waits_for_the_runs_that_it_will_make(acme: Owner) -> None:
+    """Before the first is made there is none that has not ended; cancelled, none will come."""
+    made = backfill(recurring(acme), at(0), at(10))
+    with pytest.raises(TimeoutError):
+        made.submission.wait(timeout=0)
+    made.submission.cancel()
+    assert made.submission.wait(timeout=0).total == 0
+
+
 def test_a_chunk_that_is_being_made_is_cancelled_too(
     committed: None, broker: redis.Redis, acme: Owner
 ) -> None:

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from jobs import submit
-from jobs.core import prepared
 from jobs.core.errors import IdempotencyConflict, OptionError, UnknownOwner
 from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run, Target
@@ -29,20 +28,6 @@ FULL = {
     "retry_on": ("TimeoutError",),
     "ignore_result": False,
 }
-
-
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the prepared statements that are run from now on."""
-    names: list[str] = []
-    real = prepared.run_over_all
-
-    def seen(name: str, parameters: Any) -> Any:
-        names.append(name)
-        return real(name, parameters)
-
-    monkeypatch.setattr(prepared, "run_over_all", seen)
-    return names
 
 
 def columns(run: Run) -> dict[str, Any]:

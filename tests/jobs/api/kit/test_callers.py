@@ -1,25 +1,12 @@
 """jobs/api/kit/callers.py: sessions of the admin call, too, with their roles and permissions."""
 
-from django.contrib.auth.models import Permission, User
 from django.db import connection
-from django.test import Client
 
-from jobs.models import Membership, Owner, Role
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from jobs.models import Owner, Role
+from tests.jobs.api.conftest import ROOT, Caller, logged_in, post, problem
 from tests.jobs.scenes import submitted
 
 ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
-
-
-def logged_in(*permissions: str, checks: bool = False, **roles: Role) -> Client:
-    """Return a browser of a user with these permissions, and roles for owners."""
-    user = User.objects.create_user("ada", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    for slug, role in roles.items():
-        Membership.objects.create(owner=Owner.objects.get(slug=slug), user=user, role=role)
-    client = Client(enforce_csrf_checks=checks)
-    client.force_login(user)
-    return client
 
 
 def test_a_session_sees_the_rows_of_its_owners(acme: Owner, stranger: Owner) -> None:

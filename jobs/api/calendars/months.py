@@ -1,0 +1,151 @@
+"""A month as data: of one calendar here; of all calendars of an owner in `jobs/api/owners`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from itertools import chain, islice
+from typing import Annotated, Final
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+from pydantic import Field
+
+from jobs.api.calendars.finding import find_calendar
+from jobs.api.calendars.openings import OpeningSpan
+from jobs.api.calendars.reading import READS
+from jobs.api.calendars.router import router
+from jobs.api.kit.callers import caller
+from jobs.api.kit.texts import Text
+from jobs.calendars.reads import month_layout
+from jobs.calendars.reads.month import Scope, occurrences_of, opened, planned, scope_of
+from jobs.calendars.reads.occurrence_list import Counted
+from jobs.core import barrier
+from jobs.core.errors import OptionError
+from jobs.core.sql import now
+from jobs.core.zones import zone_problem
+from jobs.models import Calendar, Window, WindowEffect
+from jobs.windows import Span
+
+OCCURRENCES_LIMIT: Final = 20_000
+"""More than a single calendar can have."""
+MONTH: Final = r"^(19[7-9]\d|20\d\d)-(0[1-9]|1[0-2])$"
+
+ZoneName = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
+
+
+class MonthQuery(Schema):
+    """The month, and the zone whose clock it follows."""
+
+    month: Annotated[Text, Field(pattern=MONTH)] | None = Field(
+        None, description="Such as 2026-11; by default this month."
+    )
+    zone: ZoneName = Field("", description="An IANA time zone; by default the owner's.")
+
+    def refuse_wrong_zone(self) -> None:
+        """Raise OptionError if there is no such zone."""
+        if problem := zone_problem(self.zone):
+            raise OptionError("zone", problem)
+
+    def first_day(self, zone: str) -> date:
+        """Return the first day of the month; raise OptionError if it is out of range."""
+        today = month_layout.shown_at(now(), zone).date()
+        first = month_layout.month_of(self.month or "", today=today)
+        if self.month not in {None, f"{first:%Y-%m}"}:
+            raise OptionError("month", "is outside 1970-02 to 2099-10")
+        return first
+
+
+class MonthOccurrence(Schema):
+    """An occurrence of a window or freeze."""
+
+    window: int
+    effect: WindowEffect
+    starts_at: datetime
+    ends_at: datetime
+    occurrence_at: datetime = Field(description="The start by which a decision names it.")
+    counts: bool = Field(description="It is approved, or needs no approval.")
+    reason: str
+
+    @classmethod
+    def of(cls, window: Window, one: Counted) -> MonthOccurrence:
+        return cls(
+            window=window.pk,
+            effect=WindowEffect(window.effect),
+            starts_at=one.span.start,
+            ends_at=one.span.end,
+            occurrence_at=one.start,
+            counts=one.counts,
+            reason=window.reason,
+        )
+
+
+class PlannedDay(Schema):
+    """The number of runs that are planned for a day, by the clock of the zone."""
+
+    day: date
+    runs: int
+
+
+class MonthFacts(Schema):
+    """A month, from the Monday of its first week to the Sunday of its last."""
+
+    month: str
+    zone: str
+    starts_at: datetime
+    ends_at: datetime
+    planned: list[PlannedDay] | None = Field(description="Null: counting took too long.")
+    problems: list[str] = Field(description="What is missing, and why; mostly empty.")
+
+
+class MonthOfCalendar(MonthFacts):
+    """A month of a calendar, from the Monday of its first week to the Sunday of its last."""
+
+    openings: list[OpeningSpan]
+    occurrences: list[MonthOccurrence]
+
+
+@router.get(
+    "/{int:calendar_id}/month", auth=READS, response=MonthOfCalendar, operation_id="get_month"
+)
+def get_month(
+    request: HttpRequest, calendar_id: int, query: Annotated[MonthQuery, Query()]
+) -> MonthOfCalendar:
+    """Return a month: when it is open, each window and freeze, and how many runs are planned."""
+    calendar = find_calendar(request, calendar_id)
+    query.refuse_wrong_zone()
+    # Names of users, which the barrier hides, are loaded with windows.
+    with barrier.lifted():
+        scope = scope_of(calendar, caller(request), zone=query.zone)
+        first = query.first_day(scope.zone)
+        whole = month_layout.range_of(first, scope.zone)
+        problems: list[str] = []
+        spans = opened(scope, whole, problems)
+        every = occurrences(scope.calendars, whole, problems)
+        found = [MonthOccurrence.of(*one) for one in islice(every, OCCURRENCES_LIMIT)]
+        days = planned_days(scope, whole)
+    return MonthOfCalendar(
+        month=f"{first:%Y-%m}",
+        zone=scope.zone,
+        starts_at=whole.start,
+        ends_at=whole.end,
+        openings=[OpeningSpan.of(span) for span in spans],
+        occurrences=sorted(found, key=lambda one: (one.starts_at, one.window)),
+        planned=days,
+        problems=list(dict.fromkeys(problems)),
+    )
+
+
+def occurrences(
+    calendars: Iterable[Calendar], whole: Span, problems: list[str]
+) -> Iterator[tuple[Window, Counted]]:
+    """Yield the occurrences of calendars that overlap a span, one calendar after the other."""
+    return chain.from_iterable(occurrences_of(one, whole, problems) for one in calendars)
+
+
+def planned_days(scope: Scope, whole: Span) -> list[PlannedDay] | None:
+    """Return how many runs of a scope are planned for each day; None: it took too long."""
+    days = planned(scope, whole)
+    if days is None:
+        return None
+    return [PlannedDay(day=day, runs=runs) for day, runs in sorted(days.items())]

@@ -1,0 +1,1 @@
+"""Tags and filters of our templates."""

@@ -1,0 +1,34 @@
+"""The rows that the tests of all operations share; each test takes back what it has changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from tests.jobs.api.matrix.operations import OPERATIONS
+from tests.jobs.api.matrix.world import World, make_world, taken_back
+
+
+@pytest.fixture(scope="package")
+def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    """The rows, in a transaction that is rolled back after the last test of this folder."""
+    tasks = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+    with django_db_blocker.unblock(), taken_back():
+        with override_settings(FAIRSHIFT=tasks):
+            world = make_world(OPERATIONS)
+        yield world
+
+
+@pytest.fixture
+def db(whole_world: World) -> Iterator[None]:
+    """A part of that transaction that is rolled back: each test finds the same rows."""
+    with taken_back():
+        yield
+
+
+@pytest.fixture
+def world(db: None, whole_world: World) -> World:
+    """The rows, and the callers."""
+    return whole_world

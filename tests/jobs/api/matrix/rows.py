@@ -1,0 +1,194 @@
+"""Rows of an owner for the isolation matrix: by path parameter, by filter, in special states."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.contrib.auth import get_user_model
+
+from fleet import Kind
+from jobs import upsert_jobs
+from jobs.core.sql import now
+from jobs.models import (
+    ApiToken,
+    AuditEntry,
+    Calendar,
+    Job,
+    Membership,
+    Owner,
+    Role,
+    Run,
+    Submission,
+    Window,
+)
+from jobs.owners.tokens import make_token
+from jobs.recurring.backfill import backfill
+from jobs.runs.cancellation import cancel_runs
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.windows_world import calendar_of, window
+
+ADD: Final = {"x": 1, "y": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """How a path parameter is filled."""
+
+    of: Callable[[Owner], Any]
+    """Make a row of an owner, and return its key."""
+    unknown: Any
+    """A key of the right form that no row has."""
+    is_owned: bool = True
+    """False: its rows belong to no owner, so none is foreign."""
+
+
+def run_of(owner: Owner) -> UUID:
+    target = f"target-of-{owner.slug}"
+    [run] = submitted(owner, labels={"whose": owner.slug}, target=target)
+    return run.id
+
+
+def runs_on(worker: UUID, owner: Owner) -> None:
+    """Let a worker execute one run of an owner; another one failed, with an error of its own."""
+    active, failed = submitted(owner, 2, max_attempts=1)
+    recorded(admitted(worker, active), Kind.STARTED)
+    admission = admitted(worker, failed)
+    recorded(admission, Kind.STARTED)
+    error = f"errors.Of{owner.slug}"
+    recorded(admission, Kind.FAILED, error_type=error, error_message=owner.slug)
+
+
+def cancelled_run_of(owner: Owner) -> UUID:
+    run_id = run_of(owner)
+    cancel_runs([run_id])
+    return run_id
+
+
+def audited_run_of(owner: Owner) -> str:
+    """Return the id of a run in the audit. Other objects of other owners may have equal numbers."""
+    run = Run.objects.filter(owner=owner).latest("id")
+    AuditEntry.write("cancel", on=run, reason=owner.slug)
+    return str(run.id)
+
+
+def submission_of(owner: Owner) -> int:
+    [run] = submitted(owner)
+    assert run.submission_id is not None
+    return run.submission_id
+
+
+def ended_submission_of(owner: Owner) -> int:
+    """A stream of its progress ends at once."""
+    [run] = submitted(owner)
+    cancel_runs([run.id])
+    assert run.submission_id is not None
+    return run.submission_id
+
+
+def calendar_key_of(owner: Owner) -> int:
+    return window_of(owner).calendar_id
+
+
+def window_key_of(owner: Owner) -> int:
+    return window_of(owner).pk
+
+
+def window_of(owner: Owner) -> Window:
+    """One of two, so that it may be removed."""
+    calendar = calendar_of(owner, f"{owner.slug} {uuid4()}", needs_approval=True)
+    made, _ = (window(calendar, opens_in=3_600, seconds=60, reason=owner.slug) for _ in range(2))
+    return made
+
+
+def attachment_of(owner: Owner) -> int:
+    return window_of(owner).calendar.attachments.get().pk
+
+
+def member_of(owner: Owner) -> str:
+    name = f"member-of-{owner.slug}"
+    user, _ = get_user_model().objects.get_or_create(username=name)
+    Membership.objects.get_or_create(owner=owner, user=user, defaults={"role": Role.VIEWER})
+    AuditEntry.write("pause", on=owner, actor=user, reason=owner.slug)
+    return name
+
+
+def job_of(owner: Owner) -> int:
+    """Return a job of an owner that has missed due times in its past."""
+    key = f"job-{Job.objects.count()}-of-{owner.slug}"
+    arguments = {"key": key, "task": "tests.add", "arguments": ADD, "interval_minutes": 5}
+    upsert_jobs(owner, [arguments])
+    return Job.objects.get(owner=owner, key=key).pk
+
+
+def backfill_of(owner: Owner) -> int:
+    """Return a backfill of the owner's newest job, whose key is `job_id`."""
+    job = Job.objects.filter(owner=owner).latest("pk")
+    return backfill(job, now() - timedelta(hours=1), now()).pk
+
+
+NONE: Final = 2**40
+PARAMETERS: Final[dict[str, Parameter]] = {
+    "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
+    "job_id": Parameter(job_of, 2**62),
+    "backfill_id": Parameter(backfill_of, NONE),
+    "task": Parameter(lambda _owner: "tests.add", "tests.nothing", is_owned=False),
+    "prefix": Parameter(
+        lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token.prefix,
+        "fs_aaaaaaaa",
+    ),
+    "submission_id": Parameter(submission_of, NONE),
+    "calendar_id": Parameter(calendar_key_of, NONE),
+    "window_id": Parameter(window_key_of, NONE),
+    "attachment_id": Parameter(attachment_of, NONE),
+    "slug": Parameter(lambda owner: owner.slug, "nobody99"),
+    "user": Parameter(member_of, "nobody99"),
+    "worker_id": Parameter(lambda _owner: living_worker(), UUID(int=9), is_owned=False),
+}
+"""By the name of the parameter; a row of a job comes after `job_id`."""
+
+SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
+    "retry_run": {"run_id": cancelled_run_of},
+    "watch_submission": {"submission_id": ended_submission_of},
+}
+"""Operations whose row must be in another state than a new one."""
+
+
+def _of(model: Any) -> Callable[[Owner], str]:
+    return lambda owner: str(model.objects.filter(owner=owner).latest("pk").pk)
+
+
+FILTERS: Final[dict[str, Callable[[Owner], str]]] = {
+    "owner": lambda owner: owner.slug,
+    "job": lambda owner: Job.objects.filter(owner=owner).latest("pk").key,
+    "key": lambda owner: Job.objects.filter(owner=owner).latest("pk").key,
+    "search": lambda owner: Job.objects.filter(owner=owner).latest("pk").key[:-1],
+    "target": lambda owner: f"target-of-{owner.slug}",
+    "submission": _of(Submission),
+    "calendar": _of(Calendar),
+    "name": lambda owner: Calendar.objects.filter(owner=owner).latest("pk").name,
+    "label": lambda owner: f"whose:{owner.slug}",
+    "error": lambda owner: f"errors.Of{owner.slug}",
+    "actor": lambda owner: f"member-of-{owner.slug}",
+    "object_id": audited_run_of,
+}
+"""Filters that may name a row of an owner: such a value, by the name of the parameter."""
+
+NAME_NO_ROW: Final = frozenset(
+    {
+        *("state", "task", "after", "before", "limit", "cursor", "reason", "count", "month"),
+        *("zone", "effect", "schedule", "enabled", "paused", "action", "object_type", "format"),
+        "with_arguments",
+    }
+)
+"""Query parameters that name no row. A cursor of another caller is refused (test_runs)."""
+
+
+def words_of(owner: Owner) -> set[str]:
+    """Return what an answer to another owner must not contain."""
+    runs = Run.objects.filter(owner=owner).values_list("id", flat=True)
+    members = Membership.objects.filter(owner=owner).values_list("user__username", flat=True)
+    keys = Job.objects.filter(owner=owner).values_list("key", flat=True)
+    prefixes = ApiToken.objects.filter(owner=owner).values_list("prefix", flat=True)
+    return {owner.slug, *map(str, runs), *members, *keys, *prefixes}

@@ -1,0 +1,174 @@
+"""Every operation of the document, for every kind of caller: no owner learns of another one's rows.
+
+The matrix is made from the OpenAPI document, so that a new operation is in it by itself.
+"""
+
+from uuid import UUID
+
+import pytest
+
+from jobs.calendars import visibility
+from jobs.core import barrier
+from jobs.models.access import Access
+from tests.jobs.api.conftest import statements
+from tests.jobs.api.matrix.operations import BODIES, OF_INSTALLATION, OPERATIONS, Operation, by
+from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS
+from tests.jobs.api.matrix.world import (
+    World,
+    fingerprint,
+    only_reads,
+    read,
+    send,
+    unknown_keys,
+)
+
+OF_ROWS = [one for one in OPERATIONS if one.owned]
+READS = [one for one in OPERATIONS if only_reads(one)]
+FILTERED = [one for one in OPERATIONS if set(one.filters) & set(FILTERS)]
+NAMING = [one for one in OPERATIONS if one.has_body and one.naming("nobody99")]
+GUESSED = {"If-None-Match": "*", "If-Match": '"guessed"'}
+"""Headers that are compared with the ETag of a row, if there is one."""
+EACH_ALONE = ("filters", "barrier")
+UNUSABLE = ("anonymous", "revoked", "expired", "made up")
+
+
+@pytest.fixture(params=EACH_ALONE)
+def one_wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the filters of `access`, or only PostgreSQL's barrier: each must be enough for rows."""
+    if request.param == "filters":
+        monkeypatch.setattr(barrier, "role", lambda: "")
+    else:
+        monkeypatch.setattr(Access, "narrowed", lambda _access, rows, **_options: rows)
+        for name in ("visible_rows", "visible_attachments"):
+            monkeypatch.setattr(visibility, name, lambda rows, _caller, **_options: rows)
+
+
+@by(OPERATIONS)
+def test_every_operation_can_be_filled(operation: Operation) -> None:
+    """Else it would be in no other test: add what is missing to `operations` or `rows`."""
+    assert set(operation.parameters) <= set(PARAMETERS)
+    assert operation.has_body == (operation.id in BODIES)
+    assert set(operation.filters) <= set(FILTERS) | NAME_NO_ROW
+
+
+@by(OPERATIONS)
+def test_own_rows_are_answered(world: World, operation: Operation) -> None:
+    """Else the refusals below would prove nothing."""
+    caller = "installation" if operation.id in OF_INSTALLATION else "acme"
+    answer = send(world.callers[caller], operation, world.keys_of(operation, world.acme))
+    assert 200 <= answer.status_code < 300, answer.content
+
+
+@by(OF_ROWS)
+def test_foreign_rows_are_answered_as_unknown_ones(
+    one_wall: None, world: World, operation: Operation
+) -> None:
+    """With the same bytes and headers, after as many statements, and without a change.
+
+    Also if only one of the keys is foreign. No ETag is compared with what the caller has guessed.
+    """
+    client = world.callers["acme"]
+    mine, foreign = (world.keys_of(operation, owner) for owner in (world.acme, world.stranger))
+    unknown = unknown_keys(operation)
+    pairs = [(foreign, unknown)]
+    if len(operation.owned) > 1:
+        pairs += [
+            ({**mine, name: foreign[name]}, {**mine, name: unknown[name]})
+            for name in operation.owned
+        ]
+    before = fingerprint()
+    for pair in pairs:
+        answers, asked = [], []
+        for each in pair:
+            with statements() as found:
+                answers.append(send(client, operation, each, **GUESSED))
+            asked.append(len(found))
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].content == answers[1].content
+        assert answers[0].headers == answers[1].headers
+        assert asked[0] == asked[1]
+    assert fingerprint() == before
+
+
+@by(OPERATIONS)
+def test_no_answer_contains_foreign_rows(
+    one_wall: None, world: World, operation: Operation
+) -> None:
+    """No list, search, export or page; and no bulk without a filter of owners moves any."""
+    before = fingerprint(world.stranger)
+    keys = world.keys_of(operation, world.acme)
+    answer = send(world.callers["acme"], operation, keys)
+    content = answer.content.decode()
+    assert not [word for word in world.secrets if word in content]
+    assert fingerprint(world.stranger) == before
+
+
+@by(READS)
+def test_no_answer_counts_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
+    """Whether the stranger has rows or not, acme gets the same; a dry run counts the same."""
+    keys = world.keys_of(operation, world.acme)
+    assert read(world.callers["acme"], operation, keys) == world.alone[operation.id]
+
+
+@by(FILTERED)
+def test_no_filter_finds_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
+    """A value that only rows of the stranger have is answered as one that no row has."""
+    path = operation.path.format(**world.keys_of(operation, world.acme))
+    client = world.callers["acme"]
+    for name in set(operation.filters) & set(FILTERS):
+        value = world.filters[name]
+        found, none = (client.get(path, {name: each}) for each in (value, of_no_row(value)))
+        assert found.status_code == none.status_code == 200, (name, found.content)
+        assert found.content == none.content, name
+
+
+def of_no_row(value: str) -> str:
+    """Return a value of the same form that no row has."""
+    if value.isdigit():
+        return str(2**40)
+    other = value.replace("stranger", "nobody99")
+    return other if other != value else str(UUID(int=9))
+
+
+@by(NAMING)
+def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Operation) -> None:
+    """In a body, too: the same answer as for an owner that does not exist, and no change."""
+    before = fingerprint(world.stranger)
+    keys = world.keys_of(operation, world.acme)
+    named, none = (
+        send(world.callers["acme"], operation, keys, operation.naming(slug))
+        for slug in ("stranger", "nobody99")
+    )
+    assert named.status_code == none.status_code
+    assert named.content.decode().replace("stranger", "nobody99") == none.content.decode()
+    assert fingerprint(world.stranger) == before
+
+
+@by(OPERATIONS)
+def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) -> None:
+    """403 for every scope but `read`, whether the row exists or not."""
+    client = world.callers["read only"]
+    before = fingerprint()
+    answer = send(client, operation, world.keys_of(operation, world.acme))
+    if operation.scope == "read":
+        assert answer.status_code in {200, 204}
+    else:
+        assert answer.status_code == 403
+        assert answer.content == send(client, operation, unknown_keys(operation)).content
+    assert fingerprint() == before
+
+
+@by(OPERATIONS)
+def test_a_caller_without_a_usable_token_is_told_nothing(
+    world: World, operation: Operation
+) -> None:
+    """Anonymous, revoked, expired and made up: 401, with the same bytes; and for unknown rows."""
+    before = fingerprint()
+    answers = [
+        send(world.callers[name], operation, keys)
+        for name in UNUSABLE
+        for keys in (world.keys_of(operation, world.acme), unknown_keys(operation))
+    ]
+    assert {answer.status_code for answer in answers} == {401}
+    assert len({answer.content for answer in answers}) == 1
+    assert fingerprint() == before

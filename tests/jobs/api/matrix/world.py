@@ -1,0 +1,186 @@
+"""The world of the isolation matrix: made once, and each test takes back what it has changed."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.test import Client
+
+from jobs.core import barrier
+from jobs.core.sql import now
+from jobs.models import (
+    ApiToken,
+    Attachment,
+    AuditEntry,
+    Backfill,
+    Calendar,
+    Job,
+    Membership,
+    Owner,
+    Run,
+    Window,
+    WindowDecision,
+)
+from jobs.owners.tokens import make_token, revoke_token
+from tests.jobs.api.conftest import ALL, WholeAnswers, client_of
+from tests.jobs.api.matrix.operations import BODIES, Operation
+from tests.jobs.api.matrix.rows import FILTERS, PARAMETERS, SPECIAL, runs_on, words_of
+
+CHANGES_BY_ITSELF: Final = re.compile(
+    r'"[a-z_]*(_seconds|received|entitled)": ?[\d.e-]+|\d{4}-\d\d-\d\d[T ][\d:.+Z-]+'
+)
+"""Moments and lengths of time in an answer, and parts of the worker time of all owners."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Two owners with a row of each kind, and callers."""
+
+    acme: Owner
+    stranger: Owner
+    keys: Mapping[tuple[int, str], Any]
+    """By the id of the owner and the path parameter, or operation and parameter."""
+    callers: Mapping[str, Client]
+    alone: Mapping[str, Any]
+    """What acme was answered by each operation that only reads, before the stranger had rows."""
+    secrets: frozenset[str]
+    """Words that no answer to acme may contain."""
+    filters: Mapping[str, str]
+    """Values of filters that find rows of the stranger only."""
+
+    def keys_of(self, operation: Operation, owner: Owner) -> dict[str, Any]:
+        """Return the path parameters of a row that the operation can act on."""
+        return keys_of(self.keys, operation, owner)
+
+
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """Roll back what the block has written."""
+    with transaction.atomic():
+        yield
+        barrier.lower()
+        transaction.set_rollback(True)
+
+
+def make_world(operations: list[Operation]) -> World:
+    """Make the rows of acme, ask for all that can be read, then make those of the stranger."""
+    get_user_model().objects.create(username="newcomer")
+    acme, stranger = (Owner.objects.create(slug=slug) for slug in ("acme", "stranger"))
+    callers = _callers(acme, stranger)
+    unowned = {name: one.of(acme) for name, one in PARAMETERS.items() if not one.is_owned}
+    keys = _rows_of(acme, unowned)
+    alone = {
+        one.id: read(callers["acme"], one, keys_of(keys, one, acme))
+        for one in operations
+        if only_reads(one)
+    }
+    keys |= _rows_of(stranger, unowned)
+    return World(
+        acme=acme,
+        stranger=stranger,
+        keys=keys,
+        callers=callers,
+        alone=alone,
+        secrets=frozenset(words_of(stranger)),
+        filters={name: value(stranger) for name, value in FILTERS.items()},
+    )
+
+
+def keys_of(
+    keys: Mapping[tuple[int, str], Any], operation: Operation, owner: Owner
+) -> dict[str, Any]:
+    """Return the path parameters of an owner's row, in the state that the operation needs."""
+    return {
+        name: keys.get((owner.pk, f"{operation.id}.{name}"), keys.get((owner.pk, name)))
+        for name in operation.parameters
+    }
+
+
+def unknown_keys(operation: Operation) -> dict[str, Any]:
+    """Return path parameters of the right form that no row has."""
+    return {name: PARAMETERS[name].unknown for name in operation.parameters}
+
+
+def only_reads(operation: Operation) -> bool:
+    """Say whether an operation changes nothing, or can only count."""
+    return operation.method == "get" or operation.counting() is not None
+
+
+def read(client: Client, operation: Operation, keys: dict[str, Any]) -> Any:
+    """Return what an operation answers without a change, but for what changes by itself."""
+    answer = send(client, operation, keys, operation.counting())
+    assert 200 <= answer.status_code < 300, (operation.id, answer.content)
+    barrier.lower()
+    text = CHANGES_BY_ITSELF.sub("", answer.content.decode())
+    return answer.status_code, text, answer.headers.get("ETag"), sorted(answer.headers)
+
+
+def send(
+    client: Client, operation: Operation, keys: dict[str, Any], body: Any = None, **headers: str
+) -> Any:
+    """Call an operation with these path parameters."""
+    path = operation.path.format(**keys)
+    call = getattr(client, operation.method)
+    if operation.method != "get":
+        # Where a version must be named: any.
+        headers.setdefault("If-Match", "*")
+    if not operation.has_body:
+        return call(path, headers=headers)
+    content = BODIES[operation.id] if body is None else body
+    return call(path, json.dumps(content), content_type="application/json", headers=headers)
+
+
+def fingerprint(owner: Owner | None = None) -> Any:
+    """Return what must be unchanged after a refused request."""
+    rows: list[tuple[Any, str, tuple[str, ...]]] = [
+        (Run, "owner", ("id", "state", "payload", "window_policy")),
+        (ApiToken, "owner", ("id", "revoked_at")),
+        (AuditEntry, "owner", ("id",)),
+        (Calendar, "owner", ("id", "name", "cut_off_seconds", "version")),
+        (Window, "calendar__owner", ("id", "revision", "reason")),
+        (WindowDecision, "window__calendar__owner", ("id",)),
+        (Attachment, "calendar__owner", ("id",)),
+        (Job, "owner", ("id", "changed_at")),
+        (Backfill, "job__owner", ("id", "done_at")),
+        (Membership, "owner", ("id", "role")),
+        (Owner, "id", ("id", "name", "paused_at")),
+    ]
+    return [
+        sorted(
+            tuple(map(str, row))
+            for row in model.objects.filter(**({path: owner.pk} if owner else {}))
+            .order_by()
+            .values_list(*names)
+        )
+        for model, path, names in rows
+    ]
+
+
+def _callers(acme: Owner, stranger: Owner) -> dict[str, Client]:
+    made = {
+        "acme": make_token("scene", scopes=ALL, owner=acme),
+        "installation": make_token("scene", scopes=ALL),
+        "read only": make_token("scene", scopes=["read"], owner=acme),
+        "revoked": make_token("old", scopes=ALL, owner=acme),
+        "expired": make_token("old", scopes=ALL, owner=acme),
+    }
+    revoke_token(made["revoked"].token)
+    past = now() - timedelta(seconds=1)
+    ApiToken.objects.filter(pk=made["expired"].token.pk).update(expires_at=past)
+    clients: dict[str, Client] = {name: client_of(one.secret) for name, one in made.items()}
+    return clients | {"anonymous": WholeAnswers(), "made up": client_of("fs_made_up")}
+
+
+def _rows_of(owner: Owner, unowned: dict[str, Any]) -> dict[tuple[int, str], Any]:
+    """Make rows of each kind; `unowned` are those that all owners see."""
+    runs_on(unowned["worker_id"], owner)
+    made = {name: one.of(owner) for name, one in PARAMETERS.items() if one.is_owned}
+    for operation, special in SPECIAL.items():
+        made |= {f"{operation}.{name}": make(owner) for name, make in special.items()}
+    return {(owner.pk, name): key for name, key in (unowned | made).items()}

@@ -1,0 +1,128 @@
+"""jobs/api/jobs/backfills.py: the backfills of a job are listed, followed and cancelled."""
+
+from typing import Any
+
+import pytest
+
+from jobs.models import AuditEntry, Backfill, Job, Owner, Run
+from jobs.recurring.backfill import make_pending_runs
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.job_scenes import made
+
+WEEK = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
+
+
+@pytest.fixture
+def path(caller: Caller, acme: Owner) -> str:
+    """A daily job with a backfill of a week, whose runs are not made yet."""
+    made(caller(acme), cron="@daily")
+    path = f"/jobs/{Job.objects.get().pk}"
+    assert post(caller(acme), f"{path}/backfill", WEEK).status_code == 202
+    return f"{path}/backfills"
+
+
+def test_a_backfill_is_followed_until_its_runs_are_made(
+    caller: Caller, acme: Owner, path: str
+) -> None:
+    """The page and the list have the same state; the ETag changes with the progress."""
+    client, backfill = caller(acme, "read"), Backfill.objects.get()
+    one = f"{ROOT}{path}/{backfill.pk}"
+    first = client.get(one)
+    assert first.json() == {
+        "id": backfill.pk,
+        "submission": backfill.submission_id,
+        "state": "making",
+        "count": 7,
+        "made": 0,
+        **WEEK,
+        "created_at": first.json()["created_at"],
+        "done_at": None,
+        "progress": {"total": 0, "ended": 0, "is_done": False, "states": {}},
+    }
+    assert client.get(one, headers={"If-None-Match": first["ETag"]}).status_code == 304
+    make_pending_runs()
+    second = client.get(one, headers={"If-None-Match": first["ETag"]})
+    found = second.json()
+    assert (found["state"], found["made"]) == ("made", 7)
+    assert found["done_at"] is not None
+    assert found["progress"]["states"] == {"queued": 7}
+    [listed] = client.get(f"{ROOT}{path}").json()["items"]
+    assert listed == {name: value for name, value in found.items() if name != "progress"}
+
+
+def test_its_submission_is_not_done_before_its_runs_are_made(
+    caller: Caller, acme: Owner, path: str, settings: Any
+) -> None:
+    """A caller that watches it waits for them; the ETag changes, though no run has."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_STREAM_SECONDS": 1}
+    client, backfill = caller(acme), Backfill.objects.get()
+    submission = f"{ROOT}/submissions/{backfill.submission_id}"
+    first = client.get(submission)
+    assert first.json()["progress"]["is_done"] is False
+    assert b"event: end" not in client.get(f"{submission}/events").content
+    backfill.submission.cancel()
+    second = client.get(submission, headers={"If-None-Match": first["ETag"]})
+    assert second.json()["progress"]["is_done"] is True
+    assert b"event: end" in client.get(f"{submission}/events").content
+
+
+def test_a_cancelled_backfill_makes_no_further_runs(
+    caller: Caller, acme: Owner, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its runs end, too; a second cancel changes nothing and succeeds; both are audited."""
+    monkeypatch.setattr("jobs.recurring.backfill.CHUNK", 3)
+    make_pending_runs(seconds=0.001)
+    client, backfill = caller(acme), Backfill.objects.get()
+    before = Run.objects.count()
+    one = f"{path}/{backfill.pk}"
+    answers = [post(client, f"{one}/cancel", {"reason": "wrong week"}) for _ in range(2)]
+    assert [each.status_code for each in answers] == [200, 200]
+    assert [each.json()["cancelled"] for each in answers] == [before, 0]
+    assert make_pending_runs() == 0
+    assert client.get(f"{ROOT}{one}").json()["state"] == "stopped"
+    assert set(Run.objects.values_list("state", flat=True)) <= {"cancelled"}
+    entry = AuditEntry.objects.filter(action="cancel").earliest("id")
+    assert entry.token is not None and entry.reason == "wrong week"
+
+
+def test_pages_have_every_backfill_once(caller: Caller, acme: Owner, path: str) -> None:
+    """The newest first; a cursor of one job is refused for another."""
+    client = caller(acme)
+    for _ in range(2):
+        assert post(client, path.removesuffix("s"), WEEK).status_code == 202
+    first = client.get(f"{ROOT}{path}", {"limit": 2}).json()
+    query = {"limit": 2, "cursor": first["next"]}
+    second = client.get(f"{ROOT}{path}", query).json()
+    found = [one["id"] for page in (first, second) for one in page["items"]]
+    assert found == list(Backfill.objects.order_by("-pk").values_list("pk", flat=True))
+    assert second["next"] is None
+    made(client, key="other", cron="@daily")
+    other = Job.objects.get(key="other")
+    refused = client.get(f"{ROOT}/jobs/{other.pk}/backfills", query)
+    problem(refused, 422, "invalid_cursor")
+
+
+def test_a_backfill_of_another_job_is_not_found(
+    caller: Caller, acme: Owner, path: str, stranger: Owner
+) -> None:
+    """Neither is one that is beyond all ids; a job has its own only. Nothing is cancelled."""
+    client = caller(acme)
+    made(client, key="other", cron="@daily")
+    other = Job.objects.get(key="other")
+    backfill = Backfill.objects.get()
+    answers: list[Any] = []
+    for key in (backfill.pk, backfill.pk + 1, 2**63):
+        address = f"/jobs/{other.pk}/backfills/{key}"
+        answers += [client.get(f"{ROOT}{address}"), post(client, f"{address}/cancel", {})]
+    for answer in answers:
+        problem(answer, 404, "not_found")
+    assert len({answer.content for answer in answers}) == 1
+    backfill.refresh_from_db()
+    assert backfill.done_at is None
+
+
+def test_a_cancel_needs_the_scope_operate(caller: Caller, acme: Owner, path: str) -> None:
+    """A caller that may submit and read does not stop the work of others."""
+    one = f"{path}/{Backfill.objects.get().pk}/cancel"
+    problem(post(caller(acme, "read", "submit"), one, {}), 403, "forbidden")
+    assert Backfill.objects.get().done_at is None

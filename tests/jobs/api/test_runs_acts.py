@@ -1,0 +1,121 @@
+"""jobs/api/runs: cancelled and retried, one by one and by filter; other owners; scopes."""
+
+from jobs.core.ids import new_ids
+from jobs.core.sql import now
+from jobs.models import AuditEntry, Owner, Run
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.run_scenes import ADD, failed, started
+from tests.jobs.scenes import submitted
+
+# --- cancel and retry -----------------------------------------------------------------------
+
+
+def test_a_second_cancel_changes_nothing(caller: Caller, acme: Owner) -> None:
+    """And is a success, too. The token is in the audit."""
+    [run] = submitted(acme)
+    client = caller(acme)
+    for _ in range(2):
+        answer = post(client, f"/runs/{run.id}/cancel", {"reason": "wrong version"})
+        assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    [entry] = AuditEntry.objects.filter(action="cancel")
+    assert entry.token is not None and entry.actor is None and entry.reason == "wrong version"
+
+
+def test_what_has_ended_otherwise_cannot_be_cancelled(caller: Caller, acme: Owner) -> None:
+    run = failed(acme)
+    problem(post(caller(acme), f"/runs/{run.id}/cancel", {}), 409, "state_conflict")
+
+
+def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
+    """Wrong ones change nothing: the run stays failed."""
+    run = failed(acme)
+    client = caller(acme)
+    wrong = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": "one", "y": 2}})
+    assert wrong.json()["field"] == "x"
+    run.refresh_from_db()
+    assert run.state == "failed" and run.arguments[1] == {"x": 0, "y": 1}
+    answer = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": 5, "y": 6}})
+    assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+    run.refresh_from_db()
+    assert run.arguments[1] == {"x": 5, "y": 6}
+    problem(post(client, f"/runs/{run.id}/retry", {}), 409, "state_conflict")
+    assert set(AuditEntry.objects.values_list("action", flat=True)) >= {"edit arguments", "retry"}
+
+
+def test_a_run_that_is_running_is_not_retried(caller: Caller, acme: Owner) -> None:
+    """Its attempt goes on; new arguments are not stored."""
+    run, _ = started(acme)
+    for body in ({}, {"arguments": {"x": 5, "y": 6}}):
+        problem(post(caller(acme), f"/runs/{run.id}/retry", body), 409, "state_conflict")
+    run.refresh_from_db()
+    assert (run.state, run.arguments[1]) == ("running", {"x": 0, "y": 1})
+    assert not AuditEntry.objects.exclude(action="make token").exists()
+
+
+def test_a_stale_version_is_not_retried(caller: Caller, acme: Owner) -> None:
+    """If-Match is optional here; where it is sent, it must match."""
+    run = failed(acme)
+    client = caller(acme)
+    etag = client.get(f"{ROOT}/runs/{run.id}")["ETag"]
+    stale = post(client, f"/runs/{run.id}/retry", {}, **{"If-Match": '"old"'})
+    problem(stale, 412, "precondition_failed")
+    assert post(client, f"/runs/{run.id}/retry", {}, **{"If-Match": etag}).status_code == 202
+
+
+def test_a_bulk_moves_the_runs_of_a_filter(caller: Caller, acme: Owner, stranger: Owner) -> None:
+    """A dry run counts and changes nothing; other owners' runs are neither counted nor moved."""
+    submitted(acme, 3, labels={"site": "berlin"})
+    submitted(acme, 2)
+    submitted(stranger, 4, labels={"site": "berlin"})
+    client = caller(acme)
+    body = {"filter": {"label": ["site:berlin"]}, "dry_run": True}
+    counted = post(client, "/runs/cancel", body).json()
+    assert (counted["matched"], counted["moved"]) == (3, 0)
+    assert Run.objects.filter(state="cancelled").count() == 0
+    moved = post(client, "/runs/cancel", {**body, "dry_run": False, "reason": "wrong"}).json()
+    assert (moved["matched"], moved["moved"], moved["left"]) == (3, 3, 0)
+    [entry] = AuditEntry.objects.filter(action="cancel runs")
+    assert (entry.owner, entry.details["matched"]) == (acme, 3)
+    again = post(client, "/runs/retry", {"filter": {"state": ["cancelled"]}}).json()
+    assert again["moved"] == 3
+    assert Run.objects.filter(owner=stranger).values_list("state").distinct().get() == ("queued",)
+    assert post(client, "/runs/cancel", {"filter": {}}).json()["field"] == "filter"
+
+
+# --- other owners, scopes -------------------------------------------------------------------
+
+
+def test_another_owners_run_is_answered_as_an_unknown_one(
+    caller: Caller, acme: Owner, stranger: Owner
+) -> None:
+    """Byte for byte, with its headers: no caller learns that it exists."""
+    [foreign] = submitted(stranger)
+    [unknown] = new_ids(now(), 1)
+    client = caller(acme)
+    for verb in ("", "/timeline", "/why", "/cancel", "/retry"):
+        answers = [
+            post(client, f"/runs/{run_id}{verb}", {})
+            if verb in {"/cancel", "/retry"}
+            else client.get(f"{ROOT}/runs/{run_id}{verb}")
+            for run_id in (foreign.id, unknown)
+        ]
+        problem(answers[0], 404, "not_found")
+        assert answers[0].content == answers[1].content
+        assert answers[0].headers == answers[1].headers
+    foreign.refresh_from_db()
+    assert foreign.state == "queued"
+
+
+def test_a_scope_that_is_missing_is_named(caller: Caller, acme: Owner) -> None:
+    """403 comes before any look-up of a row."""
+    [run] = submitted(acme)
+    client = caller(acme, "read")
+    for path, scope in (
+        ("/runs", "submit"),
+        ("/submissions", "submit"),
+        (f"/runs/{run.id}/cancel", "operate"),
+        (f"/runs/{run.id}/retry", "operate"),
+        ("/runs/cancel", "operate"),
+    ):
+        refused = problem(post(client, path, ADD), 403, "forbidden")
+        assert scope in refused["detail"]

@@ -1,0 +1,226 @@
+"""Users decide on windows and attach calendars by the API, in a session of the admin.
+
+A change needs the CSRF token, Django's permission and the role at the owner of the row.
+"""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jobs.calendars import changes
+from jobs.models import (
+    Attachment,
+    AuditEntry,
+    Calendar,
+    Job,
+    Owner,
+    Role,
+    Target,
+    TargetGroup,
+    WindowDecision,
+)
+from tests.jobs.api.conftest import ROOT, Caller, logged_in, post, problem
+from tests.jobs.api.job_scenes import made
+from tests.jobs.windows_world import calendar_of, freeze, window
+
+MAY_ALL = ("view_window", "approve_window", "view_calendar", "change_calendar", "view_attachment")
+NONE = 2**40
+
+
+def csrf(client: Client) -> dict[str, str]:
+    """Return the header that a page of ours sends with a change."""
+    client.get(f"{ROOT}/docs")
+    return {"X-CSRFToken": client.cookies["csrftoken"].value}
+
+
+def pending(owner: Owner, **fields: Any) -> str:
+    """Return the path of a window that waits for an approval."""
+    nights = calendar_of(owner, needs_approval=True, **fields)
+    return f"/windows/{window(nights, opens_in=3_600, seconds=60).pk}"
+
+
+# --- decisions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject", "revoke"])
+def test_an_approver_decides_with_a_csrf_token(acme: Owner, decision: str) -> None:
+    """Without one, another site could decide; the user is in the decision and in the audit."""
+    path = pending(acme)
+    client = logged_in(*MAY_ALL, checks=True, acme=Role.APPROVER)
+    assert post(client, f"{path}/{decision}", {}).status_code == 403
+    wrong = {"X-CSRFToken": "x" * 64}
+    assert post(client, f"{path}/{decision}", {}, **wrong).status_code == 403
+    assert not WindowDecision.objects.exists()
+    done = post(client, f"{path}/{decision}", {"reason": "agreed"}, **csrf(client))
+    assert done.status_code == 201, done.content
+    row = WindowDecision.objects.select_related("actor").get()
+    assert row.actor is not None and row.token is None
+    assert (row.actor.username, row.reason) == ("ada", "agreed")
+    assert AuditEntry.objects.get(action=f"{decision} window").actor == row.actor
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
+@pytest.mark.parametrize("decision", ["approve", "reject", "revoke"])
+def test_a_member_who_may_submit_cannot_decide(acme: Owner, role: Role, decision: str) -> None:
+    """Even with Django's permission: the role at the owner is needed, too."""
+    path = pending(acme)
+    client = logged_in(*MAY_ALL, "add_submission", checks=True, acme=role)
+    refused = problem(post(client, f"{path}/{decision}", {}, **csrf(client)), 403, "forbidden")
+    assert "approve" in refused["detail"]
+    assert not WindowDecision.objects.exists()
+
+
+def test_an_approver_needs_the_permission_too(acme: Owner) -> None:
+    """The site's administrator may withhold it from all."""
+    path = pending(acme)
+    client = logged_in("view_window", acme=Role.APPROVER)
+    refused = problem(post(client, f"{path}/approve", {}), 403, "forbidden")
+    assert "jobs.approve_window" in refused["detail"]
+    assert not WindowDecision.objects.exists()
+
+
+def test_an_approver_of_one_owner_does_not_decide_for_another(
+    acme: Owner, northwind: Owner, stranger: Owner
+) -> None:
+    """A window that the user sees: 403. One that the user does not see: 404, as an unknown one."""
+    seen, hidden = pending(northwind), pending(stranger)
+    client = logged_in(*MAY_ALL, acme=Role.APPROVER, northwind=Role.OPERATOR)
+    problem(post(client, f"{seen}/approve", {}), 403, "forbidden")
+    foreign, unknown = (
+        post(client, f"{path}/approve", {}) for path in (hidden, f"/windows/{NONE}")
+    )
+    problem(foreign, 404, "not_found")
+    assert foreign.content == unknown.content and foreign.headers == unknown.headers
+    assert not WindowDecision.objects.exists()
+
+
+def test_no_member_decides_on_a_shared_calendar(acme: Owner) -> None:
+    """It applies to other owners, too: a superuser decides."""
+    shared = Calendar.objects.create(name="all", needs_approval=True)
+    changes.attach(shared, acme)
+    path = f"/windows/{window(shared, opens_in=3_600, seconds=60).pk}"
+    client = logged_in(*MAY_ALL, acme=Role.ADMIN)
+    assert client.get(f"{ROOT}{path}").status_code == 200
+    problem(post(client, f"{path}/approve", {}), 403, "forbidden")
+    assert not WindowDecision.objects.exists()
+
+
+def test_the_user_that_requested_a_window_does_not_approve_it(acme: Owner) -> None:
+    """Four eyes: another approver does."""
+    nights = calendar_of(acme, needs_approval=True, four_eyes=True)
+    asking = logged_in(*MAY_ALL, "add_window", acme=Role.ADMIN)
+    body = {"starts": "2030-01-05T22:00:00", "duration_seconds": 60, "zone": "UTC"}
+    asked = post(asking, f"/calendars/{nights.pk}/windows", body)
+    assert asked.status_code == 201, asked.content
+    path = f"/windows/{asked.json()['id']}/approve"
+    problem(post(asking, path, {}), 403, "approval_refused")
+    assert not WindowDecision.objects.exists()
+    other = logged_in(*MAY_ALL, name="ben", acme=Role.APPROVER)
+    assert post(other, path, {}).status_code == 201
+
+
+def test_a_freeze_needs_no_approval(acme: Owner) -> None:
+    """It counts at once, so that no user can decide on it."""
+    path = f"/windows/{freeze(calendar_of(acme, needs_approval=True)).pk}"
+    client = logged_in(*MAY_ALL, acme=Role.APPROVER)
+    refused = problem(post(client, f"{path}/approve", {}), 403, "approval_refused")
+    assert "freeze" in refused["detail"]
+    assert not WindowDecision.objects.exists()
+
+
+# --- attachments ----------------------------------------------------------------------------
+
+
+def kinds_of(caller: Caller, owner: Owner) -> dict[str, dict[str, str]]:
+    """Make a job, a target and a group of an owner; return the bodies that name them."""
+    made(caller(owner), key=f"job-of-{owner.slug}")
+    name = f"of-{owner.slug}"
+    Target.objects.create(owner=owner, name=name)
+    TargetGroup.objects.create(owner=owner, name=name)
+    return {
+        "owner": {"owner": owner.slug},
+        "job": {"job": Job.objects.get(owner=owner).key},
+        "target": {"target": name},
+        "group": {"group": name},
+    }
+
+
+def test_an_admin_of_an_owner_attaches_and_detaches(caller: Caller, acme: Owner) -> None:
+    """To a job, a target, a group and the owner; repeated, an attachment is made once."""
+    bodies = kinds_of(caller, acme)
+    nights = Calendar.objects.create(owner=acme, name="nights")
+    client = logged_in(*MAY_ALL, checks=True, acme=Role.ADMIN)
+    path = f"/calendars/{nights.pk}/attachments"
+    assert post(client, path, {}).status_code == 403
+    token = csrf(client)
+    for kind, body in bodies.items():
+        first, again = (post(client, path, body, **token) for _ in range(2))
+        assert first.status_code == again.status_code == 201, first.content
+        assert first.json() == again.json()
+        assert first.json()[kind] == body[kind]
+    assert Attachment.objects.count() == 4
+    for key in Attachment.objects.values_list("pk", flat=True):
+        address = f"{ROOT}/calendars/attachments/{key}"
+        assert client.delete(address).status_code == 403
+        assert client.delete(address, headers=token).status_code == 204
+        problem(client.delete(address, headers=token), 404, "not_found")
+    assert not Attachment.objects.exists()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR, Role.APPROVER])
+def test_no_other_role_attaches_or_detaches(acme: Owner, role: Role) -> None:
+    nights = calendar_of(acme)
+    client = logged_in(*MAY_ALL, acme=role)
+    problem(post(client, f"/calendars/{nights.pk}/attachments", {}), 403, "forbidden")
+    key = Attachment.objects.get().pk
+    problem(client.delete(f"{ROOT}/calendars/attachments/{key}"), 403, "forbidden")
+    assert Attachment.objects.filter(pk=key).exists()
+
+
+@pytest.mark.parametrize("is_session", [True, False], ids=["session", "token"])
+def test_a_foreign_calendar_or_attachment_is_answered_as_an_unknown_one(
+    caller: Caller, acme: Owner, stranger: Owner, *, is_session: bool
+) -> None:
+    """By the same bytes, whichever row of the caller is named; nothing is attached or detached."""
+    bodies = kinds_of(caller, acme)
+    theirs = calendar_of(stranger, "theirs")
+    kept = theirs.attachments.get()
+    client = logged_in(*MAY_ALL, acme=Role.ADMIN) if is_session else caller(acme)
+    for body in (*bodies.values(), {}):
+        foreign, unknown = (
+            post(client, f"/calendars/{key}/attachments", body) for key in (theirs.pk, NONE)
+        )
+        problem(foreign, 404, "not_found")
+        assert foreign.content == unknown.content and foreign.headers == unknown.headers
+    foreign, unknown = (
+        client.delete(f"{ROOT}/calendars/attachments/{key}") for key in (kept.pk, NONE)
+    )
+    problem(foreign, 404, "not_found")
+    assert foreign.content == unknown.content and foreign.headers == unknown.headers
+    assert Attachment.objects.get() == kept
+
+
+@pytest.mark.parametrize("kind", ["owner", "job", "target", "group"])
+@pytest.mark.parametrize("is_session", [True, False], ids=["session", "token"])
+def test_a_calendar_is_not_attached_to_a_foreign_row(
+    caller: Caller, acme: Owner, stranger: Owner, *, is_session: bool, kind: str
+) -> None:
+    """The answer names the field, and is that for an unknown row, but for the name.
+
+    So it is if the body names the foreign owner, too: that owner is unknown.
+    """
+    foreign = kinds_of(caller, stranger)[kind]
+    nights = Calendar.objects.create(owner=acme, name="nights")
+    client = logged_in(*MAY_ALL, acme=Role.ADMIN) if is_session else caller(acme)
+    path = f"/calendars/{nights.pk}/attachments"
+    for extra in ({}, {"owner": "stranger"}):
+        body = {**extra, **foreign}
+        unknown = {name: text.replace("stranger", "nobody99") for name, text in body.items()}
+        answers = [post(client, path, each) for each in (body, unknown)]
+        field = "owner" if "owner" in body else kind
+        assert [one.status_code for one in answers] == [422, 422]
+        assert answers[0].json()["field"] == answers[1].json()["field"] == field
+        told, told_of_none = (one.content.decode() for one in answers)
+        assert told.replace("stranger", "nobody99") == told_of_none
+    assert not Attachment.objects.exists()

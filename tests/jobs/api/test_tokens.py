@@ -1,0 +1,93 @@
+"""jobs/api/tokens.py: a token is made, shown once, listed without its secret, and revoked."""
+
+from typing import Any
+
+import pytest
+
+from jobs.models import ApiToken, AuditEntry, Owner, Role
+from tests.jobs.api.conftest import ROOT, Caller, client_of, logged_in, post, problem
+
+PROGRAM = {"name": "program", "scopes": ["read"]}
+
+
+def test_a_secret_is_shown_once(caller: Caller, acme: Owner) -> None:
+    """No other answer has it, nor the audit; no cache keeps it."""
+    client = caller(acme)
+    made = post(client, "/tokens", PROGRAM)
+    assert made.status_code == 201, made.content
+    secret, prefix = made.json()["token"], made.json()["prefix"]
+    assert made["Cache-Control"] == "no-store"
+    assert secret.startswith(prefix) and len(secret) >= len(prefix) + 43
+    assert made["Location"] == f"{ROOT}/tokens/{prefix}"
+    later = [client.get(f"{ROOT}{path}") for path in (f"/tokens/{prefix}", "/tokens", "/audit")]
+    assert [each.status_code for each in later] == [200, 200, 200]
+    assert not [each for each in later if secret.encode() in each.content]
+    assert "token" not in later[0].json()
+    assert client_of(secret).get(f"{ROOT}/runs").status_code == 200
+    assert client.get(f"{ROOT}/tokens/{prefix}").json()["last_used_at"] is not None
+
+
+def test_a_revoked_token_is_refused_from_the_next_request_on(caller: Caller, acme: Owner) -> None:
+    """A second revocation changes nothing; the audit has one, with its reason."""
+    client = caller(acme)
+    made = post(client, "/tokens", PROGRAM).json()
+    program = client_of(made["token"])
+    assert program.get(f"{ROOT}/runs").status_code == 200
+    path = f"/tokens/{made['prefix']}/revoke"
+    first, again = (post(client, path, {"reason": "leaked"}) for _ in range(2))
+    assert first.status_code == 200 and first.json()["revoked_at"] is not None
+    assert first.json() == again.json()
+    problem(program.get(f"{ROOT}/runs"), 401, "unauthorized")
+    entry = AuditEntry.objects.get(action="revoke token")
+    assert entry.reason == "leaked" and entry.token is not None
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "told"),
+    [
+        ({"name": ""}, "name", "at least 1 character"),
+        ({"name": " "}, "name", ""),
+        ({"name": "x" * 101}, "name", "at most 100 characters"),
+        ({"scopes": []}, "scopes", "1"),
+        ({"scopes": ["root"]}, "scopes.0", "read"),
+        ({"scopes": "read"}, "scopes", ""),
+        ({"owner": "nobody99"}, "owner", "nobody99"),
+        ({"owner": "stranger"}, "owner", "stranger"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at", "passed"),
+        ({"expires_at": "2030-01-01T00:00:00"}, "expires_at", "timezone"),
+        ({"expires_at": "2030-02-30T00:00:00Z"}, "expires_at", "day"),
+        ({"digest": "x"}, "digest", "not permitted"),
+    ],
+)
+def test_a_wrong_token_is_named_and_not_stored(
+    caller: Caller, acme: Owner, stranger: Owner, *, changed: Any, field: str, told: str
+) -> None:
+    client = caller(acme)
+    before = ApiToken.objects.count()
+    refused = post(client, "/tokens", {**PROGRAM, **changed})
+    assert refused.status_code == 422, refused.content
+    assert refused.json()["field"] == field and told in refused.json()["detail"]
+    assert ApiToken.objects.count() == before
+
+
+def test_no_caller_gives_a_token_more_than_it_has(caller: Caller, acme: Owner) -> None:
+    """Neither a scope, nor another owner, nor the whole installation."""
+    client = caller(acme, "read", "admin")
+    before = ApiToken.objects.count()
+    wider = post(client, "/tokens", {**PROGRAM, "scopes": ["read", "operate"]})
+    assert "'operate' for acme" in problem(wider, 403, "forbidden")["detail"]
+    assert ApiToken.objects.count() == before
+    made = post(client, "/tokens", PROGRAM)
+    assert made.status_code == 201 and made.json()["owner"] == "acme"
+
+
+def test_a_session_makes_tokens_for_its_role(acme: Owner) -> None:
+    """An admin of the owner; no operator, whatever Django's permissions are."""
+    permissions = ("view_apitoken", "add_apitoken", "change_apitoken")
+    operator = logged_in(*permissions, name="ben", acme=Role.OPERATOR)
+    problem(post(operator, "/tokens", PROGRAM), 403, "forbidden")
+    assert not ApiToken.objects.exists()
+    admin = logged_in(*permissions, acme=Role.ADMIN)
+    assert post(admin, "/tokens", PROGRAM).status_code == 201
+    maker = ApiToken.objects.select_related("created_by").get().created_by
+    assert maker is not None and maker.username == "ada"
