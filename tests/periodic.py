@@ -5,7 +5,7 @@ from importlib import import_module
 from django.apps import apps
 
 migration = import_module("jobs.migrations.0006_periodic_tasks")
-rollups = import_module("jobs.migrations.0009_rollups")
+rollups = import_module("jobs.migrations.0010_rollups")
 
 
 def make_periodic_tasks() -> None:

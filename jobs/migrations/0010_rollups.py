@@ -39,7 +39,7 @@ def make_periodic_task(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0008_calendars_requests_by_tokens"),
+        ("jobs", "0009_jobs_by_owner_and_key"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
     ]
 
@@ -158,6 +158,6 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(fields=["owner_id", "minute"], name="rollup_of_owner")],
             },
         ),
-        migrations.RunSQL((SQL / "0009_rollups.sql").read_text(), REVERSE),
+        migrations.RunSQL((SQL / "0010_rollups.sql").read_text(), REVERSE),
         migrations.RunPython(make_periodic_task, migrations.RunPython.noop),
     ]
