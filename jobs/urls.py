@@ -6,6 +6,7 @@ from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.overview import overview
+from jobs.pages.search import search
 
 app_name = "jobs"
 urlpatterns = [
@@ -13,6 +14,7 @@ urlpatterns = [
     path("api/v1/", include((api_urlpatterns(), "api"))),
     # The name of a page's address is that of its entry in jobs/pages/kit/nav.py.
     path("", overview, name="overview"),
+    path("search/", search, name="search"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),
