@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
+from jobs.pages.audit import audit
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.overview import overview
 from jobs.pages.search import search
@@ -15,6 +16,7 @@ urlpatterns = [
     # The name of a page's address is that of its entry in jobs/pages/kit/nav.py.
     path("", overview, name="overview"),
     path("search/", search, name="search"),
+    path("audit/", audit, name="audit"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

@@ -12,7 +12,7 @@ from tests.browser.conftest import NARROW, shot
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
-PATHS = ("/", "/login/", "/search/?q=a")
+PATHS = ("/", "/login/", "/search/?q=a", "/audit/")
 """The pages that every look below visits. A new page adds its path."""
 
 
