@@ -7,6 +7,7 @@ from jobs.pages import session
 from jobs.pages.audit import audit
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.overview import overview
+from jobs.pages.owners import limit, owner, owners, pause, resume
 from jobs.pages.search import search
 
 app_name = "jobs"
@@ -17,6 +18,11 @@ urlpatterns = [
     path("", overview, name="overview"),
     path("search/", search, name="search"),
     path("audit/", audit, name="audit"),
+    path("owners/", owners, name="owners"),
+    path("owners/<str:slug>/", owner, name="owner"),
+    path("owners/<str:slug>/pause/", pause, name="pause_owner"),
+    path("owners/<str:slug>/resume/", resume, name="resume_owner"),
+    path("owners/<str:slug>/limits/", limit, name="limit_owner"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

@@ -12,7 +12,15 @@ from tests.browser.conftest import NARROW, shot
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
-PATHS = ("/", "/login/", "/search/?q=a", "/audit/")
+PATHS = (
+    "/",
+    "/login/",
+    "/search/?q=a",
+    "/audit/",
+    "/owners/",
+    "/owners/acme/",
+    "/owners/acme/limits/",
+)
 """The pages that every look below visits. A new page adds its path."""
 
 
