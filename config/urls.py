@@ -5,7 +5,7 @@ from django.urls import include, path
 
 admin.site.site_header = "Fairshift"
 admin.site.site_title = "Fairshift"
-admin.site.index_title = "Overview"
+admin.site.index_title = "Administration"
 
 urlpatterns = [
     path("admin/", admin.site.urls),

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
+from jobs.pages.audit import audit
 from jobs.pages.calendars.day import calendar_day
 from jobs.pages.calendars.feed import feed
 from jobs.pages.calendars.fit import calendar_fit
@@ -17,10 +18,12 @@ from jobs.pages.jobs.job import job
 from jobs.pages.jobs.listing import jobs
 from jobs.pages.jobs.verbs import job_verb
 from jobs.pages.overview.page import overview
+from jobs.pages.owners import limit, owner, owners, pause, resume
 from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
 from jobs.pages.runs.one import run
+from jobs.pages.search import search
 from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
@@ -56,6 +59,13 @@ urlpatterns = [
     path("failures/retry/", retry_failures, name="retry_failures"),
     path("workers/", workers, name="workers"),
     path("workers/<uuid:worker_id>/", worker, name="worker"),
+    path("search/", search, name="search"),
+    path("audit/", audit, name="audit"),
+    path("owners/", owners, name="owners"),
+    path("owners/<str:slug>/", owner, name="owner"),
+    path("owners/<str:slug>/pause/", pause, name="pause_owner"),
+    path("owners/<str:slug>/resume/", resume, name="resume_owner"),
+    path("owners/<str:slug>/limits/", limit, name="limit_owner"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

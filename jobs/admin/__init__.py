@@ -13,6 +13,7 @@ for _page in (
     "jobs.admin.jobs.page",
     "jobs.admin.jobs.scheduler",
     "jobs.admin.kit.celery_pages",
+    "jobs.admin.kit.index",
     "jobs.admin.owners.audit",
     "jobs.admin.owners.page",
     "jobs.admin.owners.target",

@@ -12,7 +12,8 @@ from pydantic import Field
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.texts import Moment, Slug, Text
-from jobs.models import AuditEntry, Owner, Scope
+from jobs.models import AuditEntry, Scope
+from jobs.owners.audited import AuditFilter, audited, slugs_of
 
 router = Router(tags=["audit"])
 READS = needs(Scope.READ, "jobs.view_auditentry")
@@ -51,26 +52,10 @@ def list_audit(request: HttpRequest, query: Query[AuditQuery], page: Page) -> Pa
     """Return what was done to the caller's owners and their rows, newest first."""
     access = caller(request)
     cursor = Cursor.read(page, of="audit", caller=access.actor, filters=query.model_dump_json())
-    entries = access.narrowed(AuditEntry.objects.filter(**_conditions(query)))
-    if query.owner is not None:
-        entries = entries.filter(owner__in=Owner.objects.filter(slug=query.owner))
-    rows, following = cursor.newest_first(entries)
-    ids = {entry.owner_id for entry in rows if entry.owner_id is not None}
-    owners = access.narrowed(Owner.objects.filter(pk__in=ids), path="pk")
-    slugs = dict(owners.values_list("pk", "slug"))
+    wanted = AuditFilter(**query.model_dump())
+    rows, following = cursor.newest_first(audited(wanted, access=access))
+    slugs = slugs_of(rows, access=access)
     return PageOf[Audited](items=[_shown(entry, slugs) for entry in rows], next=following)
-
-
-def _conditions(query: AuditQuery) -> dict[str, Any]:
-    columns = {
-        "actor_name": query.actor,
-        "action": query.action,
-        "object_type": query.object_type,
-        "object_id": query.object_id,
-        "at__gte": query.after,
-        "at__lt": query.before,
-    }
-    return {column: value for column, value in columns.items() if value is not None}
 
 
 def _shown(entry: AuditEntry, slugs: dict[int, str]) -> Audited:

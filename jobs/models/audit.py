@@ -60,7 +60,14 @@ class AuditEntry(models.Model):
         verbose_name = _("audit entry")
         verbose_name_plural = _("audit entries")
         ordering = ("-id",)
-        indexes = [models.Index(name="audit_object", fields=("object_type", "object_id"))]
+        indexes = [
+            models.Index(name="audit_object", fields=("object_type", "object_id")),
+            # Of lists, newest first.
+            models.Index(name="audit_of_owner", fields=("owner", "-id")),
+            models.Index(name="audit_by_actor", fields=("actor_name", "-id")),
+            models.Index(name="audit_by_action", fields=("action", "-id")),
+            models.Index(name="audit_by_time", fields=("at",)),
+        ]
 
     def __str__(self) -> str:
         # Many actions name their object: "request window 6", and not "request window window 6".

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.validators import MaxValueValidator
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Collate, Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models.fields import no_nul
@@ -93,6 +93,8 @@ class Calendar(models.Model):
                 fields=("owner", "name"), name="calendar_once_per_owner", nulls_distinct=False
             )
         ]
+        # For the beginning of a name, whatever the collation of the database.
+        indexes = [models.Index(Collate("name", "C"), "owner", name="calendar_by_name")]
 
     def __str__(self) -> str:
         return self.name

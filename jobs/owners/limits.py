@@ -19,6 +19,8 @@ from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
 
 PAUSE_REASON_LIMIT: Final = 200
+LAST_YEAR: Final = 9998
+"""Python has no later year than 9999, and an offset may lead there."""
 
 
 def pause_owner(
@@ -26,12 +28,15 @@ def pause_owner(
 ) -> None:
     """Start no further run of an owner until a time, or until it is resumed; active runs continue.
 
-    Raises UnknownOwner; OptionError for a long reason, or a time without zone or in the past.
+    Raises UnknownOwner; OptionError for a long reason, or a time without zone, in the past or
+    after LAST_YEAR.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
     if until is not None:
         refuse_naive("until", until)
+        if until.year > LAST_YEAR:
+            raise OptionError("until", f"is at most in {LAST_YEAR}")
         if until <= now():
             raise OptionError("until", "has passed already")
     with transaction.atomic():

@@ -36,6 +36,11 @@ PATHS = (
     "/failures/",
     "/failures/?task=tests.add&error=none",
     "/failures/retry/?task=tests.add",
+    "/search/?q=a",
+    "/audit/",
+    "/owners/",
+    "/owners/acme/",
+    "/owners/acme/limits/",
 )
 """The pages that every look visits. A new page adds its path; `tell` and `rows` have the keys."""
 

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin.kit import html
 from jobs.core.counting import EstimatingPaginator, RoundCount
 from jobs.models import AuditEntry, Owner, Run, Scope, access
+from jobs.pages.kit import rows as pages
 
 
 class PageChangeList(ChangeList):
@@ -90,6 +91,10 @@ class OwnedAdmin(admin.ModelAdmin):
         request.current_app = self.admin_site.name
         shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
         return TemplateResponse(request, template, {**shared, **context}, status=status)
+
+    def view_on_site(self, row: models.Model) -> str | None:
+        """Return the address of the row's page outside the admin, for the button there."""
+        return pages.address_of(row)
 
     owner_link = html.column_of(lazy("owner"), "owner", html.link)
     task_name = html.column_of(lazy("task"), "task", html.task)

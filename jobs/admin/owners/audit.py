@@ -12,52 +12,14 @@ from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter
 from jobs.models import AuditEntry
+from jobs.owners.audited import ACTIONS
 from jobs.runs.reads.story import as_json
 
 
 class ActionFilter(ChoiceFilter):
     title = _("action")
     parameter_name = "action"
-    actions = (
-        "submit",
-        "cancel",
-        "cancel runs",
-        "retry",
-        "retry runs",
-        "retry failed runs",
-        "edit arguments",
-        "run now",
-        "backfill",
-        "pause",
-        "resume",
-        "limit",
-        "add",
-        "change",
-        "delete",
-        "create calendar",
-        "change calendar",
-        "delete calendar",
-        "attach calendar",
-        "detach calendar",
-        "request window",
-        "change window",
-        "remove window",
-        "approve window",
-        "reject window",
-        "revoke window",
-        "override windows",
-        "move to task",
-        "move jobs to task",
-        "fail unstarted",
-        "import windows",
-        "new feed address",
-        "no feed address",
-        "make token",
-        "revoke token",
-        "upsert jobs",
-        "import jobs",
-        "refuse jobs",
-    )
+    actions = ACTIONS
     choices_of_column = tuple(zip(actions, actions, strict=True))
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from django.conf import global_settings, settings
 from django.contrib.auth.views import redirect_to_login
-from django.db import models
+from django.db import DataError, models
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -61,7 +61,8 @@ class Visit:
         """Return the row with this key; raise the answer 404 if the visitor sees no such row."""
         try:
             found = self.access.narrowed(rows, path=path).filter(**key).first()
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, DataError):
+            # No row can have this key, such as one with NUL.
             found = None
         if found is None:
             raise not_found()

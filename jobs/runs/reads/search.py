@@ -1,4 +1,4 @@
-"""Searches of the admin: only those that an index answers."""
+"""Searches of lists: only those that an index answers."""
 
 from __future__ import annotations
 
@@ -49,13 +49,21 @@ def search_beginnings(
     term = term.strip().replace("\x00", "")
     if not term:
         return rows
-    plain = rows.order_by()
-    keys = _first(plain.filter(**{f"{exact}__startswith": term}), Collate(exact, "C"))
+    keys = set(first_with(rows, term, column=exact, most=MOST_FOUND))
     if any_case:
-        named = plain.filter(**{f"{any_case}__istartswith": term}).exclude(**{any_case: ""})
-        keys |= _first(named, Collate(Upper(any_case), "C"))
+        keys |= set(first_with(rows, term, column=any_case, is_any_case=True, most=MOST_FOUND))
     return rows.filter(pk__in=keys)
 
 
-def _first(rows: QuerySet[Any], order: Collate) -> set[Any]:
-    return set(rows.order_by(order).values_list("pk", flat=True)[:MOST_FOUND])
+def first_with(
+    rows: QuerySet[Any], term: str, *, column: str, is_any_case: bool = False, most: int
+) -> list[Any]:
+    """Return the keys of the first rows with a column that begins with a term, equal ones first.
+
+    A column that is searched in any case has an index without its empty texts.
+    """
+    order = Collate(Upper(column) if is_any_case else column, "C")
+    found = rows.filter(**{f"{column}__{'i' if is_any_case else ''}startswith": term})
+    if is_any_case:
+        found = found.exclude(**{column: ""})
+    return list(found.order_by(order).values_list("pk", flat=True)[:most])

@@ -100,7 +100,13 @@ def test_one_row_of_others_is_not_found(acme: Owner, stranger: Owner, root: User
     acme.memberships.create(user=member)
     visit = visit_of(member)
     assert visit.one(Owner.objects.all(), path="pk", slug="acme") == acme
-    for key in ({"slug": "stranger"}, {"slug": "nobody"}, {"pk": "x"}, {"pk": 2**80}):
+    for key in (
+        {"slug": "stranger"},
+        {"slug": "nobody"},
+        {"pk": "x"},
+        {"pk": 2**80},
+        {"slug": "\x00"},
+    ):
         with pytest.raises(PageError, match="no such page"):
             visit.one(Owner.objects.all(), path="pk", **key)
 

@@ -1,0 +1,44 @@
+"""The address of a row's page; of its page in the admin, while it has no page of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.urls import NoReverseMatch, reverse
+
+from jobs.models import Owner
+from jobs.pages.kit import nav
+from jobs.pages.kit.visit import Visit
+
+
+def row_address(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | None:
+    """Return the address of a row; None: it has no page that the visitor may open.
+
+    `kind` is the name of its model; `slug` that of an owner, whose page has it in its address.
+    """
+    return page_of(visit, kind, key, slug=slug) or admin_address(visit, kind, key)
+
+
+def page_of(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | None:
+    """Return the address of a row's page outside the admin; None if there is none."""
+    if kind == "owner":
+        # The page is of this owner, whichever has been chosen.
+        return nav.address(kind, slug) if slug else None
+    return visit.address(kind, key)
+
+
+def address_of(row: models.Model) -> str | None:
+    """Return the address of a row's page outside the admin; None if there is none."""
+    key = row.slug if isinstance(row, Owner) else row.pk
+    return nav.address(str(row._meta.model_name), key)
+
+
+def admin_address(visit: Visit, kind: str, key: Any) -> str | None:
+    """Return the address of a row in the admin; None for a visitor who is not staff."""
+    if not visit.request.user.is_staff:
+        return None
+    try:
+        return reverse(f"admin:jobs_{kind}_change", args=[key])
+    except NoReverseMatch:
+        return None

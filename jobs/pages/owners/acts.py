@@ -1,0 +1,133 @@
+"""Verbs on an owner: pause, resume, and set its share and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from jobs.core import barrier
+from jobs.core.errors import OptionError
+from jobs.models import Owner, Scope
+from jobs.owners.limits import (
+    LIMITS,
+    PAUSE_REASON_LIMIT,
+    limit_owner,
+    pause_owner,
+    resume_owner,
+)
+from jobs.pages.kit import nav
+from jobs.pages.kit.acts import ReasonForm, done, failed
+from jobs.pages.kit.visit import Visit, page
+
+
+class PauseForm(ReasonForm):
+    """An end, and a reason. Without an end: until resumed."""
+
+    until = forms.DateTimeField(
+        label=_("Until"),
+        required=False,
+        help_text=_("Empty: until a person resumes it."),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
+    )
+    field_order = ("until", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].widget.attrs["maxlength"] = PAUSE_REASON_LIMIT
+
+
+class LimitForm(ReasonForm):
+    """The share and the limits of an owner."""
+
+    weight = forms.IntegerField(
+        label=_("Weight"), help_text=_("Its share of the workers beside the weights of others.")
+    )
+    max_running = forms.IntegerField(
+        label=_("Most runs at once"), required=False, help_text=_("Empty: no limit.")
+    )
+    rate_limit_per_minute = forms.IntegerField(
+        label=_("Most starts a minute"), required=False, help_text=_("Empty: no limit.")
+    )
+    field_order = (*LIMITS, "reason")
+
+
+@page("owners", permission="jobs.pause_owner", methods=("GET", "POST"))
+def pause(visit: Visit, slug: str) -> HttpResponse:
+    """Start no further run of an owner."""
+    found = _operable(visit, slug)
+
+    def act(form: Any) -> Any:
+        pause_owner(found, actor=visit.access.actor, **form.cleaned_data)
+        return _("%s is paused: no further run starts.") % found.slug
+
+    note = _("No further run starts. Runs that a worker has started continue.")
+    return _asked(
+        visit, found, PauseForm(visit.request.POST or None), act, verb=_("Pause"), note=note
+    )
+
+
+@page("owners", permission="jobs.pause_owner", methods=("GET", "POST"))
+def resume(visit: Visit, slug: str) -> HttpResponse:
+    """Let the runs of an owner start again."""
+    found = _operable(visit, slug)
+    if not found.is_paused():
+        return failed(visit, _("%s is not paused.") % found.slug, to=_page_of(found))
+
+    def act(form: Any) -> Any:
+        resume_owner(found, actor=visit.access.actor, **form.cleaned_data)
+        return _("%s is resumed: waiting runs may start at once.") % found.slug
+
+    note = _("Waiting runs may start at once.")
+    return _asked(
+        visit, found, ReasonForm(visit.request.POST or None), act, verb=_("Resume"), note=note
+    )
+
+
+@page("owners", permission="jobs.change_owner", methods=("GET", "POST"))
+def limit(visit: Visit, slug: str) -> HttpResponse:
+    """Set an owner's weight and limits, which decide about the shares of other owners, too."""
+    found = visit.one(Owner.objects.all(), path="pk", slug=slug)
+    visit.refuse_unless("jobs.change_owner", Scope.ADMIN, None)
+    before = {name: getattr(found, name) for name in LIMITS}
+
+    def act(form: Any) -> Any:
+        data = form.cleaned_data
+        changed = {name: data[name] for name in LIMITS if data[name] != before[name]}
+        if not changed:
+            return _("Nothing has been changed.")
+        limit_owner(found, actor=visit.access.actor, reason=data["reason"], **changed)
+        return _("%s has these limits now.") % found.slug
+
+    note = _("The shares of the other owners change, too. Active runs continue.")
+    form = LimitForm(visit.request.POST or None, initial=before)
+    return _asked(visit, found, form, act, verb=_("Set the limits"), note=note)
+
+
+def _operable(visit: Visit, slug: str) -> Owner:
+    found = visit.one(Owner.objects.all(), path="pk", slug=slug)
+    visit.refuse_unless("jobs.pause_owner", Scope.OPERATE, found.pk)
+    return found
+
+
+def _page_of(owner: Owner) -> str:
+    return nav.address("owner", owner.slug) or ""
+
+
+def _asked(
+    visit: Visit, owner: Owner, form: forms.Form, act: Callable[[Any], Any], **words: Any
+) -> HttpResponse:
+    """Show the form of a verb, or act and go to the owner; a refusal is shown at its field."""
+    if visit.request.method == "POST" and form.is_valid():
+        try:
+            with barrier.lifted():
+                said = act(form)
+        except OptionError as error:
+            form.add_error(error.option if error.option in form.fields else None, error.problem)
+        else:
+            return done(visit, said, to=_page_of(owner))
+    facts = {"owner": owner, "form": form, "back": _page_of(owner), **words}
+    return visit.show("jobs/pages/owners/act.html", **facts)

@@ -1,0 +1,67 @@
+"""One owner: its work and share now, what it used, its limits and its members."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import HttpResponse
+from django.utils import timezone
+
+from jobs.core import barrier
+from jobs.core.sql import now
+from jobs.models import Membership, Owner, Scope
+from jobs.owners.usage import daily_usage, usage
+from jobs.owners.work import work_of
+from jobs.pages.kit.rows import admin_address
+from jobs.pages.kit.visit import PART, Visit, page
+from jobs.pages.owners.words import now_pill, why_now
+
+DAYS: Final = 7
+MEMBERS: Final = 100
+"""Most members that are shown; the admin has all."""
+
+
+@page("owners", permission="jobs.view_owner")
+def owner(visit: Visit, slug: str) -> HttpResponse:
+    """Show one owner."""
+    found = visit.one(Owner.objects.all(), path="pk", slug=slug)
+    with barrier.lifted():
+        [standing] = work_of([found]).values()
+    facts: dict[str, Any] = {
+        "owner": found,
+        "standing": standing,
+        "pill": now_pill(found, standing),
+        "why": why_now(found, standing),
+    }
+    if PART not in visit.request.headers:
+        facts |= _more(visit, found)
+    return visit.show("jobs/pages/owners/one.html", live="jobs/pages/owners/one_live.html", **facts)
+
+
+def _more(visit: Visit, found: Owner) -> dict[str, Any]:
+    """Return what is not renewed while the page is open."""
+    end = now()
+    with barrier.lifted():
+        used = usage(found, start=end - timedelta(days=1), end=end)
+        days = daily_usage(found, days=DAYS, zone=timezone.get_current_timezone())
+    seconds = [day.worker_seconds for day in days if day.worker_seconds is not None]
+    return {
+        "used": used,
+        "days": days[::-1],
+        "seconds": seconds if any(seconds) else [],
+        "members": _members(visit, found),
+        "admin_url": admin_address(visit, "owner", found.pk),
+        "may_pause": visit.may("jobs.pause_owner", Scope.OPERATE, found.pk),
+        "may_limit": visit.may("jobs.change_owner", Scope.ADMIN, None),
+    }
+
+
+def _members(visit: Visit, found: Owner) -> list[Membership] | None:
+    """Return the members; None for a visitor who may not see them."""
+    if not visit.may("jobs.view_membership", Scope.ADMIN, found.pk):
+        return None
+    # Users have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        rows = Membership.objects.filter(owner=found).select_related("user")
+        return list(rows.order_by("-pk")[:MEMBERS])

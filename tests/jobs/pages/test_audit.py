@@ -1,0 +1,108 @@
+"""jobs/pages/audit.py: who did what, filtered by the address, of one's own owners only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from jobs.core.sql import now
+from jobs.models import AuditEntry, Owner
+from jobs.owners.limits import pause_owner, resume_owner
+from jobs.pages import audit
+from jobs.pages.kit import lists
+
+AUDIT = reverse("jobs:audit")
+Person = Callable[..., Client]
+
+
+def shown(client: Client, **query: Any) -> list[str]:
+    """Return the entries on a page as `owner action`, newest first."""
+    page = client.get(AUDIT, query)
+    assert page.status_code == 200
+    return [f"{entry['owner']} {entry['row'].action}" for entry in page.context["entries"]]
+
+
+@pytest.fixture
+def done(acme: Owner, stranger: Owner, root: User) -> None:
+    """What root and code did to two owners."""
+    pause_owner(acme, reason="stocktaking <now>", actor=root)
+    pause_owner(stranger, reason="their secret")
+    resume_owner(acme, actor=root)
+
+
+def test_the_audit_is_newest_first_with_its_reasons(as_root: Client, done: None) -> None:
+    assert shown(as_root) == ["acme resume", "stranger pause", "acme pause"]
+    text = as_root.get(AUDIT).content.decode()
+    assert "stocktaking &lt;now&gt;" in text and "root" in text and "code" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"owner": "acme"}, ["acme resume", "acme pause"]),
+        ({"actor": "root", "action": "pause"}, ["acme pause"]),
+        ({"actor": "roo"}, []),
+        ({"action": "resume"}, ["acme resume"]),
+        ({"age": "1h"}, ["acme resume", "stranger pause", "acme pause"]),
+        ({"object_type": "owner", "object_id": "0"}, []),
+    ],
+)
+def test_the_filter_is_the_address(
+    as_root: Client, done: None, query: dict[str, str], expected: list[str]
+) -> None:
+    assert shown(as_root, **query) == expected
+
+
+def test_old_entries_are_outside_of_an_age(
+    as_root: Client, done: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of an entry is PostgreSQL's, so the scene moves the beginning of the hour."""
+    later = now() + timedelta(hours=2)
+    monkeypatch.setattr(audit, "now", lambda: later)
+    assert shown(as_root, age="1h") == [] and len(shown(as_root, age="24h")) == 3
+
+
+@pytest.mark.parametrize("query", [{"action": "dance"}, {"age": "9y"}, {"actor": "a\x00b"}])
+def test_a_wrong_filter_is_named_and_finds_nothing(
+    as_root: Client, done: None, query: dict[str, str]
+) -> None:
+    page = as_root.get(AUDIT, query)
+    assert page.context["entries"] == [] and list(page.context["form"].errors) == [*query]
+
+
+def test_members_see_what_was_done_to_their_owners(person: Person, done: None) -> None:
+    """Not what was done to others; and an owner of others is as unknown as one that is not."""
+    client = person("mia", "view_auditentry", acme="viewer")
+    assert shown(client) == ["acme resume", "acme pause"]
+    assert "secret" not in client.get(AUDIT).content.decode()
+    foreign, unknown = (client.get(AUDIT, {"owner": slug}) for slug in ("stranger", "nobody"))
+    assert foreign.status_code == unknown.status_code == 404
+    assert foreign.content == unknown.content
+
+
+def test_the_permission_is_needed(person: Person, done: None) -> None:
+    assert person("mia", "view_run", acme="admin").get(AUDIT).status_code == 403
+
+
+def test_pages_by_cursor_keep_the_filter(
+    as_root: Client, done: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "LIMIT", 1)
+    first = as_root.get(AUDIT, {"owner": "acme"})
+    second = as_root.get(first.context["list"].next)
+    seen = [entry["row"].action for page in (first, second) for entry in page.context["entries"]]
+    assert seen == ["resume", "pause"] and second.context["list"].next is None
+
+
+def test_an_entry_leads_to_its_object(as_root: Client, done: None, acme: Owner) -> None:
+    """An object that is no model of ours, or is gone, has no link that fails."""
+    AuditEntry.objects.create(action="add", object_type="moon", object_id="1")
+    page = as_root.get(AUDIT)
+    urls = [entry["url"] for entry in page.context["entries"]]
+    assert urls[0] is None and all(as_root.get(url).status_code == 200 for url in urls[1:])

@@ -1,0 +1,229 @@
+"""jobs/pages/owners: an owner's work, share, usage and limits; paused, resumed and limited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from fleet import BrokerUnavailable, OwnerState
+from fleet.broker.owners import Owners
+from jobs.core.sql import now
+from jobs.models import AuditEntry, Owner, Run
+from jobs.owners.limits import pause_owner
+from jobs.owners.work import OwnerWork
+from jobs.pages.kit.visit import PART
+from jobs.pages.owners import words
+from tests.jobs.scenes import submitted
+
+OWNERS = reverse("jobs:owners")
+Person = Callable[..., Client]
+
+
+def address(name: str, slug: str = "acme") -> str:
+    return reverse(f"jobs:{name}", args=[slug])
+
+
+def slugs(client: Client, **query: Any) -> list[str]:
+    page = client.get(OWNERS, query)
+    assert page.status_code == 200
+    return [each["owner"].slug for each in page.context["owners"]]
+
+
+def test_the_list_shows_work_and_shares(
+    as_root: Client, failed_run: Run, northwind: Owner, acme: Owner
+) -> None:
+    """The share of the last hour's runs: acme used all of the workers' time."""
+    submitted(northwind, 3)
+    page = as_root.get(OWNERS)
+    shown = {each["owner"].slug: each for each in page.context["owners"]}
+    assert [*shown] == ["northwind", "acme"]
+    assert shown["northwind"]["standing"].queued == 3
+    assert (shown["acme"]["standing"].failed, shown["acme"]["standing"].queued) == (1, 0)
+    assert (shown["acme"]["received"], shown["northwind"]["received"]) == (1.0, 0.0)
+    assert 'href="/owners/acme/"' in page.content.decode()
+
+
+def test_owners_are_filtered_by_the_address(
+    as_root: Client, acme: Owner, northwind: Owner, stranger: Owner
+) -> None:
+    pause_owner(northwind, reason="stocktaking")
+    assert slugs(as_root, slug="a") == ["acme"]
+    assert slugs(as_root, paused="yes") == ["northwind"]
+    assert slugs(as_root, paused="no") == ["stranger", "acme"]
+    assert slugs(as_root, owner="acme") == ["acme"]
+    assert slugs(as_root, paused="maybe") == slugs(as_root, slug="a\x00") == []
+
+
+def test_members_see_only_their_owners(person: Person, acme: Owner, stranger: Owner) -> None:
+    """The page of another owner is as unknown as that of none, for its verbs, too."""
+    codes = ("view_owner", "pause_owner", "change_owner")
+    client = person("mia", *codes, acme="admin")
+    assert slugs(client) == ["acme"] and "stranger" not in client.get(OWNERS).content.decode()
+    assert client.get(address("owner")).status_code == 200
+    for name in ("owner", "pause_owner", "resume_owner", "limit_owner"):
+        for ask in (client.get, client.post):
+            if (name, ask) == ("owner", client.post):
+                continue
+            foreign, unknown = (ask(address(name, slug)) for slug in ("stranger", "nobody"))
+            assert foreign.status_code == unknown.status_code == 404
+            assert foreign.content == unknown.content
+    assert client.get("/owners/a%00b/").status_code == 404
+    stranger.refresh_from_db()
+    assert not stranger.is_paused()
+
+
+def test_a_share_counts_the_work_of_others_and_does_not_name_them(
+    person: Person, failed_run: Run, stranger: Owner
+) -> None:
+    client = person("mia", "view_owner", acme="viewer")
+    submitted(stranger, 2)
+    page = client.get(address("owner"))
+    assert page.context["used"].received == 1.0
+    assert "stranger" not in page.content.decode()
+
+
+def test_one_owner_has_its_usage_by_day(as_root: Client, failed_run: Run) -> None:
+    """Its run is of today; the days before are empty, and newest first."""
+    page = as_root.get(address("owner"))
+    today, *before = page.context["days"]
+    assert today.runs == {"failed": 1} and today.worker_seconds > 0
+    assert len(before) == 6 and all(day.runs == {} for day in before)
+    assert before[0].start == today.start - timedelta(days=1)
+
+
+def test_what_takes_long_to_count_is_said(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither page waits for it."""
+    for module in ("jobs.owners.usage", "jobs.runs.reads.counts"):
+        monkeypatch.setattr(f"{module}.within", lambda _milliseconds, _ask: None)
+    assert "too much to count" in as_root.get(address("owner")).content.decode()
+    assert "many" in as_root.get(OWNERS).content.decode()
+
+
+def test_the_live_part_is_what_it_does_now(as_root: Client, acme: Owner) -> None:
+    """Without a change, the answer is 304; it has no form and no usage."""
+    header = {f"HTTP_{PART.upper().replace('-', '_')}": "1"}
+    part = as_root.get(address("owner"), **header)
+    text = part.content.decode()
+    assert "Held by a window" in text and "<form" not in text and "Worker time" not in text
+    again = as_root.get(address("owner"), **header, HTTP_IF_NONE_MATCH=part["ETag"])
+    assert again.status_code == 304
+
+
+def test_members_are_shown_to_admins_of_the_owner(person: Person, acme: Owner) -> None:
+    """As in the API."""
+    codes = ("view_owner", "view_membership")
+    admin, viewer = person("ada", *codes, acme="admin"), person("vic", *codes, acme="viewer")
+    text = admin.get(address("owner")).content.decode()
+    assert "ada" in text and "vic" in text
+    assert viewer.get(address("owner")).context["members"] is None
+
+
+# --- verbs -----------------------------------------------------------------------------------
+
+
+def test_paused_with_a_reason_and_resumed(person: Person, acme: Owner) -> None:
+    client = person("olga", "view_owner", "pause_owner", acme="operator")
+    assert "Pause" in client.get(address("owner")).content.decode()
+    until = f"{now() + timedelta(days=2):%Y-%m-%dT%H:%M}"
+    asked = client.post(address("pause_owner"), {"reason": "stocktaking", "until": until})
+    assert asked.status_code == 302 and asked.url == address("owner")
+    acme.refresh_from_db()
+    assert acme.is_paused() and f"{acme.paused_until:%Y-%m-%dT%H:%M}" == until
+    text = client.get(address("owner")).content.decode()
+    assert "stocktaking" in text and "No run starts until" in text and "Resume" in text
+    client.post(address("resume_owner"), {"reason": "done"})
+    acme.refresh_from_db()
+    assert not acme.is_paused()
+    entries = AuditEntry.objects.order_by("id").values_list("action", "reason", "actor_name")
+    assert list(entries) == [("pause", "stocktaking", "olga"), ("resume", "done", "olga")]
+    assert client.get(address("resume_owner")).url == address("owner")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"until": "2001-01-01T00:00"}, {"until": "9999-12-31T23:59"}, {"reason": "x" * 201}]
+)
+def test_a_wrong_pause_is_named_at_its_field(
+    as_root: Client, acme: Owner, fields: dict[str, str]
+) -> None:
+    """And nothing is paused."""
+    page = as_root.post(address("pause_owner"), fields)
+    assert page.status_code == 200 and [*page.context["form"].errors] == [*fields]
+    acme.refresh_from_db()
+    assert not acme.is_paused()
+
+
+@pytest.mark.parametrize(
+    ("permission", "role"), [("pause_owner", "viewer"), ("view_run", "operator")]
+)
+def test_a_pause_needs_the_permission_and_the_role(
+    person: Person, acme: Owner, permission: str, role: str
+) -> None:
+    client = person("vic", "view_owner", permission, acme=role)
+    for name in ("pause_owner", "resume_owner"):
+        assert client.post(address(name)).status_code == 403
+    assert "Pause" not in client.get(address("owner")).content.decode()
+
+
+def test_limits_are_set_by_admins_of_the_installation(
+    as_root: Client, person: Person, acme: Owner
+) -> None:
+    """A larger share takes from others, so an owner's own admin does not set it."""
+    own = person("ada", "view_owner", "change_owner", acme="admin")
+    given = {"weight": 5, "max_running": 2, "rate_limit_per_minute": "", "reason": "agreed"}
+    assert own.post(address("limit_owner"), given).status_code == 403
+    assert as_root.post(address("limit_owner"), given).status_code == 302
+    acme.refresh_from_db()
+    assert (acme.weight, acme.max_running, acme.rate_limit_per_minute) == (5, 2, None)
+    [entry] = AuditEntry.objects.filter(action="limit")
+    assert entry.reason == "agreed" and entry.details["before"]["weight"] == 3
+    as_root.post(address("limit_owner"), given)
+    assert AuditEntry.objects.filter(action="limit").count() == 1
+    wrong = as_root.post(address("limit_owner"), {**given, "weight": 1001})
+    assert [*wrong.context["form"].errors] == ["weight"]
+
+
+# --- why now ---------------------------------------------------------------------------------
+
+
+def standing(state: OwnerState | None, **facts: Any) -> OwnerWork:
+    given = dict.fromkeys(("running", "queued", "held", "failed"), 0)
+    times = dict.fromkeys(("oldest_wait_seconds", "rest_seconds", "entitled"))
+    return OwnerWork(state=state, **{**given, **times, **facts})
+
+
+@pytest.mark.parametrize(
+    ("stands", "word"),
+    [
+        (standing(OwnerState.AT_CAP), "as its cap allows: 2"),
+        (standing(OwnerState.RESTING, rest_seconds=4.0), "the next one is in 4.0 s"),
+        (standing(OwnerState.ELIGIBLE), "its turn comes"),
+        (standing(OwnerState.IDLE), "Nothing waits"),
+        (standing(OwnerState.IDLE, held=3), "wait for their window"),
+        (standing(None), "Redis does not answer"),
+    ],
+)
+def test_each_state_has_its_sentence(stands: OwnerWork, word: str) -> None:
+    owner = Owner(slug="acme", max_running=2, rate_limit_per_minute=10)
+    assert word in words.why_now(owner, stands)
+    assert words.now_pill(owner, stands)
+    assert words.why_now(Owner(slug="acme"), stands) and words.now_pill(Owner(), stands)
+
+
+def test_without_redis_the_pages_open_and_say_it(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts come from PostgreSQL, and stay."""
+
+    def away(*_args: Any, **_given: Any) -> None:
+        raise BrokerUnavailable("away")
+
+    monkeypatch.setattr(Owners, "snapshot", away)
+    assert "Redis does not answer" in as_root.get(OWNERS).content.decode()
+    assert "Redis does not answer" in as_root.get(address("owner")).content.decode()

@@ -1,0 +1,157 @@
+"""jobs/pages/search.py and jobs/runs/reads/everything.py: one box finds everything of one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from jobs.models import Attachment, Calendar, Owner, Run, Submission, Target
+from jobs.pages.search import TITLES
+from jobs.runs.reads import everything
+from jobs.runs.reads.everything import PERMISSIONS, Kind
+from tests.jobs.admin.conftest import stored_job
+
+SEARCH = reverse("jobs:search")
+TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"')
+Person = Callable[..., Client]
+EVERYTHING = ("view_run", "view_owner", "view_job", "view_submission", "view_target")
+
+
+def found(client: Client, term: str, **query: Any) -> dict[str, list[str]]:
+    """Return the texts that a term finds, by the title of their group."""
+    page = client.get(SEARCH, {"q": term, **query})
+    assert page.status_code == 200
+    groups = page.context["groups"]
+    return {str(one["title"]): [hit.text for hit, _url in one["hits"]] for one in groups}
+
+
+@pytest.fixture
+def world(acme: Owner, stranger: Owner) -> None:
+    """Rows of two owners, whose names begin with the same letters."""
+    for owner in (acme, stranger):
+        for number in range(2):
+            stored_job(owner, f"shop-{owner.slug}-{number}", name=f"Shop {number}")
+            Target.objects.create(owner=owner, name=f"shop-{owner.slug}-{number}")
+            Calendar.objects.create(owner=owner, name=f"shop-{owner.slug}-{number}")
+
+
+def test_each_kind_is_found_by_its_beginning(as_root: Client, world: None) -> None:
+    names = [f"shop-{slug}-{number}" for slug in ("acme", "stranger") for number in (0, 1)]
+    expected = {"Jobs": names, "Targets": names, "Calendars": names}
+    assert found(as_root, "shop-") == expected
+    assert found(as_root, "  shop- ") == expected
+    assert found(as_root, "ac")["Owners"] == ["acme"]
+    assert found(as_root, "SHOP 1") == {"Jobs": [names[1], names[3]]}
+
+
+def test_members_find_only_what_is_their_own(person: Person, world: None) -> None:
+    """An exact name of another owner finds nothing, as does a name that nobody has."""
+    client = person("mia", *EVERYTHING, "view_calendar", acme="viewer")
+    mine = ["shop-acme-0", "shop-acme-1"]
+    assert found(client, "shop-") == {"Jobs": mine, "Targets": mine, "Calendars": mine}
+    for term in ("stranger", "shop-stranger-0"):
+        foreign, unknown = (client.get(SEARCH, {"q": asked}) for asked in (term, "nobody"))
+        assert foreign.context["groups"] == []
+        said = [TOKEN.sub(b"", page.content) for page in (foreign, unknown)]
+        assert said[0].replace(term.encode(), b"nobody") == said[1]
+
+
+def test_a_shared_calendar_is_found_where_it_applies(
+    person: Person, acme: Owner, stranger: Owner
+) -> None:
+    mine, other = (Calendar.objects.create(name=f"freeze-{name}") for name in ("a", "b"))
+    Attachment.objects.create(calendar=mine, owner=acme)
+    Attachment.objects.create(calendar=other, owner=stranger)
+    client = person("mia", "view_run", "view_calendar", acme="viewer")
+    assert found(client, "freeze") == {"Calendars": ["freeze-a"]}
+
+
+def test_a_run_and_a_submission_of_others_are_not_found(
+    person: Person, failed_run: Run, stranger: Owner, acme: Owner
+) -> None:
+    owned = Submission.objects.get(pk=failed_run.submission_id)
+    mine = person("mia", *EVERYTHING, acme="viewer")
+    other = person("sam", *EVERYTHING, stranger="viewer")
+    for term in (str(failed_run.pk), failed_run.pk.hex[:12], str(owned.pk)):
+        assert found(other, term) == {}
+    assert found(mine, failed_run.pk.hex[:12]) == {"Runs": [str(failed_run.pk)]}
+    for term in (str(failed_run.pk), str(owned.pk)):
+        assert mine.get(SEARCH, {"q": term}).status_code == 302
+
+
+def test_only_kinds_that_one_may_view_are_searched(person: Person, world: None) -> None:
+    client = person("mia", "view_run", "view_target", acme="viewer")
+    assert set(found(client, "shop-")) == {"Targets"}
+
+
+def test_one_exact_hit_is_opened_at_once(as_root: Client, acme: Owner, failed_run: Run) -> None:
+    """Although other rows begin with it; two exact hits are both shown, the exact ones first."""
+    job = stored_job(acme, "night")
+    stored_job(acme, "nightly")
+    opened = as_root.get(SEARCH, {"q": "night"})
+    assert opened.status_code == 302 and str(job.pk) in opened["Location"]
+    assert str(failed_run.pk) in as_root.get(SEARCH, {"q": failed_run.pk.hex})["Location"]
+    Target.objects.create(owner=acme, name="night")
+    assert found(as_root, "night") == {"Jobs": ["night", "nightly"], "Targets": ["night"]}
+
+
+def test_a_task_is_found_by_its_name(as_root: Client, settings: Any) -> None:
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+    assert "tests.add" in found(as_root, "tests.a")["Tasks"]
+    assert "task=tests.add" in as_root.get(SEARCH, {"q": "tests.add"})["Location"]
+
+
+def test_a_group_is_short_and_says_so(as_root: Client, acme: Owner) -> None:
+    for number in range(everything.MOST + 1):
+        Target.objects.create(owner=acme, name=f"sw-{number:03}")
+    page = as_root.get(SEARCH, {"q": "sw-"})
+    assert len(page.context["groups"][0]["hits"]) == everything.MOST
+    assert "there are more" in page.content.decode()
+
+
+def test_only_the_chosen_owner_is_searched(as_root: Client, world: None) -> None:
+    assert found(as_root, "shop-stranger", owner="acme") == {}
+    assert found(as_root, "shop-acme", owner="acme")["Jobs"] == ["shop-acme-0", "shop-acme-1"]
+
+
+@pytest.mark.parametrize("term", ["", " ", "a\x00b", "x" * 201, "%", "_", "9" * 30, "\ud83d\ude00"])
+def test_nonsense_finds_nothing(as_root: Client, world: None, term: str) -> None:
+    """Also the signs that stand for any text in PostgreSQL."""
+    term = term.encode("utf-16", "surrogatepass").decode("utf-16")
+    assert found(as_root, term) == {}
+
+
+def test_a_search_that_takes_long_ends(
+    as_root: Client, world: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each kind has its own time, and says that it was not enough."""
+    monkeypatch.setattr(everything, "within", lambda _milliseconds, _ask: None)
+    page = as_root.get(SEARCH, {"q": "shop-"})
+    assert page.status_code == 200 and "took too long" in page.content.decode()
+
+
+def test_each_beginning_is_found_by_an_index(as_root: Client, world: None) -> None:
+    """With sequential scans forbidden, PostgreSQL takes one only where it has no index."""
+    with CaptureQueriesContext(connection) as asked:
+        found(as_root, "shop-")
+        found(as_root, "0123456789ab")
+    beginnings = [one["sql"] for one in asked if "LIKE" in one["sql"] or "BETWEEN" in one["sql"]]
+    assert len(beginnings) >= 6
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for query in beginnings:
+            cursor.execute(f"EXPLAIN {query}")
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            assert "Seq Scan" not in plan, plan
+            assert "Index Cond" in plan, plan
+
+
+def test_each_kind_has_a_title_and_a_permission() -> None:
+    assert set(TITLES) == set(PERMISSIONS) == set(Kind)
