@@ -25,7 +25,6 @@ from jobs.admin.kit.base import with_fields
 from jobs.calendars import changes
 from jobs.calendars.reads import status
 from jobs.models import Attachment, Calendar, Window, access
-from jobs.pages.kit import nav
 
 EMPTY_WHEN_NEW = ("status", "window_table")
 """Fields that have nothing to show for a calendar that is not saved yet."""
@@ -67,10 +66,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
         css = {"all": ("jobs/calendar.css",)}
 
     # --- what is shown -----------------------------------------------------------------------
-
-    def view_on_site(self, obj: Calendar) -> str | None:
-        """Return the address of the calendar's page outside the admin."""
-        return nav.address("calendar", obj.pk)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         status.complete(rows, request.user, now=timezone.now())

@@ -28,7 +28,6 @@ from jobs.calendars import windows
 from jobs.calendars.reads.window_state import asked_by
 from jobs.core.zones import zone_names
 from jobs.models import Calendar, Scope, Window, WindowEffect
-from jobs.pages.kit import nav
 
 
 @admin.register(Window)
@@ -57,10 +56,6 @@ class WindowAdmin(CalendarPages):
         js = ("jobs/live_preview.js", "jobs/window_form.js")
 
     # --- what is shown -----------------------------------------------------------------------
-
-    def view_on_site(self, obj: Window) -> str | None:
-        """Return the address of the window's page outside the admin."""
-        return nav.address("window", obj.pk)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.preview)

@@ -36,7 +36,6 @@ from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.models import Job, Missed, ScheduleKind
-from jobs.pages.kit import nav
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
 from jobs.runs.reads.counts import last_results
@@ -100,10 +99,6 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.preview)
         return [path("preview/", view, name="jobs_job_preview"), *super().get_urls()]
-
-    def view_on_site(self, obj: Job) -> str | None:
-        """Return the address of the job's page outside the admin."""
-        return nav.address("job", obj.pk)
 
     def preview(self, request: HttpRequest) -> HttpResponse:
         """Show what the schedule in a form means, before it is saved."""

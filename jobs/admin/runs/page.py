@@ -20,7 +20,6 @@ from jobs.admin.runs.run_task import FAIL, MOVE
 from jobs.admin.runs.story import story_of
 from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
-from jobs.pages.kit.nav import address
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads.search import HELP, search_runs
@@ -94,10 +93,6 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     search_help_text = HELP
     ordering = ("-id",)
     fields = ()
-
-    def view_on_site(self, run: Run) -> str | None:
-        """Return the address of the run's page outside the admin."""
-        return address("run", run.pk)
 
     def get_search_results(
         self, request: HttpRequest, queryset: Any, search_term: str

@@ -23,7 +23,6 @@ from jobs.admin.runs.submit_page import SubmitPage
 from jobs.core.sql import now
 from jobs.core.states import ENDED, State
 from jobs.models import Run, Submission
-from jobs.pages.kit.nav import address
 from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
 
@@ -94,10 +93,6 @@ class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
         "forecast",
         "errors",
     )
-
-    def view_on_site(self, submission: Submission) -> str | None:
-        """Return the address of the submission's page outside the admin."""
-        return address("submission", submission.pk)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         counts = states_by("submission", [row.pk for row in rows])

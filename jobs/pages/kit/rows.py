@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
-from django.urls import NoReverseMatch, reverse
 
 from jobs.models import Owner
 from jobs.pages.kit import nav
@@ -17,7 +16,9 @@ def row_address(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | N
 
     `kind` is the name of its model; `slug` that of an owner, whose page has it in its address.
     """
-    return page_of(visit, kind, key, slug=slug) or admin_address(visit, kind, key)
+    return page_of(visit, kind, key, slug=slug) or nav.admin_address(
+        visit.request.user, f"{kind}_change", key
+    )
 
 
 def page_of(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | None:
@@ -32,13 +33,3 @@ def address_of(row: models.Model) -> str | None:
     """Return the address of a row's page outside the admin; None if there is none."""
     key = row.slug if isinstance(row, Owner) else row.pk
     return nav.address(str(row._meta.model_name), key)
-
-
-def admin_address(visit: Visit, kind: str, key: Any) -> str | None:
-    """Return the address of a row in the admin; None for a visitor who is not staff."""
-    if not visit.request.user.is_staff:
-        return None
-    try:
-        return reverse(f"admin:jobs_{kind}_change", args=[key])
-    except NoReverseMatch:
-        return None

@@ -13,7 +13,7 @@ from jobs.core.sql import now
 from jobs.models import Membership, Owner, Scope
 from jobs.owners.usage import daily_usage, usage
 from jobs.owners.work import work_of
-from jobs.pages.kit.rows import admin_address
+from jobs.pages.kit import nav
 from jobs.pages.kit.visit import PART, Visit, page
 from jobs.pages.owners.words import now_pill, why_now
 
@@ -51,7 +51,7 @@ def _more(visit: Visit, found: Owner) -> dict[str, Any]:
         "days": days[::-1],
         "seconds": seconds if any(seconds) else [],
         "members": _members(visit, found),
-        "admin_url": admin_address(visit, "owner", found.pk),
+        "admin_url": nav.admin_address(visit.request.user, "owner_change", found.pk),
         "may_pause": visit.may("jobs.pause_owner", Scope.OPERATE, found.pk),
         "may_limit": visit.may("jobs.change_owner", Scope.ADMIN, None),
     }
