@@ -43,6 +43,7 @@ TABLES = (
     "jobs_membership",
     "jobs_owner",
     "jobs_worker",
+    "jobs_leader",
     "django_celery_results_chordcounter",
     "django_celery_results_taskresult",
 )
