@@ -1,4 +1,4 @@
-"""What opens next, and whether the runs that wait for it will fit: a rough estimate.
+"""The next openings of windows, and a rough estimate whether the waiting runs fit into them.
 
 The forecast of a submission (`will_it_fit.py`) simulates; this only divides, for a page with many
 owners. It ignores retries, and work of the same owner outside the opening.

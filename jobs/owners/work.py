@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fleet import BrokerUnavailable, OwnerSnapshot, OwnerState
-from jobs.core.conf import setting
+from fleet import OwnerSnapshot, OwnerState
 from jobs.core.states import ACTIVE, State
 from jobs.models import Owner
-from jobs.runs.dispatch import owners as fair_queues
+from jobs.owners.standing import snapshot
 from jobs.runs.reads.counts import states_by
 
 WAITING: Final = frozenset({State.QUEUED, State.HELD, State.FAILED})
@@ -28,7 +27,7 @@ class OwnerWork:
     state: OwnerState | None
     """Whether the fair queues may choose it next, or why not."""
     oldest_wait_seconds: float | None
-    """Of its runs in the fair queues; None, too, if none waits there."""
+    """How long its oldest run has waited in the fair queues; None if no run waits there."""
     rest_seconds: float | None
     """Until its rate lets it start again."""
     entitled: float | None
@@ -40,12 +39,9 @@ def work_of(owners: Sequence[Owner]) -> dict[int, OwnerWork]:
     keys = [owner.pk for owner in owners]
     active = states_by("owner", keys, states=ACTIVE)
     waiting = states_by("owner", keys, states=WAITING)
-    try:
-        snapshot = fair_queues().snapshot(timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
-    except BrokerUnavailable:
-        known, entitled = None, None
-    else:
-        known, entitled = snapshot.owners, snapshot.entitled()
+    queues = snapshot()
+    known = None if queues is None else queues.owners
+    entitled = None if queues is None else queues.entitled()
     found = {}
     for owner in owners:
         running = None if active is None else sum(active.get(owner.pk, {}).values())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from django import forms
 from django.http import HttpResponse
@@ -17,14 +16,7 @@ from jobs.owners.audited import ACTIONS, AuditFilter, audited, slugs_of
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.rows import row_address
 from jobs.pages.kit.visit import Visit, page
-
-HOUR: Final = timedelta(hours=1)
-AGES: Final = {
-    "1h": (_("last hour"), HOUR),
-    "24h": (_("last 24 hours"), 24 * HOUR),
-    "7d": (_("last 7 days"), 7 * 24 * HOUR),
-    "30d": (_("last 30 days"), 30 * 24 * HOUR),
-}
+from jobs.runs.reads.choices import AGES
 
 
 class AuditForm(FilterForm):
@@ -42,7 +34,7 @@ class AuditForm(FilterForm):
     )
     age = forms.ChoiceField(
         label=_("When"),
-        choices=[("", _("at any time")), *((key, label) for key, (label, _span) in AGES.items())],
+        choices=[("", _("at any time")), *((key, label) for key, (_span, label) in AGES.items())],
     )
     object_type = forms.CharField(
         label=_("Kind of object"), max_length=64, validators=[no_nul], widget=forms.TextInput()
@@ -53,7 +45,7 @@ class AuditForm(FilterForm):
         """Return the filter of a valid form."""
         given = {name: value for name, value in self.cleaned_data.items() if value}
         age = given.pop("age", None)
-        return AuditFilter(**given, after=now() - AGES[age][1] if age else None)
+        return AuditFilter(**given, after=now() - AGES[age][0] if age else None)
 
 
 @page("audit", permission="jobs.view_auditentry")

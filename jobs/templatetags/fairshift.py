@@ -37,8 +37,8 @@ def minute_of_today(at: datetime | None) -> SafeString | str:
 
 
 @register.filter
-def length(value: timedelta | float | None) -> str:
-    """Return a length of time, given as such or in seconds."""
+def duration(value: timedelta | float | None) -> str:
+    """Return a duration as text; it is given as a timedelta or in seconds."""
     if value is None or isinstance(value, timedelta):
         return times.span(value)
     return times.span(timedelta(seconds=value))

@@ -34,7 +34,7 @@ def words_of(window: Window) -> str:
 
 
 def unreadable(error: Exception) -> str:
-    """Return what is said of a window that cannot be read."""
+    """Return the text that is shown for a window that cannot be read."""
     return _("cannot be read (%s)") % error
 
 

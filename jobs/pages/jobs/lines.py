@@ -1,4 +1,4 @@
-"""What pages show of jobs: their state, the schedule in words, the next due time, the results."""
+"""A line of a page for each job: state, schedule in words, next due time, last results."""
 
 from __future__ import annotations
 

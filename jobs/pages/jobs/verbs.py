@@ -87,7 +87,7 @@ def _backfill(visit: Visit, job: Job, form: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobVerb:
-    """What a visitor can do to a job, and who may."""
+    """A verb of a job: its texts, the permission that it needs, its form, and its function."""
 
     label: Any
     warning: Any
@@ -97,7 +97,7 @@ class JobVerb:
     refused: Any
     form: type[ReasonForm]
     act: Callable[[Visit, Job, Any], Any]
-    """Act, and return what is said about it."""
+    """The function that acts. It returns the message for the visitor."""
 
 
 VERBS: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.core.counting import RoundCount
 from jobs.core.states import State
 from jobs.pages.kit import pieces
-from jobs.templatetags.fairshift import length, number
+from jobs.templatetags.fairshift import duration, number
 
 
 def test_each_state_has_a_sign_of_its_own() -> None:
@@ -56,4 +56,4 @@ def test_numbers_and_lengths() -> None:
         "12,408",
         "many",
     ]
-    assert [length(value) for value in (None, 0.02, 75)] == ["–", "20 ms", "1 min 15 s"]
+    assert [duration(value) for value in (None, 0.02, 75)] == ["–", "20 ms", "1 min 15 s"]
