@@ -29,12 +29,12 @@ class Places:
     logs: Path
 
     @property
-    def admin(self) -> str:
-        return self.site + reverse("admin:index")
+    def overview(self) -> str:
+        return self.site + reverse("jobs:overview")
 
     @property
     def runs(self) -> str:
-        return f"{self.admin}jobs/run/"
+        return self.site + reverse("jobs:runs")
 
     @property
     def customers(self) -> Path:

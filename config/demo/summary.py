@@ -12,7 +12,7 @@ from jobs.models import Submission
 def show_places(places: Places, *, login: Login, screen: Screen) -> None:
     """Show the addresses and the login."""
     screen.say()
-    screen.say(f"  Site     {places.admin}")
+    screen.say(f"  Site     {places.overview}")
     screen.say(f"  Runs     {places.runs}")
     screen.say(f"  Flower   {places.flower}")
     screen.say(f"  Login    {login.user} / {login.password}   (for the site and for Flower)")

@@ -312,6 +312,16 @@ def test_an_app_of_the_project_named_as_ours_does_not_boot(
     assert f"`{hidden.stem}` in {hidden}" in answer.stderr and "Traceback" not in answer.stderr
 
 
+def test_the_pages_open_below_the_address_of_the_project(copied: Shop) -> None:
+    """The overview leads to its login, which is there too."""
+    said = copied.shell(
+        "from django.test import Client\nclient = Client(headers={'host': 'localhost'})\n"
+        "overview = client.get('/fairshift/')\nprint(overview.status_code, overview.url)\n"
+        "print(client.get(overview.url).status_code)"
+    )
+    assert "302 /fairshift/login/?next=/fairshift/" in said and said.split()[-1] == "200"
+
+
 def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop) -> None:
     """With an empty __init__.py a process has Celery's default app: the error says so."""
     (copied.folder / "shop/__init__.py").write_text("")
