@@ -3,6 +3,7 @@
 import os
 
 from django.core.asgi import get_asgi_application
+from django.urls import get_resolver
 
 from config.databases import limit_waits
 
@@ -10,3 +11,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 application = get_asgi_application()
 limit_waits()
+# Imports all views now: the first request of the process would wait for them.
+_ = get_resolver().url_patterns

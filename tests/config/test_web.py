@@ -27,6 +27,11 @@ with connection.cursor() as cursor:
     cursor.execute("SHOW statement_timeout")
     print(cursor.fetchone()[0])
 """
+VIEWS = """
+import sys
+import {module}
+print("config.urls" in sys.modules)
+"""
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,21 @@ def test_statements_of_the_web_process_end_in_time(
     }
     done = python("-c", ASK.format(module=module), environ=environ)
     assert done.stdout.strip() == shown, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "loaded"), [("config.wsgi", True), ("config.asgi", True), ("config.celery", False)]
+)
+def test_the_first_request_waits_for_no_import(
+    tmp_path: Path, *, module: str, loaded: bool
+) -> None:
+    """A web process has imported its views when it starts; a worker never does."""
+    environ = {
+        **environment(tmp_path / "tasks.log"),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    done = python("-c", VIEWS.format(module=module), environ=environ)
+    assert done.stdout.strip() == str(loaded), done.stderr
 
 
 def test_pages_run_no_script_but_their_own_files(db: None) -> None:
