@@ -21,6 +21,8 @@ from fleet.contract import Application, Node
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
+FIRST_SECONDS: Final = 30.0
+"""How long a worker that boots waits for its database. It holds no runs: no lease limits this."""
 
 
 class Heartbeat(threading.Thread):
@@ -60,8 +62,8 @@ class Heartbeat(threading.Thread):
         self._cancel(self._application.beat(self._node(), self._held()))
 
     def beat_first(self) -> None:
-        """Beat once; wait up to a lease for a database that is coming up, as after a crash."""
-        until = time.monotonic() + self._application.lease_seconds
+        """Beat once; wait a while for a database that is coming up, as after a crash."""
+        until = time.monotonic() + FIRST_SECONDS
         while True:
             try:
                 return self.beat()

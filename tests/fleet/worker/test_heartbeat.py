@@ -104,11 +104,12 @@ def test_a_database_that_is_away_is_asked_again(beats: Beats) -> None:
 
 
 @pytest.mark.parametrize("refusals", [2, 99])
-def test_a_worker_that_boots_waits_a_lease_for_its_database(
+def test_a_worker_that_boots_waits_for_its_database(
     monkeypatch: pytest.MonkeyPatch, refusals: int
 ) -> None:
     """After a crash it refuses connections for a while; one that stays away ends the boot."""
     monkeypatch.setattr(heartbeat, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(heartbeat, "FIRST_SECONDS", 0.5)
     beats = Beats(fails=[OSError("the database system is starting up")] * refusals)
     if refusals == 2:
         beats.heart.beat_first()
