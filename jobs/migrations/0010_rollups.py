@@ -158,6 +158,42 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(fields=["owner_id", "minute"], name="rollup_of_owner")],
             },
         ),
+        migrations.CreateModel(
+            name="RollupTotal",
+            fields=[
+                ("minute", models.DateTimeField(primary_key=True, serialize=False)),
+                ("succeeded", models.PositiveIntegerField()),
+                ("failed", models.PositiveIntegerField()),
+                ("retrying", models.PositiveIntegerField()),
+                ("cancelled", models.PositiveIntegerField()),
+                ("expired", models.PositiveIntegerField()),
+                ("worker_seconds", models.FloatField()),
+                (
+                    "wait_buckets",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(), size=None
+                    ),
+                ),
+                (
+                    "wait_counts",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), size=None
+                    ),
+                ),
+                (
+                    "run_buckets",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(), size=None
+                    ),
+                ),
+                (
+                    "run_counts",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), size=None
+                    ),
+                ),
+            ],
+        ),
         migrations.RunSQL((SQL / "0010_rollups.sql").read_text(), REVERSE),
         migrations.RunPython(make_periodic_task, migrations.RunPython.noop),
     ]

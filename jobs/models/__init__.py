@@ -30,6 +30,7 @@ from jobs.models.recurring import SentEntry as SentEntry
 from jobs.models.recurring import Tick as Tick
 from jobs.models.rollup import Rollup as Rollup
 from jobs.models.rollup import RollupPosition as RollupPosition
+from jobs.models.rollup import RollupTotal as RollupTotal
 from jobs.models.run import Attempt as Attempt
 from jobs.models.run import AttemptOutcome as AttemptOutcome
 from jobs.models.run import Run as Run

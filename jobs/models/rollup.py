@@ -7,10 +7,8 @@ from django.db import models
 
 from jobs.core.states import State
 
-OUTCOME_CHOICES = [
-    (state.value, state.value)
-    for state in (State.SUCCEEDED, State.FAILED, State.RETRYING, State.CANCELLED, State.EXPIRED)
-]
+OUTCOMES = (State.SUCCEEDED, State.FAILED, State.RETRYING, State.CANCELLED, State.EXPIRED)
+OUTCOME_CHOICES = [(state.value, state.value) for state in OUTCOMES]
 
 
 class Rollup(models.Model):
@@ -45,6 +43,28 @@ class Rollup(models.Model):
 
     def __str__(self) -> str:
         return f"{self.minute:%Y-%m-%d %H:%M} {self.outcome}: {self.count}"
+
+
+class RollupTotal(models.Model):
+    """The sum of all rollups of one minute: what readers of all owners get.
+
+    It is written with the rollups of its minute. Requests for some owners cannot read it.
+    """
+
+    minute = models.DateTimeField(primary_key=True)
+    succeeded = models.PositiveIntegerField()
+    failed = models.PositiveIntegerField()
+    retrying = models.PositiveIntegerField()
+    cancelled = models.PositiveIntegerField()
+    expired = models.PositiveIntegerField()
+    worker_seconds = models.FloatField()
+    wait_buckets = ArrayField(models.SmallIntegerField())
+    wait_counts = ArrayField(models.IntegerField())
+    run_buckets = ArrayField(models.SmallIntegerField())
+    run_counts = ArrayField(models.IntegerField())
+
+    def __str__(self) -> str:
+        return f"{self.minute:%Y-%m-%d %H:%M}"
 
 
 class RollupPosition(models.Model):

@@ -26,6 +26,7 @@ TABLES = (
     "jobs_missed",
     "jobs_backfill",
     "jobs_rollup",
+    "jobs_rolluptotal",
     "jobs_rollupposition",
     "jobs_attempt",
     "jobs_run",

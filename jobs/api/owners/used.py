@@ -16,31 +16,36 @@ from jobs.api.owners.router import router
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.owners.usage import usage
+from jobs.system.rollups.usage import usage
 
 DAY: Final = timedelta(days=1)
 
 
 class UsageQuery(Schema):
-    """The span: at most 31 days. A run belongs to the span in which it was submitted, or due."""
+    """The span: at most 31 days, in full minutes.
+
+    What ended belongs to the span in which that was recorded; an open run to the span in which it
+    was submitted, or due.
+    """
 
     after: Moment | None = Field(None, description="Default: a day before `before`.")
     before: Moment | None = Field(None, description="Default: now.")
 
 
 class OwnerUsage(Schema):
-    """The usage of the runs that were submitted, or due, in a span."""
+    """What an owner used in a span."""
 
     after: datetime
     before: datetime
     runs: dict[State, int] | None = Field(
-        description="How many of them are in each state now; null: too many to count in a second."
+        description="How many ended in the span, by how they ended; and how many that were"
+        " submitted, or due, in it are open, by their state now. null: too many to count."
     )
     worker_seconds: float | None = Field(
-        description="How long workers ran their ended attempts; null: too many to count."
+        description="How long workers ran attempts that ended in the span; null: too many to count."
     )
     received: float | None = Field(
-        description="`worker_seconds` as a part of that of all owners' runs of the span, 0 to 1;"
+        description="`worker_seconds` as a part of that of all owners in the span, 0 to 1;"
         " null: there is none, or too much to count."
     )
     entitled: float | None = Field(
@@ -54,7 +59,8 @@ class OwnerUsage(Schema):
 def get_owner_usage(request: HttpRequest, slug: str, query: Query[UsageQuery]) -> OwnerUsage:
     """Return what an owner used in a span, and its share of the workers.
 
-    Each run is in one span only, so spans can be added up.
+    It is read from statistics of each minute. Spans can be added up: limits within a minute are
+    rounded down. Only the last minute or two are read from rows, and left out if they are too many.
     """
     owner = find_owner(caller(request), slug)
     with barrier.lifted():

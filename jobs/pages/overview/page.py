@@ -67,9 +67,7 @@ def _owner_rows(found: Read) -> Iterable[dict[str, Any]]:
             "received": one.received,
             "entitled": one.entitled,
             "held": None if held is None else held.get(State.HELD, 0),
-            "failed": None
-            if found.rolled.until is None
-            else found.rolled.failed.get(one.owner.pk, 0),
+            "failed": None if found.rolled.until is None else found.failed.get(one.owner.pk, 0),
             "why": why_now(one),
         }
 

@@ -40,7 +40,6 @@ class Rolled:
     minutes: Sequence[rollups.Minute] = ()
     failures: Sequence[rollups.Failures] = ()
     received: Mapping[int, float | None]
-    failed: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +49,8 @@ class Read:
     facts: Facts
     rolled: Rolled
     standings: Sequence[Standing]
+    failed: Mapping[int, int]
+    """Runs of these owners that failed in the last hour."""
     held: Counts | None
     counts: Mapping[str, int]
 
@@ -75,6 +76,7 @@ def read(visit: Visit) -> Read:
         facts=_facts(visit, ids, system=system, seen=seen, found=found),
         rolled=rolled,
         standings=found,
+        failed=_failed(keys, rolled.until),
         held=states_by("owner", keys, states={State.HELD}),
         counts=_counts(visit),
     )
@@ -84,15 +86,22 @@ def read_rolled(ids: OwnerIds) -> Rolled:
     """Return the last hour from rollups, and the shares of the last minutes."""
     span, newest = rollups.last_minutes(MINUTES), rollups.last_minutes(SHARES_MINUTES)
     if span is None or newest is None:
-        return Rolled(received={}, failed={})
+        return Rolled(received={})
     hour, last = ({"start": start, "end": end} for start, end in (span, newest))
     return Rolled(
         until=span[1],
         minutes=rollups.minutes(ids, **hour),
         failures=rollups.failures(ids, **hour)[:FAILURES],
         received={one.owner_id: one.received for one in rollups.by_owner(ids, **last)},
-        failed={one.owner_id: one.failed for one in rollups.by_owner(ids, **hour)},
     )
+
+
+def _failed(owner_keys: Collection[int], until: datetime | None) -> dict[int, int]:
+    if until is None:
+        return {}
+    start = until - MINUTES * rollups.MINUTE
+    found = rollups.by_owner(owner_keys, start=start, end=until)
+    return {one.owner_id: one.failed for one in found}
 
 
 def _counts(visit: Visit) -> dict[str, int]:

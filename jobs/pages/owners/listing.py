@@ -14,12 +14,12 @@ from jobs.core.sql import now
 from jobs.models import Owner
 from jobs.models.fields import OWNER_LIMIT, no_nul
 from jobs.models.owner import PAUSED
-from jobs.owners.usage import received_by_owner
 from jobs.owners.work import work_of
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.rows import page_of
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill
+from jobs.system.rollups.usage import received_by_owner
 
 SPAN: Final = timedelta(hours=1)
 """The span of the share that was received."""

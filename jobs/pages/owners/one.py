@@ -11,11 +11,11 @@ from django.utils import timezone
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Membership, Owner, Scope
-from jobs.owners.usage import daily_usage, usage
 from jobs.owners.work import work_of
 from jobs.pages.kit import nav
 from jobs.pages.kit.visit import PART, Visit, page
 from jobs.pages.owners.words import now_pill, why_now
+from jobs.system.rollups.usage import daily_usage, usage
 
 DAYS: Final = 7
 MEMBERS: Final = 100

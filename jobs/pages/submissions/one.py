@@ -17,12 +17,12 @@ from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import FirstEstimate, first_estimate, forecast_rest
 from jobs.models import Run, Scope, Submission
 from jobs.models.submission import Progress
-from jobs.owners.usage import Usage, usage
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.reads.pace import pace_of
+from jobs.system.rollups.usage import Usage, usage
 
 MILLISECONDS: Final = 1_000
 """A page waits no longer for a forecast."""

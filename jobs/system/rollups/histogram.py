@@ -8,8 +8,10 @@ fully-mergeable quantile sketch with relative-error guarantees", VLDB 2019.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 GROWTH: Final = 1.1
@@ -18,6 +20,7 @@ RELATIVE_ERROR: Final = (GROWTH - 1) / (GROWTH + 1)
 """The largest difference of a percentile from the true one, as a part of it: 4.8 %."""
 SHORTEST: Final = 0.001
 """Seconds. Shorter values count as these."""
+PARTS: Final = (0.50, 0.95, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +34,27 @@ class Percentiles:
 
 def percentiles(counts: Mapping[int, int]) -> Percentiles | None:
     """Return the percentiles of the values in these buckets; None without a value."""
-    if not sum(counts.values()):
-        return None
-    return Percentiles(*(percentile(counts, part) for part in (0.50, 0.95, 0.99)))
+    buckets = sorted(counts)
+    return percentiles_of(buckets, [counts[bucket] for bucket in buckets])
+
+
+def percentiles_of(buckets: Sequence[int], counts: Sequence[int]) -> Percentiles | None:
+    """Return the same of buckets in rising order and their counts, as rollups have them."""
+    return Percentiles(*_values(buckets, counts, PARTS)) if any(counts) else None
 
 
 def percentile(counts: Mapping[int, int], part: float) -> float:
     """Return the smallest value that at least this part of all values does not exceed."""
+    buckets = sorted(counts)
+    [value] = _values(buckets, [counts[bucket] for bucket in buckets], (part,))
+    return value
+
+
+def _values(buckets: Sequence[int], counts: Iterable[int], parts: Iterable[float]) -> list[float]:
+    up_to = list(accumulate(counts))
     # Rounded: 0.95 * 100 is more than 95 in binary.
-    left = math.ceil(round(part * sum(counts.values()), 6))
-    for bucket in sorted(counts):
-        left -= counts[bucket]
-        if left <= 0:
-            return value_of(bucket)
-    raise ValueError("There is no value in these buckets.")
+    ranks = [math.ceil(round(part * up_to[-1], 6)) for part in parts]
+    return [value_of(buckets[bisect_left(up_to, rank)]) for rank in ranks]
 
 
 def value_of(bucket: int) -> float:

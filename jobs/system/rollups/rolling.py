@@ -29,7 +29,7 @@ PATIENCE: Final = timedelta(minutes=1)
 MOST_MINUTES: Final = 120
 """Minutes that one round counts at most. The next round goes on."""
 MOST_DROPPED: Final = 50_000
-"""Rows that one round deletes at most."""
+"""Rows of each table that one round deletes at most."""
 
 _ADVANCE: Final = """
 UPDATE jobs_rollupposition SET
@@ -37,9 +37,10 @@ UPDATE jobs_rollupposition SET
     final_until = CASE WHEN %(is_final)s THEN greatest(final_until, %(end)s) ELSE final_until END,
     boundary_at = CASE WHEN %(is_final)s AND boundary_at <= %(end)s THEN NULL ELSE boundary_at END
 """
+_TABLES: Final = ("jobs_rollup", "jobs_rolluptotal")
 _DROP: Final = """
-DELETE FROM jobs_rollup WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM jobs_rollup WHERE minute < %s ORDER BY minute LIMIT %s))
+DELETE FROM {table} WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM {table} WHERE minute < %s ORDER BY minute LIMIT %s))
 """
 
 
@@ -61,7 +62,8 @@ def roll_up() -> int:
     """
     at = _position()
     oldest = at.now - timedelta(days=setting("ROLLUP_DAYS"))
-    sql.query(_DROP, [oldest, MOST_DROPPED])
+    for table in _TABLES:
+        sql.query(_DROP.format(table=table), [oldest, MOST_DROPPED])
     if at.boundary_at is None:
         counted = 0
     elif at.is_passed:
@@ -75,16 +77,20 @@ def roll_up() -> int:
 
 
 def count_minute(minute: datetime, *, is_final: bool) -> None:
-    """Replace the rollups of one minute by a count of its rows."""
+    """Replace the rollups of one minute, and their total, by a count of its rows."""
     end = minute + MINUTE
     with transaction.atomic():
         # First, because it locks the position: one process counts at a time.
         sql.query(_ADVANCE, {"end": end, "is_final": is_final})
-        sql.query("DELETE FROM jobs_rollup WHERE minute = %s", [minute])
+        # A new partition has no statistics, and PostgreSQL would not use its BRIN index.
+        sql.query("SET LOCAL enable_seqscan = off")
+        for table in _TABLES:
+            sql.query(f"DELETE FROM {table} WHERE minute = %s", [minute])  # noqa: S608
         sql.run(
             "system/rollup_minute",
             {"minute": minute, "end": end, "growth": GROWTH, "shortest": SHORTEST},
         )
+        sql.run("system/rollup_total", {"minute": minute})
 
 
 def _position() -> _Position:

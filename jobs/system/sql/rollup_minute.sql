@@ -3,26 +3,9 @@
 -- jobs/system/rollups/histogram.py.
 -- Result: none.
 -- Keeps true: the same rows give the same rollups (seconds are added as numeric, which is exact).
--- Cost: attempts of the minute by attempt_recorded, and the run of each by its id; the few runs that did
--- not succeed by run_ended.
+-- Cost: that of rollup_ended.sql.
 WITH ended AS MATERIALIZED (
-    SELECT r.owner_id, r.task, a.run_state AS outcome,
-        CASE WHEN a.run_state IN ('failed', 'retrying') THEN a.error_type ELSE '' END AS error_type,
-        greatest(extract(epoch FROM a.started_at - a.queued_at), 0) AS wait,
-        greatest(extract(epoch FROM a.ended_at - a.started_at), 0) AS run
-    FROM jobs_attempt AS a
-    JOIN jobs_run AS r ON r.id = a.run_id
-    WHERE a.recorded_at >= %(minute)s AND a.recorded_at < %(end)s
-        -- guard: an attempt that was given back has no outcome
-        AND a.run_state NOT IN ('', 'queued')
-    UNION ALL
-    SELECT r.owner_id, r.task, r.state, '', NULL, NULL
-    FROM jobs_run AS r
-    WHERE r.state IN ('failed', 'cancelled', 'expired')
-        AND r.ended_at >= %(minute)s AND r.ended_at < %(end)s
-        -- guard: an end that an attempt made is counted with that attempt
-        AND NOT EXISTS (SELECT FROM jobs_attempt AS a
-            WHERE a.run_id = r.id AND a.token = r.token AND a.ended_at = r.ended_at)
+    {system/rollup_ended}
 ), counted AS (
     SELECT owner_id, task, outcome, error_type, count(*) AS count,
         coalesce(sum(wait), 0) AS wait_seconds, coalesce(sum(run), 0) AS worker_seconds

@@ -1,11 +1,11 @@
--- Add the histograms of each minute of a span.
--- Parameters: start and end timestamptz (end not included); owners bigint[], or null for all.
+-- Add the histograms of some owners in each minute of a span.
+-- Parameters: start and end timestamptz (end not included); owners bigint[].
 -- Result: a row for each bucket with a value: minute, is_wait (else a run time), bucket, count.
 WITH chosen AS MATERIALIZED (
     SELECT minute, wait_buckets, wait_counts, run_buckets, run_counts
     FROM jobs_rollup
     WHERE minute >= %(start)s AND minute < %(end)s
-    AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
+        AND owner_id = ANY(%(owners)s::bigint[])
 )
 SELECT c.minute, true AS is_wait, each.bucket, sum(each.count)::bigint AS count
 FROM chosen AS c CROSS JOIN LATERAL unnest(c.wait_buckets, c.wait_counts) AS each(bucket, count)

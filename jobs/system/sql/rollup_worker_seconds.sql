@@ -2,5 +2,5 @@
 -- Parameters: start and end timestamptz (end not included).
 -- Result: one row: worker_seconds.
 SELECT coalesce(sum(worker_seconds), 0) AS worker_seconds
-FROM jobs_rollup
+FROM jobs_rolluptotal
 WHERE minute >= %(start)s AND minute < %(end)s

@@ -12,7 +12,10 @@ from tests.benchmarks.world import BenchmarkError, World
 
 SLOTS = 2
 WITHOUT = "DROP INDEX attempt_recorded"
-WITH = "CREATE INDEX attempt_recorded ON jobs_attempt (recorded_at)"
+WITH = """
+CREATE INDEX attempt_recorded ON jobs_attempt USING brin (recorded_at)
+    WITH (pages_per_range = 64, autosummarize = on)
+"""
 
 
 def measure(world: World) -> list[Row]:

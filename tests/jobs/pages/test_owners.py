@@ -100,7 +100,7 @@ def test_what_takes_long_to_count_is_said(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither page waits for it."""
-    for module in ("jobs.owners.usage", "jobs.runs.reads.counts"):
+    for module in ("jobs.system.rollups.usage", "jobs.runs.reads.counts"):
         monkeypatch.setattr(f"{module}.within", lambda _milliseconds, _ask: None)
     assert "too much to count" in as_root.get(address("owner")).content.decode()
     assert "many" in as_root.get(OWNERS).content.decode()

@@ -133,6 +133,11 @@ def rows() -> list[dict[str, Any]]:
     )
 
 
+def totals() -> list[dict[str, Any]]:
+    """Return the totals of all minutes, in their order."""
+    return sql.query("SELECT * FROM jobs_rolluptotal ORDER BY minute")
+
+
 def _rollups() -> list[Rollup]:
     return list(Rollup.objects.all())
 

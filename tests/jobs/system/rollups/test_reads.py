@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import ProgrammingError, transaction
 
 from fleet import Kind
 from jobs.core import barrier, sql
 from jobs.core.states import State
-from jobs.models import Owner, Rollup, RollupPosition
+from jobs.models import Owner, Rollup, RollupPosition, RollupTotal
 from jobs.system.rollups.histogram import Percentiles, value_of
 from jobs.system.rollups.reads import by_owner, failures, last_minutes, minutes
 from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, rolled_up
@@ -49,6 +50,14 @@ def _rollups(acme: Owner, northwind: Owner) -> None:
     rolled(northwind, outcome="failed", error_type="OSError", count=1)
     rolled(acme, AT - MINUTE, count=100, worker_seconds=1e6)
     rolled(acme, AT + 3 * MINUTE, count=100, worker_seconds=1e6)
+    totals()
+
+
+def totals() -> None:
+    """Add up the rollups of each minute, as a round does."""
+    RollupTotal.objects.all().delete()
+    for minute in Rollup.objects.order_by().values_list("minute", flat=True).distinct():
+        sql.run("system/rollup_total", {"minute": minute})
 
 
 @pytest.mark.usefixtures("_rollups")
@@ -64,6 +73,26 @@ def test_minutes_have_outcomes_and_percentiles(acme: Owner) -> None:
     [seen, *_] = minutes([acme.pk], **SPAN)
     assert seen.outcomes == {State.SUCCEEDED: 4, State.FAILED: 2}
     assert seen.run == Percentiles(value_of(10), value_of(20), value_of(20))
+
+
+@pytest.mark.usefixtures("_rollups")
+def test_minutes_of_all_owners_are_those_of_each_owner_added_up(
+    acme: Owner, northwind: Owner
+) -> None:
+    """The totals of all say what the rollups of all say."""
+    assert minutes(None, **SPAN) == minutes([acme.pk, northwind.pk], **SPAN)
+
+
+@pytest.mark.usefixtures("_rollups")
+def test_totals_are_not_readable_behind_the_barrier(acme: Owner) -> None:
+    """A request for some owners that asks for all fails, and learns nothing of others."""
+    barrier.raise_for([acme.pk])
+    try:
+        with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+            minutes(None, **SPAN)
+        assert minutes([acme.pk], **SPAN)[0].outcomes == {State.SUCCEEDED: 4, State.FAILED: 2}
+    finally:
+        barrier.lower()
 
 
 @pytest.mark.usefixtures("_rollups")
@@ -103,8 +132,9 @@ def test_no_owner_is_not_all_owners() -> None:
 def test_without_worker_time_nobody_has_a_part(acme: Owner) -> None:
     """For example, when all runs were cancelled."""
     rolled(acme, outcome="cancelled")
-    [totals] = by_owner(None, **SPAN)
-    assert (totals.runs, totals.worker_seconds, totals.received) == (1, 0.0, None)
+    totals()
+    [found] = by_owner(None, **SPAN)
+    assert (found.runs, found.worker_seconds, found.received) == (1, 0.0, None)
 
 
 def test_the_last_minutes_end_where_the_rounds_are() -> None:
@@ -129,6 +159,8 @@ def test_what_a_round_wrote_is_read(acme: Owner, northwind: Owner) -> None:
     [minute] = [each for each in minutes([acme.pk], start=start, end=end) if each.outcomes]
     assert minute.at == at
     assert minute.outcomes == {State.SUCCEEDED: 1, State.FAILED: 1}
+    [minute] = [each for each in minutes(None, start=start, end=end) if each.outcomes]
+    assert minute.outcomes == {State.SUCCEEDED: 2, State.FAILED: 1}
     assert [each.error_type for each in failures(None, start=start, end=end)] == ["OSError"]
     assert {each.owner_id for each in by_owner(None, start=start, end=end)} == {
         acme.pk,

@@ -3,7 +3,9 @@
 import math
 import random
 from collections import Counter
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -12,12 +14,12 @@ from pytest_django import Settings
 from fleet import Kind
 from jobs.core import sql
 from jobs.core.states import State
-from jobs.models import Attempt, Owner, Rollup, RollupPosition
+from jobs.models import Attempt, Owner, Rollup, RollupPosition, RollupTotal
+from jobs.models.rollup import OUTCOMES
 from jobs.runs.manual_retry import reopen_runs
 from jobs.system.rollups import rolling
 from jobs.system.rollups.histogram import GROWTH, SHORTEST
 from jobs.system.rollups.rolling import count_minute, roll_up
-from tests.bench.rows import fill
 from tests.jobs.scenes import open_transaction
 from tests.jobs.system.rollups.minutes import (
     MINUTE,
@@ -30,6 +32,7 @@ from tests.jobs.system.rollups.minutes import (
     rolled_count,
     rolled_up,
     rows,
+    totals,
 )
 
 pytestmark = pytest.mark.usefixtures("committed", "broker")
@@ -65,23 +68,50 @@ def test_times_are_those_of_the_rows(acme: Owner) -> None:
     assert sum(rollup.worker_seconds for rollup in rollups) == pytest.approx(sum(runs))
     for values, name in ((waits, "wait"), (runs, "run")):
         buckets = Counter(math.ceil(math.log(max(v, SHORTEST), GROWTH)) for v in values)
-        found: Counter[int] = Counter()
-        for rollup in rollups:
-            numbers, counts = getattr(rollup, f"{name}_buckets"), getattr(rollup, f"{name}_counts")
-            assert numbers == sorted(numbers)
-            found.update(dict(zip(numbers, counts, strict=True)))
-        assert found == buckets
-        assert len(found) > 5
+        assert _histogram(rollups, name) == buckets
+        assert len(buckets) > 5
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_totals_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: int) -> None:
+    """A row for each minute in which anything ended: outcomes, worker time and histograms."""
+    history([acme, northwind], random.Random(seed), count=40)
+    rolled_up()
+    counted: Counter[tuple[datetime, str]] = Counter()
+    for (minute, _owner, _task, outcome, _error), count in plain_count().items():
+        counted[minute, outcome] += count
+    found = {(row["minute"], state.value): row[state] for row in totals() for state in OUTCOMES}
+    assert +Counter(found) == counted
+    assert [row["minute"] for row in totals()] == sorted({minute for minute, _ in counted})
+    for row in totals():
+        rollups = Rollup.objects.filter(minute=row["minute"])
+        seconds = math.fsum(rollup.worker_seconds for rollup in rollups)
+        assert row["worker_seconds"] == pytest.approx(seconds)
+        for name in ("wait", "run"):
+            assert _histogram([Rollup(**_times(row))], name) == _histogram(rollups, name)
+
+
+def _times(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name.endswith(("_buckets", "_counts"))}
+
+
+def _histogram(rollups: Iterable[Rollup], name: str) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for rollup in rollups:
+        numbers, counts = getattr(rollup, f"{name}_buckets"), getattr(rollup, f"{name}_counts")
+        assert numbers == sorted(numbers)
+        found.update(dict(zip(numbers, counts, strict=True)))
+    return found
 
 
 def test_counting_a_minute_again_gives_the_same_rows(acme: Owner, northwind: Owner) -> None:
     """To the last digit; and a round after the last minute counts none."""
     history([acme, northwind], random.Random(5), count=20)
     rolled_up()
-    before = rows()
+    before = rows(), totals()
     for number in range(1, 9):
         count_minute(minutes_ago(number), is_final=True)
-    assert rows() == before
+    assert (rows(), totals()) == before
     assert roll_up() == 0
 
 
@@ -118,6 +148,7 @@ def test_a_late_commit_is_counted_once(acme: Owner) -> None:
         late.close()
     rolled_up()
     assert rolled_count() == Counter({(at, acme.pk, "tests.add", "succeeded", ""): 2})
+    assert [row["succeeded"] for row in totals()] == [2]
     assert RollupPosition.objects.get().final_until > at
     assert roll_up() == 0
 
@@ -231,38 +262,9 @@ def test_old_rollups_are_deleted(acme: Owner, settings: Settings) -> None:
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ROLLUP_DAYS": 1}
     ended(acme, minutes_ago(2))
     rolled_up()
-    [kept] = rows()
+    [kept], [total] = rows(), totals()
     for age in (timedelta(hours=23), timedelta(hours=25)):
-        Rollup.objects.bulk_create([Rollup(**{**kept, "minute": kept["minute"] - age})])
+        Rollup.objects.create(**{**kept, "minute": kept["minute"] - age})
+        RollupTotal.objects.create(**{**total, "minute": total["minute"] - age})
     roll_up()
-    assert len(rows()) == 2
-
-
-@pytest.mark.parametrize("setup", ["", "ANALYZE jobs_attempt; ANALYZE jobs_run"])
-def test_only_the_rows_of_the_minute_are_read(setup: str) -> None:
-    """No partition with rows is read as a whole, with statistics or without them."""
-    fill(3_000)
-    sql.query(
-        "UPDATE jobs_attempt SET recorded_at = %s - make_interval(secs => 3600 * random())",
-        [minutes_ago(0)],
-    )
-    if setup:
-        sql.query(setup)
-    parameters = {
-        "minute": minutes_ago(1),
-        "end": minutes_ago(0),
-        "growth": GROWTH,
-        "shortest": SHORTEST,
-    }
-    text = "EXPLAIN (COSTS OFF) " + sql.statement("system/rollup_minute")
-    lines = [row["QUERY PLAN"].strip() for row in sql.query(text, parameters)]
-    filled = {
-        row["name"]
-        for row in sql.query(
-            "SELECT DISTINCT tableoid::regclass::text AS name FROM jobs_attempt "
-            "UNION SELECT DISTINCT tableoid::regclass::text FROM jobs_run"
-        )
-    }
-    scans = [line for line in lines if any(f" on {name} " in f"{line} " for name in filled)]
-    assert len(scans) > 2
-    assert not [line for line in scans if "Seq Scan" in line]
+    assert len(rows()) == len(totals()) == 2

@@ -1,0 +1,122 @@
+"""jobs/system/rollups/usage.py: by day, and shares of all owners. The API tests one span."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from fleet import Kind
+from jobs.core import sql
+from jobs.core.sql import now
+from jobs.core.states import State
+from jobs.models import Owner, Run
+from jobs.system.rollups import usage as module
+from jobs.system.rollups.usage import daily_usage, received_by_owner, usage
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, moved, rolled_up
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def failed_run(acme: Owner) -> Run:
+    """A run of acme that a worker has run."""
+    [run] = submitted(acme, max_attempts=1)
+    admission = admitted(living_worker(), run)
+    recorded(admission, Kind.STARTED)
+    recorded(admission, Kind.FAILED, error_type="builtins.ValueError")
+    return run
+
+
+def test_days_are_those_of_the_zone(failed_run: Run, acme: Owner) -> None:
+    """Today is last; the days follow one another, also over a change of the clocks."""
+    for zone in (ZoneInfo("UTC"), ZoneInfo("Pacific/Auckland"), ZoneInfo("America/New_York")):
+        days = daily_usage(acme, days=31, zone=zone)
+        dates = [day.start.date() for day in days]
+        today = now().astimezone(zone).date()
+        assert dates == [today - timedelta(days=before) for before in range(30, -1, -1)]
+        assert all(day.start.hour == day.start.minute == 0 for day in days)
+        assert days[-1].runs == {"failed": 1} and (days[-1].worker_seconds or 0) > 0
+        assert all(day.runs == {} and day.worker_seconds == 0 for day in days[:-1])
+
+
+def test_days_of_others_are_not_counted(failed_run: Run, northwind: Owner) -> None:
+    submitted(northwind, 2)
+    assert daily_usage(northwind, days=1, zone=ZoneInfo("UTC"))[0].runs == {"queued": 2}
+
+
+def test_the_shares_of_owners_add_up(failed_run: Run, acme: Owner, northwind: Owner) -> None:
+    """Those without worker time have none; a span without any has no shares."""
+    end = now()
+    assert received_by_owner(start=end - timedelta(hours=1), end=end) == {acme.pk: 1.0}
+    day = timedelta(days=1)
+    assert received_by_owner(start=end - 2 * day, end=end - day) == {}
+
+
+# --- from rollups ---------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("committed", "broker")
+def test_usage_is_the_same_before_and_after_its_minutes_are_counted(
+    acme: Owner, northwind: Owner
+) -> None:
+    """Each end is counted once, also while one minute has rollups and the next has none."""
+    for at in (minutes_ago(3), minutes_ago(2)):
+        ended(acme, at)
+        ended(acme, at, Kind.RETRYING, error_type="OSError", delay=0.0)
+        ended(northwind, at)
+        moved(acme, at, State.CANCELLED)
+    start, end = now() - HOUR, now()
+    before = usage(acme, start=start, end=end)
+    assert before.runs == {"succeeded": 2, "cancelled": 2, "retrying": 2}
+    assert before.worker_seconds and 0 < (before.received or 0) < 1
+    shares = received_by_owner(start=start, end=end)
+    rolled_up()
+    for counted_until in (minutes_ago(0), minutes_ago(2)):
+        sql.query("UPDATE jobs_rollupposition SET counted_until = %s", [counted_until])
+        sql.query(
+            "DELETE FROM jobs_rollup WHERE minute >= %(at)s; "
+            "DELETE FROM jobs_rolluptotal WHERE minute >= %(at)s",
+            {"at": counted_until},
+        )
+        after = usage(acme, start=start, end=end)
+        assert after.runs == before.runs
+        assert after.worker_seconds == pytest.approx(before.worker_seconds)
+        assert after.received == pytest.approx(before.received)
+        assert received_by_owner(start=start, end=end) == pytest.approx(shares)
+
+
+@pytest.mark.usefixtures("committed", "broker")
+def test_counted_minutes_need_no_rows(acme: Owner) -> None:
+    """Usage stays when runs are deleted. Spans that share a limit within a minute add up."""
+    ended(acme, minutes_ago(3))
+    rolled_up()
+    sql.query("DELETE FROM jobs_attempt; DELETE FROM jobs_run")
+    days = daily_usage(acme, days=2, zone=ZoneInfo("UTC"))
+    assert [day.runs for day in days if day.runs] == [{"succeeded": 1}]
+    limit = minutes_ago(3) + MINUTE / 2
+    halves = ((limit - HOUR, limit), (limit, limit + HOUR))
+    assert [usage(acme, start=start, end=end).runs for start, end in halves] == [
+        {},
+        {"succeeded": 1},
+    ]
+
+
+def test_what_takes_long_is_left_out_or_unknown(
+    failed_run: Run, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Minutes without rollups are left out; without rollups or open runs, nothing is known."""
+    slow = module.LIVE_MILLISECONDS
+    real = module.within
+    monkeypatch.setattr(module, "within", lambda ms, ask: None if ms == slow else real(ms, ask))
+    end = now()
+    left = usage(acme, start=end - HOUR, end=end)
+    assert (left.runs, left.worker_seconds, left.received) == ({}, 0.0, None)
+    monkeypatch.setattr(module, "within", lambda _ms, _ask: None)
+    unknown = usage(acme, start=end - HOUR, end=end)
+    assert unknown.runs is unknown.worker_seconds is unknown.received is None
+    [day] = daily_usage(acme, days=1, zone=ZoneInfo("UTC"))
+    assert day.runs is day.worker_seconds is None
+    assert received_by_owner(start=end - HOUR, end=end) is None
