@@ -1,7 +1,8 @@
-"""The workers: which are alive, what each can run, and the runs that it has now."""
+"""The workers: which are alive, what each can run, its runs now, and draining."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -15,18 +16,22 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.sql import now
-from jobs.models import Run, Worker
+from jobs.models import Run, Scope, Worker
+from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.workers import active_counts, state_of, with_state
+from jobs.system.draining import drain_worker, undrain_worker
 
 MOST: Final = 200
 """Workers in the list at most, those that boot last; older ones are in the admin."""
 GONE_FOR: Final = timedelta(days=1)
 """How long a worker that has gone is listed."""
 RUNS: Final = 100
+DRAINS: Final = "jobs.change_worker"
 PILLS: Final = {
     "alive": (_("alive"), "●", "good"),
+    "draining": (_("draining"), "▽", "warn"),
     "idle": (_("takes no runs"), "▲", "warn"),
     "lost": (_("lost"), "✕", "bad"),
     "stopped": (_("stopped"), "–", "idle"),
@@ -71,11 +76,7 @@ def workers(visit: Visit) -> HttpResponse:
 @page("workers", permission="jobs.view_worker")
 def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
     """Show one worker, with the runs of the visitor's owners that it has now."""
-    with barrier.lifted():
-        rows: QuerySet[Any] = with_state(Worker.objects.filter(pk=worker_id))
-        found = rows.first()
-    if found is None:
-        raise not_found()
+    found = _one(worker_id)
     runs = visit.rows(Run.objects.active()).filter(worker=worker_id)
     newest = runs.select_related("owner", "job").defer("payload", "result").order_by("id")
     return visit.show(
@@ -84,7 +85,59 @@ def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
         one=_shown(visit, [found])[0],
         runs=list(newest[:RUNS]),
         task_count=len(found.tasks or ()),
+        may_drain=visit.may(DRAINS, Scope.OPERATE, None),
     )
+
+
+@page("workers", permission=DRAINS, methods=("GET", "POST"))
+def drain(visit: Visit, worker_id: UUID) -> HttpResponse:
+    """Have a worker take no more runs."""
+    note = _(
+        "It takes no more runs, ends those that it has, and gives back what waits in it. It stays,"
+        " and can take work again."
+    )
+    return _asked(visit, worker_id, drain_worker, verb=_("Drain"), note=note, said=_("%s drains."))
+
+
+@page("workers", permission=DRAINS, methods=("GET", "POST"))
+def undrain(visit: Visit, worker_id: UUID) -> HttpResponse:
+    """Have a draining worker take runs again."""
+    return _asked(
+        visit,
+        worker_id,
+        undrain_worker,
+        verb=_("Take work again"),
+        note=_("It takes runs from the queues that it had before."),
+        said=_("%s takes work again."),
+    )
+
+
+def _asked(
+    visit: Visit, worker_id: UUID, act: Callable[..., bool], *, said: Any, **words: Any
+) -> HttpResponse:
+    """Show the form of a verb, or act and go to the worker."""
+    # All owners share the worker.
+    visit.refuse_unless(DRAINS, Scope.OPERATE, None)
+    found = _one(worker_id)
+    back = visit.address("worker", found.pk) or ""
+    form = ReasonForm(visit.request.POST or None)
+    if visit.request.method == "POST" and form.is_valid():
+        with barrier.lifted():
+            is_done = act(found, actor=visit.access.actor, **form.cleaned_data)
+        if is_done:
+            return done(visit, said % found.hostname, to=back)
+        return failed(visit, _("%s has stopped or was lost.") % found.hostname, to=back)
+    facts = {"worker": found, "form": form, "back": back, "seconds": setting("HEARTBEAT_SECONDS")}
+    return visit.show("jobs/pages/workers/act.html", **facts, **words)
+
+
+def _one(worker_id: UUID) -> Any:
+    with barrier.lifted():
+        rows: QuerySet[Any] = with_state(Worker.objects.filter(pk=worker_id))
+        found = rows.first()
+    if found is None:
+        raise not_found()
+    return found
 
 
 def flower_address(*parts: str) -> str:
