@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -17,11 +18,14 @@ from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.sql import now
 from jobs.models import Run, Scope, Worker
+from jobs.models.fields import no_nul
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import not_found
+from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.workers import active_counts, state_of, with_state
 from jobs.system.draining import drain_worker, undrain_worker
+from jobs.system.state import system_state
 
 MOST: Final = 200
 """Workers in the list at most, those that boot last; older ones are in the admin."""
@@ -51,19 +55,37 @@ class Shown(NamedTuple):
     flower: str
 
 
+class WorkerFilter(FilterForm):
+    """The filter of the list."""
+
+    queue = forms.CharField(label=_("Takes from queue"), max_length=100, validators=[no_nul])
+    state = forms.ChoiceField(
+        label=_("State"), choices=[("", _("any")), *((name, PILLS[name][0]) for name in PILLS)]
+    )
+
+
 @page("workers", permission="jobs.view_worker")
 def workers(visit: Visit) -> HttpResponse:
-    """Show the workers that run, and those that have gone within a day."""
+    """Show the workers that run, and those that have gone within a day; and beat."""
+    form = WorkerFilter(visit)
+    wanted = form.cleaned_data if form.is_valid() else {}
     # Workers have no owner, and are not readable behind the barrier.
     with barrier.lifted():
+        system = system_state()
         recent = Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)
+        if queue := wanted.get("queue"):
+            recent = recent.filter(queues__contains=[queue])
         rows = list(with_state(recent).order_by("-started_at", "-pk")[:MOST])
-    found = _shown(visit, rows)
+    found = _shown(visit, rows if wanted else [])
+    found = [one for one in found if wanted["state"] in ("", one.state)]
     found.sort(key=lambda one: list(PILLS).index(one.state))
     alive = [one for one in found if one.state == "alive"]
     return visit.show(
         "jobs/pages/workers/list.html",
         live="jobs/pages/workers/live.html",
+        form=form,
+        queue=wanted.get("queue", ""),
+        system=system,
         workers=found,
         alive_count=len(alive),
         slots=sum(one.worker.slots for one in alive),

@@ -45,9 +45,13 @@ class JobLine:
     @property
     def pills(self) -> list[tuple[Any, str, str]]:
         """The word, the sign and the tone of its state, and of its last result if it failed."""
+        return [PILLS[self.life], *([PILLS["failing"]] if self.is_failing else [])]
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether its last run that has ended failed."""
         ended = [state for state in self.results if state in ENDED]
-        is_failing = bool(ended) and ended[-1] is State.FAILED
-        return [PILLS[self.life], *([PILLS["failing"]] if is_failing else [])]
+        return bool(ended) and ended[-1] is State.FAILED
 
     @property
     def warnings(self) -> list[tuple[Any, str, str]]:

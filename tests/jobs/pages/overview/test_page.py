@@ -83,13 +83,13 @@ def test_a_worker_that_dies_is_named_until_it_is_back(alive: None) -> None:
 def test_a_window_without_approval_whose_runs_wait_is_named(
     as_root: Client, alive: None, acme: Owner
 ) -> None:
-    """With the page of the admin on which it is approved; without runs it is no problem."""
+    """With the page on which it is approved; without runs it is no problem."""
     asked = window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
     assert verdict(as_root) == []
     submitted(acme, 3)
     [(problem, url)] = as_root.get(PAGE).context["problems"]
     assert problem.code == "approval" and "3 runs wait" in problem.text
-    assert url == reverse("admin:jobs_window_change", args=[asked.pk])
+    assert url == reverse("jobs:window", args=[asked.pk])
 
 
 def test_a_paused_owner_whose_runs_wait_is_named(
