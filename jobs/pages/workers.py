@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.core import barrier
 from jobs.core.conf import setting
+from jobs.core.counting import capped_count
 from jobs.core.sql import now
 from jobs.models import Run, Scope, Worker
 from jobs.models.fields import no_nul
@@ -79,7 +80,6 @@ def workers(visit: Visit) -> HttpResponse:
     found = _shown(visit, rows if wanted else [])
     found = [one for one in found if wanted["state"] in ("", one.state)]
     found.sort(key=lambda one: list(PILLS).index(one.state))
-    alive = [one for one in found if one.state == "alive"]
     return visit.show(
         "jobs/pages/workers/list.html",
         live="jobs/pages/workers/live.html",
@@ -87,9 +87,7 @@ def workers(visit: Visit) -> HttpResponse:
         queue=wanted.get("queue", ""),
         system=system,
         workers=found,
-        alive_count=len(alive),
-        slots=sum(one.worker.slots for one in alive),
-        active=sum(one.active for one in found),
+        active=capped_count(visit.rows(Run.objects.active())),
         has_more=len(rows) == MOST,
         flower=flower_address(),
     )

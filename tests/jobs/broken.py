@@ -59,7 +59,13 @@ def ended_run(job: Job, state: str, *, minutes: int, **columns: str) -> Run:
     [run] = submitted(job.owner)
     due = now() - timedelta(minutes=minutes)
     Run.objects.filter(pk=run.pk).update(
-        id=scheduled_id(job.pk, due), job=job, state=state, due_at=due, ended_at=due, **columns
+        id=scheduled_id(job.pk, due),
+        job=job,
+        state=state,
+        due_at=due,
+        started_at=due,
+        ended_at=due + timedelta(seconds=2),
+        **columns,
     )
     return Run.objects.get(job=job, due_at=due)
 

@@ -45,7 +45,25 @@ def test_workers_are_shown_with_their_state(as_root: Client, workers: dict[str, 
     assert "takes no runs" in text and "consumes no queue" in text
     assert "last <time" in text, "an age would change with each poll"
     assert [one.beat_age is None for one in rows] == [True, True, False, True]
-    assert page.context["alive_count"] == 1 and page.context["slots"] == 4
+    system = page.context["system"]
+    assert (system.worker_count, system.slots) == (1, 4)
+
+
+def test_workers_are_found_by_queue_and_state(as_root: Client, workers: dict[str, Any]) -> None:
+    """The tiles are of all workers; a wrong filter is named, and finds nothing."""
+
+    def found(**query: str) -> list[str]:
+        page = as_root.get(PAGE, query)
+        assert page.context["system"].worker_count == 1
+        return [one.state for one in page.context["workers"]]
+
+    assert found(queue="jobs") == ["alive", "lost", "stopped"]
+    assert found(state="lost") == found(queue="jobs", state="lost") == ["lost"]
+    assert found(queue="gpu") == []
+    text = as_root.get(PAGE, {"queue": "<gpu>"}).content.decode()
+    assert "takes from queue &lt;gpu&gt;." in text
+    assert found(state="ill") == []
+    assert "Select a valid choice" in as_root.get(PAGE, {"state": "ill"}).content.decode()
 
 
 def test_a_poll_without_a_change_is_304(as_root: Client, workers: dict[str, Any]) -> None:
