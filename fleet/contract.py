@@ -182,6 +182,15 @@ class Report(NamedTuple):
     cause: str = ""
 
 
+class Orders(NamedTuple):
+    """What a worker learns with a heartbeat."""
+
+    cancel: Sequence[str] = ()
+    """The ids of its runs that it is to cancel."""
+    drains: bool = False
+    """It takes no more runs, and ends those that it has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A booted worker. `tasks` are those it knows, without Celery's own; None if unknown."""
@@ -202,7 +211,7 @@ class Application:
     `admit` answers every request by its key; one of an unknown task gets a refusal. `publish` sends
     hints of runs without rows, or raises. `record` returns the state of each run, BUSY_ROW for a
     locked one, and omits runs whose token is out of date. `beat` gets the runs that the worker
-    holds and returns those to cancel. `leave` ends the worker's row. `prime` restores owners and
+    holds and returns what it is to do. `leave` ends the worker's row. `prime` restores owners and
     hints in queues that were emptied or fell back to an older copy. `close` drops the thread's
     connection after an error.
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
@@ -214,7 +223,7 @@ class Application:
     admit: Callable[[UUID, Sequence[AdmissionRequest]], Mapping[str, Admission | Refusal]]
     record: Callable[[Sequence[Report]], Mapping[str, str]]
     publish: Callable[[Sequence[Hint]], None]
-    beat: Callable[[Node, Sequence[str]], Sequence[str]]
+    beat: Callable[[Node, Sequence[str]], Orders]
     leave: Callable[[UUID], None]
     prime: Callable[[], None]
     close: Callable[[], None]

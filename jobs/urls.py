@@ -27,7 +27,7 @@ from jobs.pages.search import search
 from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
-from jobs.pages.workers import worker, workers
+from jobs.pages.workers import drain, undrain, worker, workers
 
 app_name = "jobs"
 urlpatterns = [
@@ -59,6 +59,8 @@ urlpatterns = [
     path("failures/retry/", retry_failures, name="retry_failures"),
     path("workers/", workers, name="workers"),
     path("workers/<uuid:worker_id>/", worker, name="worker"),
+    path("workers/<uuid:worker_id>/drain/", drain, name="drain_worker"),
+    path("workers/<uuid:worker_id>/undrain/", undrain, name="undrain_worker"),
     path("search/", search, name="search"),
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),

@@ -262,6 +262,10 @@ class Gate:
             if not held.in_pool or self._withdraw(held):
                 self._hand_back(held)
 
+    def open(self) -> None:
+        """Admit again, after `close`."""
+        self._closing = False
+
     def pool_closes(self) -> None:
         """Put nothing more into the pool, which would drop it silently."""
         self.close()

@@ -1,4 +1,4 @@
-"""The heartbeat: says that this worker lives, and learns which of its runs to cancel.
+"""The heartbeat: says that this worker lives, and learns what it is to do.
 
 It has its own thread, so that a busy loop or a slow statement does not stop it. It stops if the
 event loop has not turned for a lease: a worker that hangs must lose its runs.
@@ -16,7 +16,7 @@ from typing import Final
 
 from celery.worker import state as worker_state
 
-from fleet.contract import Application, Node
+from fleet.contract import Application, Node, Orders
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +34,14 @@ class Heartbeat(threading.Thread):
         node: Callable[[], Node],
         *,
         held: Callable[[], Sequence[str]],
-        cancel: Callable[[Sequence[str]], None],
+        follow: Callable[[Orders], None],
         watch_loop: bool,
     ) -> None:
         super().__init__(name="fairshift-heartbeat", daemon=True)
         self._application = application
         self._node = node
         self._held = held
-        self._cancel = cancel
+        self._follow = follow
         self._watch_loop = watch_loop
         self._loop_turned_at = math.inf
         self._stopped = threading.Event()
@@ -59,7 +59,7 @@ class Heartbeat(threading.Thread):
 
     def beat(self) -> None:
         """Beat once, now."""
-        self._cancel(self._application.beat(self._node(), self._held()))
+        self._follow(self._application.beat(self._node(), self._held()))
 
     def beat_first(self) -> None:
         """Beat once; wait a while for a database that is coming up, as after a crash."""

@@ -7,7 +7,7 @@ import os
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -17,9 +17,10 @@ from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
-from fleet.contract import Application, Node
+from fleet.contract import Application, Node, Orders
 from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
+from fleet.worker.draining import Draining
 from fleet.worker.gate import Gate
 from fleet.worker.heartbeat import Heartbeat
 from fleet.worker.io_thread import IOThread
@@ -81,11 +82,12 @@ class DurableRuns(bootsteps.StartStopStep):
         post = partial(_post, worker, self._posted)
         self.io_thread = IOThread(self.application, node.id, post)
         self.gate = Gate(self.application, self.io_thread, slots=node.slots)
+        self.draining = Draining(worker, self.gate)
         self.heartbeat = Heartbeat(
             self.application,
             partial(current_node, worker, node),
             held=self.gate.held,
-            cancel=lambda run_ids: post(partial(self._cancel, run_ids)),
+            follow=lambda orders: post(partial(self._follow, orders)),
             # A solo pool runs its task in the loop: a long task is no hang.
             watch_loop=worker.hub is not None and node.pool != "solo",
         )
@@ -117,9 +119,10 @@ class DurableRuns(bootsteps.StartStopStep):
     def _ready(self, **_signal: Any) -> None:
         self.heartbeat.loop_turns()
 
-    def _cancel(self, run_ids: Sequence[str]) -> None:
-        for run_id in run_ids:
+    def _follow(self, orders: Orders) -> None:
+        for run_id in orders.cancel:
             self.gate.cancel(run_id)
+        self.draining.follow(drains=orders.drains)
 
     def _before_pool_closes(self, close: Callable[[], None]) -> None:
         """Hand back what the pool would drop; let runs start whose start is recorded."""

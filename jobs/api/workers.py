@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,16 +12,19 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.callers import caller, needs, refuse_without
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
+from jobs.api.kit.problems import Problem, not_found
+from jobs.api.kit.reasons import ReasonBody
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Run, Scope, Worker
 from jobs.runs.reads.workers import WorkerState, active_counts, state_of, with_state
+from jobs.system.draining import drain_worker, undrain_worker
 
 router = Router(tags=["workers"])
 READS = needs(Scope.READ, "jobs.view_worker")
+DRAINS = needs(Scope.OPERATE, "jobs.change_worker")
 SHOWN_RUNS = 1_000
 
 
@@ -30,13 +34,15 @@ class WorkerSummary(Schema):
     id: UUID
     hostname: str
     state: WorkerState = Field(
-        description="`idle`: it takes no runs. `lost`: no heartbeat for a lease."
+        description="`draining`: it was asked to take no more runs. `idle`: it takes none."
+        " `lost`: no heartbeat for a lease."
     )
     slots: int = Field(description="Runs that it can run at once.")
     queues: list[str]
     pool: str
     version: str
     started_at: datetime
+    draining_since: datetime | None
     stopped_at: datetime | None
     heartbeat_at: datetime
     heartbeat_age_seconds: float = Field(description="By PostgreSQL's clock.")
@@ -54,6 +60,7 @@ class WorkerSummary(Schema):
             "pool": worker.pool,
             "version": worker.version,
             "started_at": worker.started_at,
+            "draining_since": worker.draining_since,
             "stopped_at": worker.stopped_at,
             "heartbeat_at": worker.heartbeat_at,
             "heartbeat_age_seconds": max(0.0, (at - worker.heartbeat_at).total_seconds()),
@@ -101,6 +108,46 @@ def list_workers(
 @router.get("/{uuid:worker_id}", auth=READS, response=WorkerDetails, operation_id="get_worker")
 def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     """Return one worker, with the runs of the caller's owners that it has now."""
+    return _shown(request, worker_id)
+
+
+@router.post(
+    "/{uuid:worker_id}/drain", auth=DRAINS, response=WorkerDetails, operation_id="drain_worker"
+)
+def drain(request: HttpRequest, worker_id: UUID, body: ReasonBody) -> WorkerDetails:
+    """Have a worker take no more runs; it ends those that it has. Only for the installation.
+
+    It follows at its next heartbeat. Repeating it changes nothing.
+    """
+    return _set(request, worker_id, drain_worker, body)
+
+
+@router.post(
+    "/{uuid:worker_id}/undrain", auth=DRAINS, response=WorkerDetails, operation_id="undrain_worker"
+)
+def undrain(request: HttpRequest, worker_id: UUID, body: ReasonBody) -> WorkerDetails:
+    """Have a draining worker take runs again. Only for the installation.
+
+    It follows at its next heartbeat. Repeating it changes nothing.
+    """
+    return _set(request, worker_id, undrain_worker, body)
+
+
+def _set(
+    request: HttpRequest, worker_id: UUID, verb: Callable[..., bool], body: ReasonBody
+) -> WorkerDetails:
+    access = caller(request)
+    refuse_without(access, Scope.OPERATE, None)
+    with barrier.lifted():
+        worker = Worker.objects.filter(id=worker_id).first()
+        if worker is None:
+            raise not_found()
+        if not verb(worker, reason=body.reason, actor=access.actor):
+            raise Problem(409, "state_conflict", f"Worker {worker} has stopped or was lost.")
+    return _shown(request, worker_id)
+
+
+def _shown(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     with barrier.lifted():
         worker = with_state(Worker.objects.filter(id=worker_id)).first()
         at = now()
@@ -116,9 +163,11 @@ def _in_state(state: WorkerState | None) -> Any:
     workers = with_state(Worker.objects.all())
     match state:
         case "alive":
-            return workers.filter(is_beating=True).exclude(queues=[])
+            return workers.filter(is_beating=True, draining_since=None).exclude(queues=[])
+        case "draining":
+            return workers.filter(is_beating=True, draining_since__isnull=False)
         case "idle":
-            return workers.filter(is_beating=True, queues=[])
+            return workers.filter(is_beating=True, draining_since=None, queues=[])
         case "lost":
             return workers.filter(is_beating=False, stopped_at=None)
         case "stopped":

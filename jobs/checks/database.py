@@ -158,8 +158,8 @@ def _idle_workers() -> Iterator[CheckMessage]:
     for worker in Worker.objects.idle():
         yield checks.Warning(
             f"Worker {worker} {worker.why_idle()}: it takes no runs, and does not count as alive.",
-            hint="It has received pool_shrink or cancel_consumer: restart it, and see"
-            " FAIRSHIFT_REMOTE_COMMANDS.",
+            hint="If it does not drain, it has received pool_shrink or cancel_consumer: restart it,"
+            " and see FAIRSHIFT_REMOTE_COMMANDS.",
             id="fairshift.W109",
         )
 

@@ -40,6 +40,8 @@ class Worker(models.Model):
     version = models.CharField(_("version"), max_length=32)
     started_at = models.DateTimeField(_("started at"), db_default=Now())
     heartbeat_at = models.DateTimeField(_("last heartbeat"), db_default=Now())
+    # Asked to take no more runs; it follows at its next heartbeat.
+    draining_since = models.DateTimeField(_("draining since"), null=True)
     stopped_at = models.DateTimeField(_("stopped at"), null=True)
 
     objects = WorkerQuerySet.as_manager()
@@ -63,6 +65,8 @@ class Worker(models.Model):
         """Say why a beating worker takes no runs; empty if it does."""
         if self.queues:
             return ""
+        if self.draining_since is not None:
+            return "is draining"
         return "has no process" if self.slots == 0 else "consumes no queue"
 
     def knows(self, task: str) -> bool:

@@ -46,6 +46,8 @@ ACTIONS: Final = (
     "import windows",
     "new feed address",
     "no feed address",
+    "drain worker",
+    "undrain worker",
     "make token",
     "revoke token",
     "upsert jobs",

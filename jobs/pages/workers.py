@@ -1,12 +1,14 @@
-"""The workers: which are alive, what each can run, and the runs that it has now."""
+"""The workers: which are alive, what each can run, its runs now, and draining."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
+from django import forms
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -14,19 +16,27 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.core import barrier
 from jobs.core.conf import setting
+from jobs.core.counting import capped_count
 from jobs.core.sql import now
-from jobs.models import Run, Worker
+from jobs.models import Run, Scope, Worker
+from jobs.models.fields import no_nul
+from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import not_found
+from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.workers import active_counts, state_of, with_state
+from jobs.system.draining import drain_worker, undrain_worker
+from jobs.system.state import system_state
 
 MOST: Final = 200
 """Workers in the list at most, those that boot last; older ones are in the admin."""
 GONE_FOR: Final = timedelta(days=1)
 """How long a worker that has gone is listed."""
 RUNS: Final = 100
+DRAINS: Final = "jobs.change_worker"
 PILLS: Final = {
     "alive": (_("alive"), "●", "good"),
+    "draining": (_("draining"), "▽", "warn"),
     "idle": (_("takes no runs"), "▲", "warn"),
     "lost": (_("lost"), "✕", "bad"),
     "stopped": (_("stopped"), "–", "idle"),
@@ -46,23 +56,38 @@ class Shown(NamedTuple):
     flower: str
 
 
+class WorkerFilter(FilterForm):
+    """The filter of the list."""
+
+    queue = forms.CharField(label=_("Takes from queue"), max_length=100, validators=[no_nul])
+    state = forms.ChoiceField(
+        label=_("State"), choices=[("", _("any")), *((name, PILLS[name][0]) for name in PILLS)]
+    )
+
+
 @page("workers", permission="jobs.view_worker")
 def workers(visit: Visit) -> HttpResponse:
-    """Show the workers that run, and those that have gone within a day."""
+    """Show the workers that run, and those that have gone within a day; and beat."""
+    form = WorkerFilter(visit)
+    wanted = form.cleaned_data if form.is_valid() else {}
     # Workers have no owner, and are not readable behind the barrier.
     with barrier.lifted():
+        system = system_state()
         recent = Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)
+        if queue := wanted.get("queue"):
+            recent = recent.filter(queues__contains=[queue])
         rows = list(with_state(recent).order_by("-started_at", "-pk")[:MOST])
-    found = _shown(visit, rows)
+    found = _shown(visit, rows if wanted else [])
+    found = [one for one in found if wanted["state"] in ("", one.state)]
     found.sort(key=lambda one: list(PILLS).index(one.state))
-    alive = [one for one in found if one.state == "alive"]
     return visit.show(
         "jobs/pages/workers/list.html",
         live="jobs/pages/workers/live.html",
+        form=form,
+        queue=wanted.get("queue", ""),
+        system=system,
         workers=found,
-        alive_count=len(alive),
-        slots=sum(one.worker.slots for one in alive),
-        active=sum(one.active for one in found),
+        active=capped_count(visit.rows(Run.objects.active())),
         has_more=len(rows) == MOST,
         flower=flower_address(),
     )
@@ -71,11 +96,7 @@ def workers(visit: Visit) -> HttpResponse:
 @page("workers", permission="jobs.view_worker")
 def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
     """Show one worker, with the runs of the visitor's owners that it has now."""
-    with barrier.lifted():
-        rows: QuerySet[Any] = with_state(Worker.objects.filter(pk=worker_id))
-        found = rows.first()
-    if found is None:
-        raise not_found()
+    found = _one(worker_id)
     runs = visit.rows(Run.objects.active()).filter(worker=worker_id)
     newest = runs.select_related("owner", "job").defer("payload", "result").order_by("id")
     return visit.show(
@@ -84,7 +105,59 @@ def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
         one=_shown(visit, [found])[0],
         runs=list(newest[:RUNS]),
         task_count=len(found.tasks or ()),
+        may_drain=visit.may(DRAINS, Scope.OPERATE, None),
     )
+
+
+@page("workers", permission=DRAINS, methods=("GET", "POST"))
+def drain(visit: Visit, worker_id: UUID) -> HttpResponse:
+    """Have a worker take no more runs."""
+    note = _(
+        "It takes no more runs, ends those that it has, and gives back what waits in it. It stays,"
+        " and can take work again."
+    )
+    return _asked(visit, worker_id, drain_worker, verb=_("Drain"), note=note, said=_("%s drains."))
+
+
+@page("workers", permission=DRAINS, methods=("GET", "POST"))
+def undrain(visit: Visit, worker_id: UUID) -> HttpResponse:
+    """Have a draining worker take runs again."""
+    return _asked(
+        visit,
+        worker_id,
+        undrain_worker,
+        verb=_("Take work again"),
+        note=_("It takes runs from the queues that it had before."),
+        said=_("%s takes work again."),
+    )
+
+
+def _asked(
+    visit: Visit, worker_id: UUID, act: Callable[..., bool], *, said: Any, **words: Any
+) -> HttpResponse:
+    """Show the form of a verb, or act and go to the worker."""
+    # All owners share the worker.
+    visit.refuse_unless(DRAINS, Scope.OPERATE, None)
+    found = _one(worker_id)
+    back = visit.address("worker", found.pk) or ""
+    form = ReasonForm(visit.request.POST or None)
+    if visit.request.method == "POST" and form.is_valid():
+        with barrier.lifted():
+            is_done = act(found, actor=visit.access.actor, **form.cleaned_data)
+        if is_done:
+            return done(visit, said % found.hostname, to=back)
+        return failed(visit, _("%s has stopped or was lost.") % found.hostname, to=back)
+    facts = {"worker": found, "form": form, "back": back, "seconds": setting("HEARTBEAT_SECONDS")}
+    return visit.show("jobs/pages/workers/act.html", **facts, **words)
+
+
+def _one(worker_id: UUID) -> Any:
+    with barrier.lifted():
+        rows: QuerySet[Any] = with_state(Worker.objects.filter(pk=worker_id))
+        found = rows.first()
+    if found is None:
+        raise not_found()
+    return found
 
 
 def flower_address(*parts: str) -> str:

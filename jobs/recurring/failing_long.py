@@ -1,4 +1,4 @@
-"""Jobs that have been failing for a while, as an operator is told of them."""
+"""Jobs that have been failing for a while, as an operator is told of them; and since when."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Final
 from jobs.core import sql
 from jobs.core.counting import within
 from jobs.core.ids import first_id_of
-from jobs.models import Job
+from jobs.core.states import State
+from jobs.models import Job, Run
 from jobs.recurring.health import MILLISECONDS, Owners, failing_jobs
 
 LONG: Final = timedelta(hours=1)
@@ -27,3 +28,18 @@ def failing_long(owners: Owners, *, now: datetime) -> Sequence[Job]:
     rows = within(MILLISECONDS, partial(sql.run, "recurring/failing_long", given))
     found = [row["job_id"] for row in rows or ()]
     return list(Job.objects.filter(pk__in=found).select_related("owner").order_by("pk"))
+
+
+def failing_since(job: Job) -> Run | None:
+    """Return the first run of a job that failed after its last success; None: not found in time.
+
+    Ask only about a job whose last run failed.
+    """
+    return within(MILLISECONDS, partial(_first_failed, job))
+
+
+def _first_failed(job: Job) -> Run | None:
+    runs = Run.objects.filter(job=job).only("id", "due_at", "created_at")
+    success = runs.filter(state=State.SUCCEEDED).order_by("-id").first()
+    failed = runs.filter(state=State.FAILED).order_by("id")
+    return failed.first() if success is None else failed.filter(id__gt=success.id).first()

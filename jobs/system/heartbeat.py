@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from uuid import UUID
 
-from fleet import Node
+from fleet import Node, Orders
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.states import State
@@ -18,9 +18,10 @@ from jobs.system.rescue import rescue_runs
 _BEAT = """
 WITH beaten AS (
     UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %(slots)s, queues = %(queues)s
-    WHERE id = %(id)s RETURNING id
+    WHERE id = %(id)s RETURNING draining_since IS NOT NULL AS drains
 )
-SELECT r.id, r.state, r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s) AS is_old
+SELECT drains, r.id, r.state,
+    r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s) AS is_old
 FROM beaten LEFT JOIN jobs_run AS r
     ON r.worker_id = %(id)s AND r.state IN ('admitted', 'running', 'cancelling')
 """
@@ -34,8 +35,8 @@ ON CONFLICT (id) DO NOTHING
 _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
 
 
-def beat(node: Node, held: Sequence[str]) -> list[str]:
-    """Record a heartbeat; return the ids of the worker's runs that it is to cancel.
+def beat(node: Node, held: Sequence[str]) -> Orders:
+    """Record a heartbeat; return what the worker is to do.
 
     A worker without queues is not alive, but keeps its runs. Runs that were admitted to it and are
     not in `held` are taken back. The first heartbeat inserts the worker's row, and publishes runs
@@ -52,7 +53,10 @@ def beat(node: Node, held: Sequence[str]) -> list[str]:
         _enter(node, facts)
     if any(row["is_old"] and str(row["id"]) not in held for row in rows):
         rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
-    return [str(row["id"]) for row in rows if row["state"] == State.CANCELLING]
+    return Orders(
+        cancel=[str(row["id"]) for row in rows if row["state"] == State.CANCELLING],
+        drains=any(row["drains"] for row in rows),
+    )
 
 
 def _enter(node: Node, facts: dict[str, Any]) -> None:

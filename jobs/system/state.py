@@ -17,6 +17,8 @@ from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
 from jobs.system.lease import BEAT
 
+SILENT: Final = timedelta(seconds=30)
+"""Time without a pulse after which one is missed; without an enabled job it comes every 8 s."""
 LOST_FOR: Final = timedelta(hours=1)
 """How long a worker whose heartbeat stopped is reported; then it is history."""
 MILLISECONDS: Final = 100
@@ -46,6 +48,11 @@ class SystemState:
     @property
     def pulse_age(self) -> timedelta | None:
         return None if self.pulsed_at is None else self.at - self.pulsed_at
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the pulse is missing."""
+        return self.pulse_age is None or self.pulse_age > SILENT
 
 
 def system_state() -> SystemState:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 
@@ -17,7 +18,7 @@ from fleet.stack import programs
 from fleet.stack.stack import Stack, free_port
 from jobs.models import Owner
 from tests.flows.processes import environment
-from tests.jobs.conftest import _real_commits, acme, broker, committed, db  # noqa: F401  fixtures
+from tests.jobs.conftest import _real_commits, acme, broker, committed, db, no_ticks  # noqa: F401  fixtures
 
 CHROMIUM = shutil.which("chromium")
 NARROW = {"width": 360, "height": 740}
@@ -25,12 +26,20 @@ WIDE = {"width": 1300, "height": 850}
 
 
 @pytest.fixture
-def site(committed: None, tmp_path: Path) -> Iterator[str]:  # noqa: F811
+def redis_url() -> str:
+    """The address of Redis for the web process."""
+    url: str = settings.REDIS_URL
+    return url
+
+
+@pytest.fixture
+def site(committed: None, tmp_path: Path, redis_url: str) -> Iterator[str]:  # noqa: F811
     """The address of a web process of this test, with a superuser named root."""
     User.objects.filter(username="root").delete()
     User.objects.create_superuser("root", password="root")
     port = free_port(8123)
     given = {**environment(tmp_path / "tasks.log"), "DEBUG": "1", "ALLOWED_HOSTS": "127.0.0.1"}
+    given["REDIS_URL"] = redis_url
     with Stack([programs.web(port=port, processes=1, environment=given)], log_folder=tmp_path) as s:
         s.wait_ready()
         yield f"http://127.0.0.1:{port}"

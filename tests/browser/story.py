@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from fleet import Kind
-from jobs.core import sql
-from jobs.core.sql import now
-from jobs.models import Leader, Owner, Run
+from jobs.models import Job, Owner, Run
 from jobs.owners.limits import limit_owner, pause_owner
 from jobs.runs.recording import record
+from tests.jobs.admin.conftest import stored_job
+from tests.jobs.broken import beat_leads, ended_run
 from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted, told
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at, rolled_up
 from tests.jobs.windows_world import calendar_of, window
@@ -19,11 +19,11 @@ LONG = "shop.network.errors.VeryLongNameOfAnErrorThatDoesNotFitAPhone"
 
 
 def tell(acme: Owner) -> dict[str, Any]:
-    """Make it; return what addresses need: a worker."""
+    """Make it; return what addresses need: a worker and a job."""
     northwind = Owner.objects.create(slug="northwind", weight=1)
     contoso = Owner.objects.create(slug="contoso-with-a-rather-long-name", weight=2)
     worker = living_worker("w1@a-host-with-a-rather-long-name.example")
-    _beat()
+    beat_leads()
     for at in range(2, 40):
         for owner, kind in ((acme, Kind.SUCCEEDED), (northwind, Kind.SUCCEEDED)):
             _ended(worker, owner, at, kind)
@@ -45,13 +45,17 @@ def tell(acme: Owner) -> dict[str, Any]:
     silence(living_worker("w2@here"), seconds=120)
     for alive in (worker, living_worker("s1@here", queues=("system",))):
         silence(alive, seconds=-3_600)
-    return {"worker": worker}
+    return {"worker": worker, "job": _nightly(acme).pk}
 
 
-def _beat() -> None:
-    until = now() + timedelta(hours=1)
-    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
-    sql.query("UPDATE jobs_cursor SET beat_at = clock_timestamp() + interval '1 hour'")
+def _nightly(acme: Owner) -> Job:
+    """Return a job whose last run failed."""
+    when = {"schedule": "cron", "cron": "30 2 * * *", "zone": "Europe/Berlin"}
+    job = stored_job(acme, "nightly-inventory", name="Inventory of all switches", **when)
+    for days in range(1, 15):
+        error = {"error_type": "builtins.TimeoutError"} if days in (1, 9) else {}
+        ended_run(job, "failed" if error else "succeeded", minutes=1_440 * days, **error)
+    return job
 
 
 def _ended(worker: Any, owner: Owner, at: int, kind: Kind, **facts: Any) -> Run:

@@ -6,7 +6,7 @@ A state is shown by a word and a colour, never by colour alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from typing import Any, Final
@@ -29,6 +29,7 @@ from jobs.pages.kit.times import (  # noqa: F401  the admin's modules use them a
     moment,
     span,
 )
+from jobs.runs.reads.counts import Result
 
 logger = logging.getLogger(__name__)
 
@@ -127,17 +128,17 @@ def progress_bar(counts: Mapping[State, int], *, total: int) -> SafeString:
     )
 
 
-def strip(results: list[tuple[Any, State]]) -> SafeString | str:
+def strip(results: Sequence[Result]) -> SafeString | str:
     """Return the last results of a job as letters, oldest first, each linked to its run."""
     if not results:
         return NOTHING
     marks = (
         {
-            "address": reverse("admin:jobs_run_change", args=[run_id]),
-            "state": state,
-            "letter": LETTERS[state],
+            "address": reverse("admin:jobs_run_change", args=[each.id]),
+            "state": each.state,
+            "letter": LETTERS[each.state],
         }
-        for run_id, state in reversed(results)
+        for each in reversed(results)
     )
     mark = (
         '<a href="{address}" class="fs-mark fs-{state}" title="{state}">'

@@ -104,6 +104,8 @@ class WorkerAdmin(RecordAdmin):
         lease = timedelta(seconds=setting("LEASE_SECONDS"))
         if worker.page_silence > lease:
             return html.badge(_("lost"), "failed")
+        if worker.draining_since is not None:
+            return html.badge(_("draining"), "held")
         if not worker.queues:
             text = _("no process") if worker.slots == 0 else _("consumes no queue")
             return html.badge(text, "failed")

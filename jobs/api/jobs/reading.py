@@ -79,7 +79,7 @@ def get_job_results(request: HttpRequest, job_id: int) -> JobResults:
     """Return the states of the last 20 runs of a job, newest first."""
     job = find_job(caller(request), job_id)
     found = last_results([job.pk]).get(job.pk, [])
-    return JobResults(items=[JobResult(id=run_id, state=state) for run_id, state in found])
+    return JobResults(items=[JobResult(id=one.id, state=one.state) for one in found])
 
 
 @router.get(

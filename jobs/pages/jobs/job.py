@@ -11,12 +11,14 @@ from jobs.calendars import gate
 from jobs.calendars.visibility import visible_rows
 from jobs.core import barrier
 from jobs.core.sql import now
+from jobs.core.states import State
 from jobs.models import Backfill, Calendar, Job, Missed, Run
 from jobs.pages.jobs.lines import find_job, lines_of
 from jobs.pages.jobs.verbs import verbs_for
 from jobs.pages.kit import nav
 from jobs.pages.kit.visit import Visit, page
 from jobs.recurring import timetable
+from jobs.recurring.failing_long import failing_since
 from jobs.runs.reads.counts import RESULTS
 
 SHOWN: Final = 10
@@ -30,6 +32,7 @@ def job(visit: Visit, key: int) -> HttpResponse:
     moment = now()
     user = visit.request.user
     [line] = lines_of([found], now=moment)
+    runs = _last_runs(found)
     return visit.show(
         "jobs/pages/jobs/job.html",
         live="jobs/pages/jobs/job_live.html",
@@ -37,7 +40,9 @@ def job(visit: Visit, key: int) -> HttpResponse:
         line=line,
         timetable=timetable.timetable_of_job(found, now=moment),
         place=timetable.place_in_words(found),
-        runs=_last_runs(found),
+        runs=runs,
+        failing_since=failing_since(found) if line.is_failing else None,
+        last_error=next((run.error_type for run, _took in runs if run.state == State.FAILED), ""),
         missed=_newest(Missed.objects.filter(job=found).order_by("-first_at")),
         backfills=_newest(Backfill.objects.filter(job=found).order_by("-pk")),
         calendars=_calendars(visit, found),

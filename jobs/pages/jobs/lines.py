@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from jobs.models import Job
 from jobs.pages.kit.visit import Visit
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
-from jobs.runs.reads.counts import last_results
+from jobs.runs.reads.counts import Result, last_results
 from jobs.schedules import in_words
 
 PILLS: Final[Mapping[str, tuple[Any, str, str]]] = {
@@ -41,13 +42,19 @@ class JobLine:
     """It is due within two days, so its age is shown, too."""
     results: Sequence[State]
     """The states of its last runs, the newest last."""
+    run_seconds: float | None
+    """The 95th percentile of their run times; None if none of them has ended."""
 
     @property
     def pills(self) -> list[tuple[Any, str, str]]:
         """The word, the sign and the tone of its state, and of its last result if it failed."""
+        return [PILLS[self.life], *([PILLS["failing"]] if self.is_failing else [])]
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether its last run that has ended failed."""
         ended = [state for state in self.results if state in ENDED]
-        is_failing = bool(ended) and ended[-1] is State.FAILED
-        return [PILLS[self.life], *([PILLS["failing"]] if is_failing else [])]
+        return bool(ended) and ended[-1] is State.FAILED
 
     @property
     def warnings(self) -> list[tuple[Any, str, str]]:
@@ -69,13 +76,10 @@ def find_job(visit: Visit, key: int) -> Job:
 def lines_of(jobs: Sequence[Job], *, now: datetime) -> list[JobLine]:
     """Return the lines of jobs; one query for the results of all."""
     results = last_results([job.pk for job in jobs])
-    return [
-        _line(job, [state for _id, state in reversed(results.get(job.pk, ()))], now=now)
-        for job in jobs
-    ]
+    return [_line(job, results.get(job.pk, ())[::-1], now=now) for job in jobs]
 
 
-def _line(job: Job, results: Sequence[State], *, now: datetime) -> JobLine:
+def _line(job: Job, results: Sequence[Result], *, now: datetime) -> JobLine:
     words, problem, next_at = "", "", None
     try:
         words = in_words(timetable.of_job(job))
@@ -89,5 +93,11 @@ def _line(job: Job, results: Sequence[State], *, now: datetime) -> JobLine:
         problem=problem,
         next_at=next_at,
         is_soon=next_at is not None and next_at - now < timedelta(days=2),
-        results=results,
+        results=[result.state for result in results],
+        run_seconds=_p95([each.seconds for each in results if each.seconds is not None]),
     )
+
+
+def _p95(seconds: list[float]) -> float | None:
+    """Return the least of some times that 95 % of them do not pass."""
+    return sorted(seconds)[math.ceil(0.95 * len(seconds)) - 1] if seconds else None

@@ -32,7 +32,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong. `page` and `admin` lead to where it is mended."""
+    """One thing that is wrong. `page`, `key` and `query` lead to the rows that it is about."""
 
     code: str
     text: str
@@ -40,6 +40,6 @@ class Problem:
     is_bad: bool = True
     """False: a warning."""
     page: str = "workers"
+    """The name of an address: a list, or with `key` the page of a row."""
+    key: Any = None
     query: Mapping[str, Any] = field(default_factory=dict)
-    admin: tuple[str, Any] | None = None
-    """A model of the admin, and the key of a row or None for its list."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from django.http import HttpResponse
-from django.urls import NoReverseMatch, reverse
 
 from jobs.core import barrier
 from jobs.core.states import State
@@ -21,6 +20,16 @@ from jobs.pages.overview.verdict import problems_of
 from jobs.pages.overview.words import why_now
 from jobs.system.rollups.histogram import Percentiles
 from jobs.system.rollups.reads import Minute
+
+PERMISSIONS: Final[Mapping[str, str]] = {
+    "job": "jobs.view_job",
+    "jobs": "jobs.view_job",
+    "owner": "jobs.view_owner",
+    "runs": "jobs.view_run",
+    "window": "jobs.view_window",
+    "workers": "jobs.view_worker",
+}
+"""What the pages ask for to which the verdict leads."""
 
 
 @page("overview", permission="jobs.view_run")
@@ -45,7 +54,7 @@ def overview(visit: Visit) -> HttpResponse:
         failed=sum(minute.outcomes.get(State.FAILED, 0) for minute in found.rolled.minutes),
         bars=outcome_bars(found.rolled.minutes),
         newest=[(minute, _times(minute)) for minute in found.rolled.minutes[::-1]],
-        owners=list(_owner_rows(found)),
+        owners=list(_owner_rows(visit, found)),
         has_more_owners=len(found.standings) == OWNERS,
         soon=soon,
         failures=found.rolled.failures,
@@ -56,11 +65,13 @@ def _busy(found: Read) -> list[Owner]:
     return [one.owner for one in found.standings if one.seen is not None and one.seen.has_work]
 
 
-def _owner_rows(found: Read) -> Iterable[dict[str, Any]]:
+def _owner_rows(visit: Visit, found: Read) -> Iterable[dict[str, Any]]:
+    may_open = visit.access.permits(PERMISSIONS["owner"])
     for one in found.standings:
         held = None if found.held is None else found.held.get(one.owner.pk, {})
         yield {
             "owner": one.owner,
+            "url": nav.address("owner", one.owner.slug) if may_open else None,
             "running": one.seen and one.seen.running,
             "backlog": one.seen and one.seen.backlog,
             "wait_seconds": one.seen and one.seen.oldest_wait_seconds,
@@ -81,15 +92,11 @@ def _parts(times: Percentiles | None) -> list[float | None]:
 
 
 def _link(visit: Visit, problem: Problem) -> str:
-    """Return the address where a problem is mended; empty if the visitor has none."""
-    if problem.page and (url := nav.address(problem.page, **problem.query)):
-        return url
-    user: Any = visit.request.user
-    if problem.admin is None or not user.is_staff:
+    """Return the address of the rows that a problem is about; empty if they are not the visitor's.
+
+    The rows of a problem are of all owners that the overview is of.
+    """
+    if not visit.access.permits(PERMISSIONS[problem.page]):
         return ""
-    model, key = problem.admin
-    kind, arguments = ("changelist", []) if key is None else ("change", [key])
-    try:
-        return reverse(f"admin:jobs_{model}_{kind}", args=arguments)
-    except NoReverseMatch:
-        return ""
+    keys = () if problem.key is None else (problem.key,)
+    return visit.address(problem.page, *keys, **problem.query) or ""

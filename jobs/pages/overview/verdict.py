@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from fleet import OwnerState
+from jobs.models import Job
 from jobs.pages.overview.facts import Facts, Problem
-from jobs.system.state import SystemState
 
-SILENT: Final = timedelta(seconds=30)
-"""Time without a pulse after which one is missed; without an enabled job it comes every 8 s."""
 UNPUBLISHED: Final = timedelta(seconds=60)
 
 Rule = Callable[[Facts], Problem | None]
@@ -42,17 +40,18 @@ def _redis(facts: Facts) -> Problem | None:
         code="redis",
         text=_("Redis does not answer: no worker gets a run."),
         todo=_("Start it, or mend the way to it. No run is lost: they are published again."),
+        page="runs",
+        query={"state": "queued"},
     )
 
 
 def _beat(facts: Facts) -> Problem | None:
-    if facts.system.is_beat_leading or not _is_silent(facts.system):
+    if facts.system.is_beat_leading or not facts.system.is_silent:
         return None
     return Problem(
         code="beat",
         text=_("Beat is silent: jobs are not triggered, and no run is retried."),
         todo=_("Start a celery beat. What was due meanwhile is caught up with."),
-        admin=("cursor", None),
     )
 
 
@@ -75,6 +74,7 @@ def _system_worker(facts: Facts) -> Problem | None:
         text=_("No worker takes from queue %(queue)s: jobs are not triggered, no run is retried.")
         % {"queue": facts.system_queue},
         todo=_("Start a celery worker for this queue."),
+        query={"queue": facts.system_queue},
     )
 
 
@@ -86,19 +86,20 @@ def _unserved(facts: Facts) -> Problem | None:
         text=_("Runs wait in queue %(queue)s, and no worker takes from it.")
         % {"queue": ", ".join(facts.unserved)},
         todo=_("Start a celery worker for it."),
+        query={"queue": facts.unserved[0]},
     )
 
 
 def _pulse(facts: Facts) -> Problem | None:
     state = facts.system
-    if not _is_silent(state) or not state.is_beat_leading or facts.system_queue not in state.queues:
+    if not state.is_silent or not state.is_beat_leading or facts.system_queue not in state.queues:
         return None
     return Problem(
         code="pulse",
         text=_("Beat and the system's worker are alive, but the pulse is missing: jobs are late."),
         todo=_("The worker of %(queue)s may be busy: look at its log.")
         % {"queue": facts.system_queue},
-        admin=("cursor", None),
+        query={"queue": facts.system_queue},
     )
 
 
@@ -116,7 +117,6 @@ def _late(facts: Facts) -> Problem | None:
         todo=_("Workers of %(queue)s are too few or too slow.") % {"queue": facts.system_queue},
         page="jobs",
         query={"health": "late"},
-        admin=("job", None),
     )
 
 
@@ -128,6 +128,8 @@ def _unpublished(facts: Facts) -> Problem | None:
         code="unpublished",
         text=_("Runs have waited for more than a minute to be published to Redis."),
         todo=_("The sweep publishes them: is Redis full, or the system's worker busy?"),
+        page="runs",
+        query={"state": "queued"},
     )
 
 
@@ -142,7 +144,6 @@ def _unknown_task(facts: Facts) -> Problem | None:
         todo=_("Start workers with the code that has it, or move the runs to another task."),
         page="runs",
         query={"task": task, "state": "queued"},
-        admin=("run", None),
     )
 
 
@@ -160,8 +161,8 @@ def _approval(facts: Facts) -> Problem | None:
         % {"calendar": window.calendar.name, "count": runs},
         todo=_("Approve it, or reject it."),
         is_bad=False,
-        page="",
-        admin=("window", window.pk),
+        page="window",
+        key=window.pk,
     )
 
 
@@ -179,10 +180,8 @@ def _failing(facts: Facts) -> Problem | None:
     return Problem(
         code="failing",
         text=text % {"job": job.key, "owner": job.owner.slug, "more": more},
-        todo=_("Look at the error of its last run."),
-        page="failures",
-        query={"owner": job.owner.slug, "task": job.task},
-        admin=("job", job.pk),
+        todo=_("Look at the errors of its last runs."),
+        **({"page": "jobs", "query": {"health": "failing"}} if more else _page_of(job)),
     )
 
 
@@ -200,7 +199,6 @@ def _broken(facts: Facts) -> Problem | None:
         todo=_("Correct the schedule."),
         page="jobs",
         query={"health": "broken"},
-        admin=("job", None),
     )
 
 
@@ -212,6 +210,7 @@ def _lost_worker(facts: Facts) -> Problem | None:
         text=_("Worker %(names)s was lost.") % {"names": ", ".join(facts.system.lost)},
         todo=_("Its runs were taken back. Start it again, or ignore this: it ends in an hour."),
         is_bad=False,
+        query={"state": "lost"},
     )
 
 
@@ -251,14 +250,13 @@ def _starved(facts: Facts) -> Problem | None:
         text=text % facts_of_text,
         todo=todo,
         is_bad=False,
-        page="owners",
-        query={"owner": owner.slug},
-        admin=("owner", owner.pk),
+        page="owner",
+        key=owner.slug,
     )
 
 
-def _is_silent(state: SystemState) -> bool:
-    return state.pulse_age is None or state.pulse_age > SILENT
+def _page_of(job: Job) -> dict[str, Any]:
+    return {"page": "job", "key": job.pk}
 
 
 RULES: Final[Sequence[Rule]] = (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
 from fleet import OwnerState
 from jobs.owners.standing import Standing
-from jobs.pages.kit.times import NOTHING
 
 
 class Why(NamedTuple):
@@ -19,9 +18,6 @@ class Why(NamedTuple):
     tone: str
 
 
-UNKNOWN: Final = Why(NOTHING, "?", "idle")
-
-
 def why_now(one: Standing) -> Why:
     """Return what an owner's runs wait for now."""
     if one.owner.is_paused():
@@ -29,7 +25,9 @@ def why_now(one: Standing) -> Why:
         return Why(_("paused: %s") % reason if reason else _("paused"), "‖", "held")
     seen = one.seen
     if seen is None:
-        return UNKNOWN if one.entitled is None else Why(_("nothing to do"), "–", "idle")
+        if one.entitled is None:
+            return Why(_("unknown: Redis does not answer"), "?", "idle")
+        return Why(_("nothing to do"), "–", "idle")
     match seen.state:
         case OwnerState.PAUSED:
             return Why(_("paused"), "‖", "held")

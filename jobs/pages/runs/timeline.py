@@ -18,6 +18,10 @@ from jobs.runs.reads.story import Step
 
 LEAST_PART: Final = 0.06
 """The part of the bar that a short state has at least: its sign fits."""
+NARROW_PART: Final = 15
+"""Percent of the bar from which on a part has its name and time; the table below has them all."""
+WIDE_PART: Final = 55
+"""Percent from which on it has them also on a phone."""
 MOST_PARTS: Final = 24
 """Parts of the bar at most: the newest. The table has all."""
 EXECUTING: Final = frozenset({State.RUNNING, State.CANCELLING})
@@ -101,12 +105,15 @@ def _bar(steps: Sequence[Step], now: datetime) -> SafeString:
         sign, tone = SIGNS[_ended_as(step, steps)]
         text = f"{step.state} {_stayed(step, now)}".strip()
         width = 100 * weight / total
-        parts.append((f"{left:.2f}", f"{width:.2f}", tone, f"{text}: {step.cause}", sign, text))
+        label = text if width >= NARROW_PART else ""
+        kind = "word wide" if width >= WIDE_PART else "word"
+        hint = f"{text}: {step.cause}"
+        parts.append((f"{left:.2f}", f"{width:.2f}", tone, hint, sign, kind, label))
         left += width
     part = (
         '<svg x="{}%" width="{}%" height="32" class="{}"><title>{}</title>'
         '<rect class="part" width="100%" height="32"></rect>'
-        '<text x="8" y="21">{} {}</text></svg>'
+        '<text x="8" y="21">{}<tspan class="{}" dx="4">{}</tspan></text></svg>'
     )
     words = ", ".join(f"{step.state} {_stayed(step, now)}" for step in shown)
     return format_html(

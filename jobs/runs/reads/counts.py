@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from django.db.models import Count
 
@@ -36,10 +37,18 @@ def states_by(
     return counts
 
 
-def last_results(job_ids: Collection[int]) -> Mapping[int, list[tuple[Any, State]]]:
-    """Return the (id, state) of each job's last runs, newest first."""
+class Result(NamedTuple):
+    """One of the last runs of a job. `seconds`: from start to end; None if it has not both."""
+
+    id: UUID
+    state: State
+    seconds: float | None
+
+
+def last_results(job_ids: Collection[int]) -> Mapping[int, list[Result]]:
+    """Return each job's last runs, newest first."""
     rows = sql.run("runs/last_results", {"jobs": list(job_ids), "most": RESULTS})
-    results: dict[int, list[tuple[Any, State]]] = defaultdict(list)
+    results: dict[int, list[Result]] = defaultdict(list)
     for row in rows:
-        results[row["job_id"]].append((row["id"], State(row["state"])))
+        results[row["job_id"]].append(Result(row["id"], State(row["state"]), row["seconds"]))
     return results

@@ -11,8 +11,9 @@ from django.db.models import Count, Q, QuerySet
 from jobs.models import Run, Worker
 from jobs.models.access import Access
 
-WorkerState = Literal["alive", "idle", "lost", "stopped"]
-"""Idle: it takes no runs. Lost: it has not beaten for a lease."""
+WorkerState = Literal["alive", "draining", "idle", "lost", "stopped"]
+"""Draining: it was asked to take no more runs. Idle: it takes none. Lost: it has not
+beaten for a lease."""
 
 
 def with_state(workers: QuerySet[Any]) -> QuerySet[Any]:
@@ -27,6 +28,8 @@ def state_of(worker: Any) -> WorkerState:
         return "stopped"
     if not worker.is_beating:
         return "lost"
+    if worker.draining_since is not None:
+        return "draining"
     return "alive" if worker.queues else "idle"
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from fleet import Node
+from fleet import Node, Orders
 from fleet.worker import heartbeat
 from fleet.worker.heartbeat import Heartbeat
 from jobs.wiring import application
@@ -39,7 +39,7 @@ class Beats:
             ),
             lambda: NODE,
             held=lambda: ["a", "b"],
-            cancel=self.cancelled.extend,
+            follow=lambda orders: self.cancelled.extend(orders.cancel),
             watch_loop=True,
         )
 
@@ -48,11 +48,11 @@ class Beats:
         wanted = len(self.at) + 2
         wait_for(lambda: len(self.at) >= wanted, seconds=5, what="more beats")
 
-    def _beat(self, _node: Node, held: Sequence[str]) -> Sequence[str]:
+    def _beat(self, _node: Node, held: Sequence[str]) -> Orders:
         if self.fails:
             raise self.fails.pop()
         self.at.append(time.monotonic())
-        return held[:1]
+        return Orders(held[:1])
 
     def _close(self) -> None:
         self.closed_count += 1

@@ -154,6 +154,24 @@ def test_workers_show_only_the_callers_runs(caller: Caller, acme: Owner, strange
     assert caller().get(f"{ROOT}/workers").json()["items"][0]["active_runs"] == 2
 
 
+def test_a_worker_is_drained_by_callers_for_the_installation(caller: Caller, acme: Owner) -> None:
+    """Repeating it changes nothing; a worker that was lost is answered 409."""
+    worker = living_worker()
+    drain, undrain = (f"/workers/{worker}/{verb}" for verb in ("drain", "undrain"))
+    problem(post(caller(acme), drain, {}), 403, "forbidden")
+    for _ in range(2):
+        shown = post(caller(), drain, {"reason": "new kernel"}).json()
+        assert shown["state"] == "draining" and shown["draining_since"]
+    assert AuditEntry.objects.get(action="drain worker").reason == "new kernel"
+    [listed] = caller().get(f"{ROOT}/workers", {"state": "draining"}).json()["items"]
+    assert listed["id"] == str(worker)
+    assert caller().get(f"{ROOT}/workers", {"state": "alive"}).json()["items"] == []
+    shown = post(caller(), undrain, {}).json()
+    assert (shown["state"], shown["draining_since"]) == ("alive", None)
+    silence(worker, seconds=3600)
+    problem(post(caller(), drain, {}), 409, "state_conflict")
+
+
 def test_workers_are_listed_by_state_in_pages(caller: Caller, acme: Owner) -> None:
     """A worker without a heartbeat for a lease is lost."""
     workers = [living_worker(f"w{number}@here") for number in range(3)]

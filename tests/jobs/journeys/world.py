@@ -162,7 +162,7 @@ class World:
         return worker
 
     def beat(self, worker: Worker) -> None:
-        worker.hear(beat(worker.node, [held.run_id for held in worker.held]))
+        worker.hear(beat(worker.node, [held.run_id for held in worker.held]).cancel)
         worker.beat_at = self.clock.now
 
     def take(self, worker: Worker, hints: list[OnItsWay], *, is_unheard: bool = False) -> None:

@@ -221,8 +221,11 @@ def test_the_timeline_shows_waits_and_attempts() -> None:
         now=AT,
     )
     assert found.title == "Timeline · 1 h 0 min from submit to end, 38.0 s running"
-    for text in ("◷ held 1 h 0 min", "✕ running 8.0 s", "↻ retrying 4.0 s", "✓ running 30.0 s"):
-        assert text in found.bar, text
+    assert '◷<tspan class="word wide" dx="4">held 1 h 0 min</tspan>' in found.bar
+    # A name that does not fit is not cut: its part has a sign, and the rest on hover.
+    for sign, text in (("✕", "running 8.0 s"), ("↻", "retrying 4.0 s"), ("✓", "running 30.0 s")):
+        assert f"<title>{text}: why</title>" in found.bar, text
+        assert f'{sign}<tspan class="word" dx="4"></tspan>' in found.bar, text
     assert [line.stayed for line in found.lines][-2:] == ["30.0 s", ""]
 
 

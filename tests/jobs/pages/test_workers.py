@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from jobs.models import Owner, Worker
+from jobs.models import AuditEntry, Owner, Worker
 from jobs.models.access import access_of
 from jobs.pages.kit.visit import PART
 from jobs.runs.reads.workers import active_counts
@@ -45,7 +45,25 @@ def test_workers_are_shown_with_their_state(as_root: Client, workers: dict[str, 
     assert "takes no runs" in text and "consumes no queue" in text
     assert "last <time" in text, "an age would change with each poll"
     assert [one.beat_age is None for one in rows] == [True, True, False, True]
-    assert page.context["alive_count"] == 1 and page.context["slots"] == 4
+    system = page.context["system"]
+    assert (system.worker_count, system.slots) == (1, 4)
+
+
+def test_workers_are_found_by_queue_and_state(as_root: Client, workers: dict[str, Any]) -> None:
+    """The tiles are of all workers; a wrong filter is named, and finds nothing."""
+
+    def found(**query: str) -> list[str]:
+        page = as_root.get(PAGE, query)
+        assert page.context["system"].worker_count == 1
+        return [one.state for one in page.context["workers"]]
+
+    assert found(queue="jobs") == ["alive", "lost", "stopped"]
+    assert found(state="lost") == found(queue="jobs", state="lost") == ["lost"]
+    assert found(queue="gpu") == []
+    text = as_root.get(PAGE, {"queue": "<gpu>"}).content.decode()
+    assert "takes from queue &lt;gpu&gt;." in text
+    assert found(state="ill") == []
+    assert "Select a valid choice" in as_root.get(PAGE, {"state": "ill"}).content.decode()
 
 
 def test_a_poll_without_a_change_is_304(as_root: Client, workers: dict[str, Any]) -> None:
@@ -80,3 +98,44 @@ def test_an_unknown_worker_and_a_missing_permission_are_refused(
 ) -> None:
     assert as_root.get(reverse("jobs:worker", args=[uuid4()])).status_code == 404
     assert person("mia", "view_run", acme="viewer").get(PAGE).status_code == 403
+
+
+def test_a_worker_is_drained_after_a_question(as_root: Client, workers: dict[str, Any]) -> None:
+    """The page says so at once, and offers the way back; the audit has the reason."""
+    address = reverse("jobs:worker", args=[workers["alive"]])
+    drain = reverse("jobs:drain_worker", args=[workers["alive"]])
+    assert drain in as_root.get(address).content.decode()
+    asked = as_root.get(drain).content.decode()
+    assert "takes no more runs" in asked and "within 10.0 s" in asked
+    assert Worker.objects.get(pk=workers["alive"]).draining_since is None, "only asked"
+    page = as_root.post(drain, {"reason": "new kernel"}, follow=True).content.decode()
+    assert "alive@here drains." in page and "Draining since" in page
+    assert "at its next heartbeat" in page
+    undrain = reverse("jobs:undrain_worker", args=[workers["alive"]])
+    assert undrain in page and drain not in page
+    assert "draining" in [one.state for one in as_root.get(PAGE).context["workers"]]
+    page = as_root.post(undrain, {"reason": ""}, follow=True).content.decode()
+    assert "takes work again" in page and drain in page
+    assert AuditEntry.objects.get(action="drain worker").reason == "new kernel"
+
+
+def test_a_worker_that_has_gone_cannot_be_drained(as_root: Client, workers: dict[str, Any]) -> None:
+    """Its page does not offer it; a form that was open before is refused."""
+    for state in ("lost", "stopped"):
+        address = reverse("jobs:worker", args=[workers[state]])
+        drain = reverse("jobs:drain_worker", args=[workers[state]])
+        assert drain not in as_root.get(address).content.decode()
+        page = as_root.post(drain, {"reason": ""}, follow=True).content.decode()
+        assert "has stopped or was lost" in page
+    assert as_root.post(reverse("jobs:drain_worker", args=[uuid4()])).status_code == 404
+
+
+def test_only_people_for_the_whole_installation_drain(
+    acme: Owner, workers: dict[str, Any], person: Callable[..., Client]
+) -> None:
+    """All owners share the worker: the admin of one owner may not, with every permission."""
+    mia = person("mia", "view_worker", "change_worker", acme="admin")
+    drain = reverse("jobs:drain_worker", args=[workers["alive"]])
+    assert drain not in mia.get(reverse("jobs:worker", args=[workers["alive"]])).content.decode()
+    assert [mia.get(drain).status_code, mia.post(drain).status_code] == [403, 403]
+    assert Worker.objects.get(pk=workers["alive"]).draining_since is None

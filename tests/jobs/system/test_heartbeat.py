@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from fleet import Kind, Node
+from fleet import Kind, Node, Orders
 from jobs.core.sql import now
 from jobs.models import Owner, Worker
 from jobs.runs.cancellation import cancel_runs
@@ -23,7 +23,7 @@ def node() -> Node:
 
 def test_the_first_beat_makes_the_row(node: Node) -> None:
     """With all that the worker says of itself."""
-    assert beat(node, []) == []
+    assert beat(node, []) == Orders([])
     worker = Worker.objects.alive().get()
     assert (worker.id, worker.hostname, worker.pid, worker.pool) == (
         node.id,
@@ -73,10 +73,10 @@ def test_a_beat_brings_back_what_is_to_be_cancelled(acme: Owner, node: Node) -> 
     recorded(at, Kind.STARTED)
     cancel_runs([runs[0].id])
     for _ in range(2):
-        assert beat(node, [str(run.id) for run in runs]) == [str(runs[0].id)]
-    assert beat(Node(uuid4(), "w2@here", 1, "prefork", 4, ["jobs"]), []) == []
+        assert beat(node, [str(run.id) for run in runs]).cancel == [str(runs[0].id)]
+    assert beat(Node(uuid4(), "w2@here", 1, "prefork", 4, ["jobs"]), []).cancel == []
     recorded(at, Kind.CANCELLED)
-    assert beat(node, []) == []
+    assert beat(node, []) == Orders([])
 
 
 def test_a_beat_gives_up_what_the_worker_does_not_hold(acme: Owner, node: Node) -> None:

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs import submit
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner, Run, Worker
 from tests.jobs.admin.conftest import confirm, confirm_bulk, said
 from tests.jobs.scenes import living_worker, silence, submitted
@@ -117,6 +118,9 @@ def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> N
         page = as_root.get(changelist, {"state": state})
         assert [row.hostname for row in page.context["cl"].result_list] == [name]
     assert "consumes no queue" in as_root.get(changelist).content.decode()
+    Worker.objects.update(draining_since=now())
+    shown = as_root.get(changelist).content.decode()
+    assert "draining" in shown and "consumes no queue" not in shown
 
 
 def test_the_list_of_workers_counts_them(as_root: Client, person: Person, renamed: Run) -> None:

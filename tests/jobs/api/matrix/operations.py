@@ -109,10 +109,12 @@ BODIES: Final[dict[str, Any]] = {
     "resume_owner": {},
     "add_member": {"user": "newcomer", "role": "viewer"},
     "change_member": {"role": "operator"},
+    "drain_worker": {},
+    "undrain_worker": {},
     "retry_dead_letters": {"task": "tests.add", "error": "E", "reason": "fixed"},
 }
 
-OF_INSTALLATION: Final = frozenset({"add_owner"})
+OF_INSTALLATION: Final = frozenset({"add_owner", "drain_worker", "undrain_worker"})
 """Operations that only callers for the whole installation may use."""
 
 

@@ -14,15 +14,15 @@ from django.urls import reverse
 
 from fleet import Kind
 from jobs.core import sql
-from jobs.core.ids import scheduled_id
 from jobs.core.sql import now
 from jobs.models import Leader, Owner, Run
 from jobs.owners.limits import pause_owner
 from jobs.pages.kit.visit import PART
 from jobs.pages.overview import page as overview_page
-from jobs.recurring.failing_long import failing_long
+from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state
 from tests.jobs.admin.conftest import stored_job
+from tests.jobs.broken import beat_leads, ended_run
 from tests.jobs.pages.test_failures import failed
 from tests.jobs.scenes import living_worker, silence, submitted
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
@@ -34,8 +34,7 @@ PAGE = reverse("jobs:overview")
 @pytest.fixture
 def alive(no_ticks: None, broker: object) -> None:
     """A beat that leads, a pulse, and workers of both queues."""
-    until = now() + timedelta(minutes=5)
-    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
+    beat_leads()
     living_worker("w1@here")
     living_worker("s1@here", queues=("system",))
 
@@ -83,13 +82,13 @@ def test_a_worker_that_dies_is_named_until_it_is_back(alive: None) -> None:
 def test_a_window_without_approval_whose_runs_wait_is_named(
     as_root: Client, alive: None, acme: Owner
 ) -> None:
-    """With the page of the admin on which it is approved; without runs it is no problem."""
+    """With the page on which it is approved; without runs it is no problem."""
     asked = window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
     assert verdict(as_root) == []
     submitted(acme, 3)
     [(problem, url)] = as_root.get(PAGE).context["problems"]
     assert problem.code == "approval" and "3 runs wait" in problem.text
-    assert url == reverse("admin:jobs_window_change", args=[asked.pk])
+    assert url == reverse("jobs:window", args=[asked.pk])
 
 
 def test_a_paused_owner_whose_runs_wait_is_named(
@@ -106,25 +105,17 @@ def test_a_paused_owner_whose_runs_wait_is_named(
 def test_a_job_that_fails_for_an_hour_is_named(acme: Owner) -> None:
     """Not one that failed a moment ago, nor one that has succeeded since."""
     at = now()
-
-    def ended_run(job_key: str, state: str, *, minutes: int) -> None:
-        job = acme.jobs.get(key=job_key)
-        [run] = submitted(acme)
-        due = at - timedelta(minutes=minutes)
-        sql.query(
-            "UPDATE jobs_run SET id = %s, job_id = %s, state = %s, ended_at = %s WHERE id = %s",
-            [scheduled_id(job.pk, due), job.pk, state, due, run.id],
-        )
-
-    for key in ("long", "short", "mended"):
-        stored_job(acme, key)
+    jobs = {key: stored_job(acme, key) for key in ("long", "short", "mended")}
     for key in ("long", "mended"):
-        ended_run(key, "failed", minutes=90)
-    ended_run("mended", "succeeded", minutes=30)
-    for key in ("long", "short", "mended"):
-        ended_run(key, "failed", minutes=1)
+        ended_run(jobs[key], "failed", minutes=90)
+    ended_run(jobs["mended"], "succeeded", minutes=30)
+    last = {key: ended_run(job, "failed", minutes=1) for key, job in jobs.items()}
     assert [job.key for job in failing_long(None, now=at)] == ["long"]
     assert failing_long([acme.pk + 1], now=at) == []
+    assert failing_since(jobs["mended"]) == last["mended"]
+    since = failing_since(jobs["long"])
+    assert since is not None and since.due_at is not None
+    assert since.due_at < at - timedelta(minutes=89)
 
 
 def test_outcomes_and_failures_come_from_rollups(

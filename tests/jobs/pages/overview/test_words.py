@@ -36,7 +36,8 @@ def test_an_owner_without_work_says_so() -> None:
     assert one.seen is not None
     assert why_now(replace(one, seen=replace(one.seen, backlog=0))).word == "nothing waits"
     assert why_now(Standing(owner=one.owner, seen=None, entitled=0.0)).word == "nothing to do"
-    assert why_now(Standing(owner=one.owner, seen=None, entitled=None)).word == "–"
+    away = Standing(owner=one.owner, seen=None, entitled=None)
+    assert why_now(away).word == "unknown: Redis does not answer"
 
 
 def test_a_pause_has_its_reason() -> None:
