@@ -6,12 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 from fleet import Kind
-from jobs.core import sql
-from jobs.core.sql import now
-from jobs.models import Leader, Owner, Run
+from jobs.models import Owner, Run
 from jobs.owners.limits import limit_owner, pause_owner
 from jobs.runs.recording import record
-from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted, told
+from tests.jobs.scenes import (
+    admitted,
+    keep_beating,
+    living_worker,
+    recorded,
+    silence,
+    submitted,
+    told,
+)
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at, rolled_up
 from tests.jobs.windows_world import calendar_of, window
 
@@ -23,7 +29,7 @@ def tell(acme: Owner) -> dict[str, Any]:
     northwind = Owner.objects.create(slug="northwind", weight=1)
     contoso = Owner.objects.create(slug="contoso-with-a-rather-long-name", weight=2)
     worker = living_worker("w1@a-host-with-a-rather-long-name.example")
-    _beat()
+    keep_beating()
     for at in range(2, 40):
         for owner, kind in ((acme, Kind.SUCCEEDED), (northwind, Kind.SUCCEEDED)):
             _ended(worker, owner, at, kind)
@@ -46,12 +52,6 @@ def tell(acme: Owner) -> dict[str, Any]:
     for alive in (worker, living_worker("s1@here", queues=("system",))):
         silence(alive, seconds=-3_600)
     return {"worker": worker}
-
-
-def _beat() -> None:
-    until = now() + timedelta(hours=1)
-    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
-    sql.query("UPDATE jobs_cursor SET beat_at = clock_timestamp() + interval '1 hour'")
 
 
 def _ended(worker: Any, owner: Owner, at: int, kind: Kind, **facts: Any) -> Run:
