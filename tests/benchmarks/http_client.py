@@ -1,4 +1,4 @@
-"""A client of the API that costs little: raw HTTP/1.1 over one connection that is kept."""
+"""A client that costs little: raw HTTP/1.1 over one connection that is kept."""
 
 from __future__ import annotations
 
@@ -25,24 +25,33 @@ class Answer:
 
 
 class HttpClient:
-    """One connection to a web server on this machine, with a token."""
+    """One connection to a web server on this machine, with a token for its API."""
+
+    root = "/api/v1"
 
     def __init__(self, port: int, secret: str) -> None:
         self._address = ("127.0.0.1", port)
-        self._always = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {secret}\r\n"
+        self._always = f"Host: 127.0.0.1:{port}\r\n{self.credentials(secret)}\r\n"
         self._socket: socket.socket | None = None
+
+    def credentials(self, secret: str) -> str:
+        """Return the header that says who asks."""
+        return f"Authorization: Bearer {secret}"
 
     def call(
         self, method: str, path: str, body: Any = None, *, etag: str = "", status: int = 0
     ) -> Answer:
         """Send a request and return its answer; raise RuntimeError for another status."""
         data = json.dumps(body).encode() if body is not None else b""
-        lines = [f"{method} /api/v1{path} HTTP/1.1\r\n{self._always}"]
+        lines = [f"{method} {self.root}{path} HTTP/1.1\r\n{self._always}"]
         if data:
             lines.append(f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n")
         if etag:
             lines.append(f"If-Match: {etag}\r\n")
-        message = "".join([*lines, "\r\n"]).encode() + data
+        return self.sent("".join([*lines, "\r\n"]).encode() + data, status=status)
+
+    def sent(self, message: bytes, *, status: int = 0) -> Answer:
+        """Send a whole request and return its answer; raise RuntimeError for another status."""
         try:
             answer = self._exchanged(message)
         except (BrokenPipeError, ConnectionResetError):
@@ -50,7 +59,8 @@ class HttpClient:
             self.close()
             answer = self._exchanged(message)
         if status and answer.status != status:
-            raise RuntimeError(f"{method} {path}: {answer.status} {answer.body[:300]!r}")
+            asked = message.partition(b" HTTP/")[0].decode()
+            raise RuntimeError(f"{asked}: {answer.status} {answer.body[:300]!r}")
         return answer
 
     def close(self) -> None:
@@ -88,6 +98,22 @@ class HttpClient:
             parts.append(_more(connected))
             left -= len(parts[-1])
         return Answer(int(first.split(" ", 2)[1]), headers, b"".join(parts))
+
+
+class Browser(HttpClient):
+    """One connection of a visitor of the pages, by the key of its session."""
+
+    root = ""
+
+    def credentials(self, secret: str) -> str:
+        return f"Cookie: sessionid={secret}"
+
+    def poll(self, path: str, *, etag: str = "") -> Answer:
+        """Ask for the live part of a page, as the page does every few seconds."""
+        lines = [f"GET {path} HTTP/1.1\r\n{self._always}X-Fairshift-Part: 1\r\n"]
+        if etag:
+            lines.append(f"If-None-Match: {etag}\r\n")
+        return self.sent("".join([*lines, "\r\n"]).encode())
 
 
 def _more(connected: socket.socket) -> bytes:

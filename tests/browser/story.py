@@ -10,8 +10,16 @@ from jobs.models import Job, Owner, Run
 from jobs.owners.limits import limit_owner, pause_owner
 from jobs.runs.recording import record
 from tests.jobs.admin.conftest import stored_job
-from tests.jobs.broken import beat_leads, ended_run
-from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted, told
+from tests.jobs.broken import ended_run
+from tests.jobs.scenes import (
+    admitted,
+    keep_beating,
+    living_worker,
+    recorded,
+    silence,
+    submitted,
+    told,
+)
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at, rolled_up
 from tests.jobs.windows_world import calendar_of, window
 
@@ -23,7 +31,7 @@ def tell(acme: Owner) -> dict[str, Any]:
     northwind = Owner.objects.create(slug="northwind", weight=1)
     contoso = Owner.objects.create(slug="contoso-with-a-rather-long-name", weight=2)
     worker = living_worker("w1@a-host-with-a-rather-long-name.example")
-    beat_leads()
+    keep_beating()
     for at in range(2, 40):
         for owner, kind in ((acme, Kind.SUCCEEDED), (northwind, Kind.SUCCEEDED)):
             _ended(worker, owner, at, kind)

@@ -18,8 +18,8 @@ from jobs.models import Owner, Run, Worker
 from jobs.owners.limits import limit_owner
 from tests.browser.conftest import shot
 from tests.flows.processes import Processes
-from tests.jobs.broken import ERROR, all_have_waited, beat_leads, failing_job, unapproved_window
-from tests.jobs.scenes import living_worker, silence
+from tests.jobs.broken import ERROR, all_have_waited, failing_job, unapproved_window
+from tests.jobs.scenes import keep_beating, living_worker, silence
 from tests.proxy import Proxy
 from tests.waiting import wait_for
 
@@ -89,7 +89,7 @@ def redis_url(proxy: Proxy) -> str:
 @pytest.fixture
 def broken(site: str, no_ticks: None, proxy: Proxy, acme: Owner, tmp_path: Path) -> Any:
     """A sound installation: a worker as a process, the system's worker and beat as rows."""
-    beat_leads()
+    keep_beating()
     silence(living_worker("system@here", queues=("system",)), seconds=-3_600)
     processes = Processes(tmp_path / "processes")
     processes.start_worker("alive", slots=2).ready()

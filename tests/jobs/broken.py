@@ -8,7 +8,7 @@ from fleet.keys import queue_key
 from jobs.core import sql
 from jobs.core.ids import scheduled_id
 from jobs.core.sql import now
-from jobs.models import Job, Leader, Owner, Run, Window
+from jobs.models import Job, Owner, Run, Window
 from tests.flows.world import broker_client
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.scenes import submitted
@@ -23,13 +23,6 @@ end
 """
 """The seventh fact of a message is when it came: see pack_message in messages.lua."""
 ERROR = "shop.errors.SupplierTimeout"
-
-
-def beat_leads() -> None:
-    """Let beat lead, and the pulse be on time, for an hour."""
-    until = now() + timedelta(hours=1)
-    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
-    sql.query("UPDATE jobs_cursor SET beat_at = clock_timestamp() + interval '1 hour'")
 
 
 def pulse_is_missing(*, minutes: int = 2) -> None:

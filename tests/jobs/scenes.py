@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
@@ -19,8 +20,9 @@ from fleet import Admission, AdmissionRequest, Kind, Node, Refusal, Report, is_h
 from fleet.keys import queue_key
 from jobs import submit_many
 from jobs.core import prepared, sql
+from jobs.core.sql import now
 from jobs.core.states import ENDED, FIRST, MOVES
-from jobs.models import Owner, Run
+from jobs.models import Leader, Owner, Run
 from jobs.runs.admission import admit
 from jobs.runs.recording import record
 from jobs.system.heartbeat import beat
@@ -50,6 +52,13 @@ def silence(worker: UUID, *, seconds: float) -> None:
         "WHERE id = %s",
         [seconds, worker],
     )
+
+
+def keep_beating() -> None:
+    """Let a beat lead, and its pulse be on time, for an hour."""
+    until = now() + timedelta(hours=1)
+    Leader.objects.update_or_create(name="beat", defaults={"holder": "b1", "until": until})
+    sql.query("UPDATE jobs_cursor SET beat_at = %s", [until])
 
 
 def ask(worker: UUID, runs: Iterable[Run]) -> list[Admission | Refusal]:

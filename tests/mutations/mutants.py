@@ -15,8 +15,8 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
-COPIED: Final = ("config", "fleet", "jobs", "tests", "manage.py", "pyproject.toml")
-MARK: Final = "-- guard: "
+COPIED: Final = ("config", "fleet", "jobs", "templates", "tests", "manage.py", "pyproject.toml")
+MARKS: Final = ("-- guard: ", "# guard: ")
 TESTS_FAILED: Final = 1
 PATIENCE_SECONDS: Final = 240
 
@@ -44,20 +44,24 @@ def copied(folder: Path) -> Path:
 
 def guards(folder: Path) -> Iterator[tuple[str, Path, int]]:
     """Find each comment `-- guard: …`: its words, its file, the index of the guarded line."""
-    for path in sorted((*folder.glob("jobs/*/sql/*.sql"), *folder.glob("fleet/**/*.lua"))):
+    places = ("jobs/*/sql/*.sql", "jobs/pages/kit/*.py", "fleet/**/*.lua")
+    for path in sorted(path for place in places for path in folder.glob(place)):
         lines = path.read_text().splitlines()
-        for at, line in enumerate(lines):
-            if line.lstrip().startswith(MARK):
-                below = range(at + 1, len(lines))
-                guarded = next(n for n in below if not lines[n].lstrip().startswith("--"))
-                yield line.lstrip().removeprefix(MARK), path, guarded
+        for at, line in enumerate(map(str.lstrip, lines)):
+            for mark in MARKS:
+                if line.startswith(mark):
+                    below = range(at + 1, len(lines))
+                    comment = mark.split()[0]
+                    guarded = next(n for n in below if not lines[n].lstrip().startswith(comment))
+                    yield line.removeprefix(mark), path, guarded
 
 
 def break_guard(mutation: Mutation, folder: Path) -> None:
     """Replace the guarded line in a copy."""
     path, at = next((path, at) for name, path, at in guards(folder) if name == mutation.guard)
     lines = path.read_text().splitlines()
-    lines[at] = mutation.instead
+    indent = lines[at][: -len(lines[at].lstrip())]
+    lines[at] = indent + mutation.instead
     path.write_text("\n".join(lines) + "\n")
 
 

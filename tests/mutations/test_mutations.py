@@ -1,4 +1,4 @@
-"""Each guard of a statement or a script, broken once: the tests named beside it fail.
+"""Each guard of a statement, a script or a page, broken once: the tests named beside it fail.
 
 `make chaos WHAT=mutations` plays the whole table, about seven seconds a row.
 """
@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import connection
 
 from fleet.transport import scripts
-from tests.mutations import in_queue, in_recurring, in_rollups, in_runs
+from tests.mutations import in_pages, in_queue, in_recurring, in_rollups, in_runs
 from tests.mutations.mutants import (
     PROJECT,
     TESTS_FAILED,
@@ -28,7 +28,7 @@ from tests.mutations.mutants import (
 )
 from tests.mutations.mutation import Mutation
 
-TABLE = (*in_runs.ROWS, *in_recurring.ROWS, *in_rollups.ROWS, *in_queue.ROWS)
+TABLE = (*in_runs.ROWS, *in_recurring.ROWS, *in_rollups.ROWS, *in_pages.ROWS, *in_queue.ROWS)
 DATABASE = "mutants"
 
 
@@ -57,7 +57,7 @@ def _url_of(name: str) -> str:
 
 
 def test_every_guard_has_a_row_and_every_row_a_guard() -> None:
-    """Each comment `-- guard: …` stands once, and the table has a row for it."""
+    """Each comment `guard: …` stands once, and the table has a row for it."""
     marked = sorted(name for name, _, _ in guards(PROJECT))
     assert marked == sorted(row.guard for row in TABLE)
     assert len(marked) == len(set(marked))

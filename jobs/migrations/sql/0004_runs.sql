@@ -55,8 +55,10 @@ CREATE INDEX run_of_submission ON jobs_run (submission_id, state, id) WHERE subm
 CREATE INDEX run_of_job ON jobs_run (job_id, id) WHERE job_id IS NOT NULL;
 -- Runs of one target:
 CREATE INDEX run_of_target ON jobs_run (target_id, id) WHERE target_id IS NOT NULL;
--- Lists by state; succeeded runs are nearly all rows and need no index:
-CREATE INDEX run_by_state ON jobs_run (state, id) WHERE state <> 'succeeded';
+-- Lists by state, and counts of owners by state; succeeded runs are nearly all rows and need none:
+CREATE INDEX run_by_state ON jobs_run (state, id) INCLUDE (owner_id) WHERE state <> 'succeeded';
+-- Failed runs by owner, task and error, without their rows; written only when a run fails:
+CREATE INDEX run_failed ON jobs_run (id) INCLUDE (owner_id, task, error_type) WHERE state = 'failed';
 -- Promotion:
 CREATE INDEX run_delayed ON jobs_run (next_at) WHERE state IN ('scheduled', 'held', 'retrying');
 -- The sweep, which publishes lost hints again:

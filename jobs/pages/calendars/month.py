@@ -52,21 +52,22 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         status.complete([found], visit.access, now=moment)
         status.find_far_opening(found, now=moment)
         asked = _asked(found)
-        shown: Any = found
-        return visit.show(
-            "jobs/pages/calendars/month.html",
-            calendar=found,
-            view=view,
-            cells=[[cell_of(day, view.zone) for day in week] for week in view.weeks],
-            opened=shown.page_status,
-            applies_to=applies_to(*shown.page_attached),
-            asked=[(window, words_of(window)) for window in asked],
-            asked_count=shown.page_asked,
-            may_decide=visit.may(PERMISSION, Scope.APPROVE, found.owner_id),
-            may_change=visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
-            admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
-            add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk),
-        )
+        asked_in_words = [(window, words_of(window)) for window in asked]
+    shown: Any = found
+    return visit.show(
+        "jobs/pages/calendars/month.html",
+        calendar=found,
+        view=view,
+        cells=[[cell_of(day, view.zone) for day in week] for week in view.weeks],
+        opened=shown.page_status,
+        applies_to=applies_to(*shown.page_attached),
+        asked=asked_in_words,
+        asked_count=shown.page_asked,
+        may_decide=visit.may(PERMISSION, Scope.APPROVE, found.owner_id),
+        may_change=visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
+        admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
+        add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk),
+    )
 
 
 def month_of(visit: Visit, found: Calendar, *, now: Any) -> reads.View:

@@ -102,22 +102,26 @@ def window(visit: Visit, key: int) -> HttpResponse:
     # The barrier hides the names of users.
     with barrier.lifted():
         state, sign, tone = state_with_pill(found, now=moment)
-        return visit.show(
-            "jobs/pages/calendars/window.html",
-            window=found,
-            state=state,
-            sign=sign,
-            tone=tone,
-            requester=found.requester,
-            timetable=timetable_of(found, now=moment),
-            decisions=list(found.decisions.order_by("-pk")[:DECISIONS]),
-            verbs=[
-                (verb.label, reverse("jobs:window_verb", args=[found.pk, name]))
-                for name, verb in VERBS.items()
-                if _may(visit, found) and _applies(verb, found)
-            ],
-            admin_url=nav.admin_address(visit.request.user, "window_change", found.pk),
-        )
+        requester = found.requester
+        timetable = timetable_of(found, now=moment)
+        decisions = list(found.decisions.order_by("-pk")[:DECISIONS])
+        verbs = [
+            (verb.label, reverse("jobs:window_verb", args=[found.pk, name]))
+            for name, verb in VERBS.items()
+            if _may(visit, found) and _applies(verb, found)
+        ]
+    return visit.show(
+        "jobs/pages/calendars/window.html",
+        window=found,
+        state=state,
+        sign=sign,
+        tone=tone,
+        requester=requester,
+        timetable=timetable,
+        decisions=decisions,
+        verbs=verbs,
+        admin_url=nav.admin_address(visit.request.user, "window_change", found.pk),
+    )
 
 
 @page("calendars", permission="jobs.view_window", methods=("GET", "POST"))

@@ -97,6 +97,8 @@ def _all(visit: Visit, verb: Verb) -> HttpResponse:
     # The rows are narrowed already. Behind the barrier, the index of labels would not be used.
     with barrier.lifted():
         found = verb.find(rows)
+    slugs = _slugs(found)
+    found = [one for one in found if one.owner_id in slugs]
     if is_sent:
         return _acted(
             visit, verb, found, form.cleaned_data["reason"], back=back, query=search.query
@@ -110,7 +112,7 @@ def _all(visit: Visit, verb: Verb) -> HttpResponse:
         back=back,
         count=len(found),
         is_most=len(found) == bulk.MOST,
-        owners=_by_owner(found),
+        owners=_by_owner(found, slugs),
     )
 
 
@@ -128,10 +130,13 @@ def _acted(
     return done(visit, f"{text} {more}", to=f"{reverse(f'jobs:{verb.name}')}?{query}")
 
 
-def _by_owner(found: Sequence[bulk.Found]) -> list[tuple[str, int]]:
+def _slugs(found: Sequence[bulk.Found]) -> dict[int, str]:
+    """Return the slugs of the owners of these runs, as far as the barrier lets them be seen."""
+    ids = {one.owner_id for one in found}
+    return dict(Owner.objects.filter(pk__in=ids).values_list("pk", "slug"))
+
+
+def _by_owner(found: Sequence[bulk.Found], slugs: dict[int, str]) -> list[tuple[str, int]]:
     """Return the owners with most of these runs, and their counts."""
     counts = Counter(one.owner_id for one in found).most_common(OWNERS)
-    slugs = dict(
-        Owner.objects.filter(pk__in=[owner for owner, _count in counts]).values_list("pk", "slug")
-    )
-    return [(slugs.get(owner, "?"), count) for owner, count in counts]
+    return [(slugs[owner], count) for owner, count in counts]

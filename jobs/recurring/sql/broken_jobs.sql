@@ -2,7 +2,8 @@
 -- Parameters: owners bigint[] (NULL: all), crons and zones text[]: expressions that cannot be read,
 --   side by side; most int.
 -- Result: id.
--- Keeps true: the first half repeats the condition of the index job_broken, word for word.
+-- Keeps true: the first half repeats the condition of the index job_broken, word for word, and its
+--   order: PostgreSQL expects many broken jobs, and would read all jobs to find the first.
 (SELECT id FROM jobs_job
  WHERE enabled AND (
         schedule NOT IN ('manual', 'once', 'interval', 'seconds', 'cron')
@@ -13,6 +14,7 @@
             AND (interval_minutes IS NULL OR interval_minutes < 1 OR phase IS NULL OR shard IS NULL)
         OR schedule IN ('cron', 'once') AND smooth AND shard IS NULL)
     AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
+ ORDER BY owner_id, key
  LIMIT %(most)s)
 UNION ALL
 (SELECT j.id FROM unnest(%(crons)s::text[], %(zones)s::text[]) AS bad(cron, zone)

@@ -13,11 +13,14 @@ WITH failed AS MATERIALIZED (
 ), newest AS (
     SELECT DISTINCT ON (job_id) job_id, id FROM looked ORDER BY job_id, id DESC
 )
-SELECT job_id FROM newest
-WHERE NOT EXISTS (
-    SELECT FROM jobs_run AS later
-    WHERE later.job_id = newest.job_id AND later.id > newest.id
-        AND later.state IN ('succeeded', 'cancelled', 'expired')
-)
+SELECT newest.job_id FROM newest
+-- Not NOT EXISTS: with millions of runs PostgreSQL would read them all, once, for an anti join.
+LEFT JOIN LATERAL (
+    SELECT true AS is_there FROM jobs_run AS run
+    WHERE run.job_id = newest.job_id AND run.id > newest.id
+        AND run.state IN ('succeeded', 'cancelled', 'expired')
+    LIMIT 1
+) AS later ON true
+WHERE later.is_there IS NULL
 UNION ALL
 SELECT NULL WHERE (SELECT count(*) FROM failed) > %(most)s

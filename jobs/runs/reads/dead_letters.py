@@ -8,10 +8,17 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from jobs.core import sql
 from jobs.models.run import RunQuerySet
 
 SCANNED: Final = 50_000
-"""Failed runs that are grouped at most: the newest."""
+"""Failed runs that are grouped at most, but for one: the newest."""
+_GROUPED: Final = """
+SELECT owner_id, task, error_type AS error, count(*) AS count,
+    max(id::text)::uuid AS newest, min(id::text)::uuid AS oldest
+FROM ({read}) AS failed
+GROUP BY owner_id, task, error_type
+"""
 
 
 @dataclass(slots=True)
@@ -41,17 +48,17 @@ class Groups(NamedTuple):
 
 def group_failed(runs: RunQuerySet, *, most: int) -> Groups:
     """Group the failed ones among some runs; return the `most` largest groups."""
-    found: dict[tuple[int, str, str], Group] = {}
     columns = ("owner_id", "task", "error_type", "id")
-    rows = list(runs.failed().order_by("-id").values_list(*columns)[: SCANNED + 1])
-    for owner_id, task, error, run_id in rows[:SCANNED]:
-        key = (owner_id, task, error)
-        group = found.setdefault(key, Group(owner_id, task, error, run_id, run_id, None, ""))
-        group.count += 1
-        group.oldest = run_id
-    largest = sorted(found.values(), key=lambda one: (-one.count, one.task, one.error))
+    rows = runs.failed().order_by("-id").values(*columns)[: SCANNED + 1]
+    read, parameters = rows.query.sql_with_params()
+    found = [
+        Group(**row, last_ended_at=None, message="")
+        for row in sql.query(_GROUPED.format(read=read), parameters)
+    ]
+    is_all = sum(group.count for group in found) <= SCANNED
+    largest = sorted(found, key=lambda one: (-one.count, one.task, one.error))
     _complete(runs, largest[:most])
-    return Groups(largest[:most], len(rows) <= SCANNED and len(largest) <= most)
+    return Groups(largest[:most], is_all and len(largest) <= most)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from jobs.core import barrier
 from jobs.core.ids import first_id_of
@@ -84,9 +85,31 @@ def newest(
     # already, and the page's rows are read behind it.
     with barrier.lifted():
         if wanted.task is None and wanted.error is None:
-            ids = list(_next(indexed, after).values_list("id", flat=True)[: limit + 1])
+            ids = _first(indexed, wanted, after=after, count=limit + 1)
             return Found(ids[:limit], ids[limit - 1] if len(ids) > limit else None)
         return _scan(indexed, wanted, after=after, limit=limit)
+
+
+def _first(runs: RunQuerySet, wanted: RunFilter, *, after: UUID | None, count: int) -> list[UUID]:
+    """Return the ids of the newest runs: for each state those that its index has first."""
+    if len(wanted.states) < 2 or wanted.submission is not None:
+        return list(_ordered(runs, wanted, after)[:count])
+    # With several states at once, PostgreSQL would read all runs of an owner, in their order.
+    found = [
+        run_id
+        for state in set(wanted.states)
+        for run_id in _ordered(runs.filter(state=state), wanted, after)[:count]
+    ]
+    return sorted(found, reverse=True)[:count]
+
+
+def _ordered(runs: RunQuerySet, wanted: RunFilter, after: UUID | None) -> Any:
+    rows = _next(runs, after)
+    if wanted.submission is not None:
+        # The same order, but no index has it: the few runs of the submission are read, and sorted.
+        # PostgreSQL would read all runs of its owner to find the first 50 in their order.
+        rows = rows.order_by(Cast("id", TextField()).desc())
+    return rows.values_list("id", flat=True)
 
 
 def _scan(runs: RunQuerySet, wanted: RunFilter, *, after: UUID | None, limit: int) -> Found:

@@ -24,6 +24,7 @@ MEMBERS: Final = (
     "submit",
     "crud",
     "api",
+    "pages",
     "trigger",
     "lateness",
     "doubles",

@@ -8,7 +8,10 @@ from django.conf import settings
 from django.test import override_settings
 
 from tests.jobs.api.matrix.operations import OPERATIONS
+from tests.jobs.api.matrix.walls import one_wall
 from tests.jobs.api.matrix.world import World, make_world, taken_back
+
+__all__ = ["one_wall"]
 
 
 @pytest.fixture(scope="package")

@@ -5,11 +5,6 @@ The matrix is made from the OpenAPI document, so that a new operation is in it b
 
 from uuid import UUID
 
-import pytest
-
-from jobs.calendars import visibility
-from jobs.core import barrier
-from jobs.models.access import Access
 from tests.jobs.api.conftest import statements
 from tests.jobs.api.matrix.operations import BODIES, OF_INSTALLATION, OPERATIONS, Operation, by
 from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS
@@ -28,19 +23,7 @@ FILTERED = [one for one in OPERATIONS if set(one.filters) & set(FILTERS)]
 NAMING = [one for one in OPERATIONS if one.has_body and one.naming("nobody99")]
 GUESSED = {"If-None-Match": "*", "If-Match": '"guessed"'}
 """Headers that are compared with the ETag of a row, if there is one."""
-EACH_ALONE = ("filters", "barrier")
 UNUSABLE = ("anonymous", "revoked", "expired", "made up")
-
-
-@pytest.fixture(params=EACH_ALONE)
-def one_wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the filters of `access`, or only PostgreSQL's barrier: each must be enough for rows."""
-    if request.param == "filters":
-        monkeypatch.setattr(barrier, "role", lambda: "")
-    else:
-        monkeypatch.setattr(Access, "narrowed", lambda _access, rows, **_options: rows)
-        for name in ("visible_rows", "visible_attachments"):
-            monkeypatch.setattr(visibility, name, lambda rows, _caller, **_options: rows)
 
 
 @by(OPERATIONS)

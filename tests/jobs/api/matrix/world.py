@@ -74,13 +74,13 @@ def make_world(operations: list[Operation]) -> World:
     acme, stranger = (Owner.objects.create(slug=slug) for slug in ("acme", "stranger"))
     callers = _callers(acme, stranger)
     unowned = {name: one.of(acme) for name, one in PARAMETERS.items() if not one.is_owned}
-    keys = _rows_of(acme, unowned)
+    keys = rows_of(acme, unowned)
     alone = {
         one.id: read(callers["acme"], one, keys_of(keys, one, acme))
         for one in operations
         if only_reads(one)
     }
-    keys |= _rows_of(stranger, unowned)
+    keys |= rows_of(stranger, unowned)
     return World(
         acme=acme,
         stranger=stranger,
@@ -177,8 +177,8 @@ def _callers(acme: Owner, stranger: Owner) -> dict[str, Client]:
     return clients | {"anonymous": WholeAnswers(), "made up": client_of("fs_made_up")}
 
 
-def _rows_of(owner: Owner, unowned: dict[str, Any]) -> dict[tuple[int, str], Any]:
-    """Make rows of each kind; `unowned` are those that all owners see."""
+def rows_of(owner: Owner, unowned: dict[str, Any]) -> dict[tuple[int, str], Any]:
+    """Make rows of each kind, by the owner's id and the parameter; `unowned` are of all owners."""
     runs_on(unowned["worker_id"], owner)
     made = {name: one.of(owner) for name, one in PARAMETERS.items() if one.is_owned}
     for operation, special in SPECIAL.items():

@@ -22,13 +22,12 @@ from tests.flows.world import broker_client, publishing_to
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.broken import (
     all_have_waited,
-    beat_leads,
     ended_run,
     failing_job,
     pulse_is_missing,
     unapproved_window,
 )
-from tests.jobs.scenes import admitted, living_worker, silence, submitted
+from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
 
 PAGE = reverse("jobs:overview")
 
@@ -43,7 +42,7 @@ class Shown(NamedTuple):
 @pytest.fixture
 def as_chief(committed: None, no_ticks: None) -> Iterator[Client]:
     """A superuser's browser before an installation in which all is well."""
-    beat_leads()
+    keep_beating()
     living_worker("w1@here")
     living_worker("s1@here", queues=("system",))
     chief = User.objects.create_superuser("chief", password="chief")

@@ -22,9 +22,9 @@ from jobs.pages.overview import page as overview_page
 from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state
 from tests.jobs.admin.conftest import stored_job
-from tests.jobs.broken import beat_leads, ended_run
+from tests.jobs.broken import ended_run
 from tests.jobs.pages.test_failures import failed
-from tests.jobs.scenes import living_worker, silence, submitted
+from tests.jobs.scenes import keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 from tests.jobs.windows_world import calendar_of, window
 
@@ -34,7 +34,7 @@ PAGE = reverse("jobs:overview")
 @pytest.fixture
 def alive(no_ticks: None, broker: object) -> None:
     """A beat that leads, a pulse, and workers of both queues."""
-    beat_leads()
+    keep_beating()
     living_worker("w1@here")
     living_worker("s1@here", queues=("system",))
 

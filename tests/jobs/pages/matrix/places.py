@@ -1,0 +1,169 @@
+"""What the isolation matrix knows of each page: its example rows, its filters and its forms.
+
+A new page is in the matrix by itself, from `jobs/urls.py`. A parameter of its address needs an
+entry in EXAMPLES, a filter one in FILTERS or NAME_NO_ROW, and a form one in FORMS.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+from django.urls import URLPattern, reverse
+
+from jobs.models import Owner
+from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
+from jobs.pages.jobs.verbs import VERBS as JOB_VERBS
+from jobs.urls import urlpatterns
+from tests.jobs.api.matrix import rows
+
+WORD: Final = "stranger"
+"""The slug of the other owner, which all texts of its rows contain."""
+DAY: Final = "2030-01-05"
+
+EXAMPLES: Final[Mapping[str, str]] = {
+    "runs/<uuid:run_id>": "run_id",
+    "submissions/<int:key>": "submission_id",
+    "jobs/<int:key>": "job_id",
+    "calendars/<int:key>": "calendar_id",
+    "calendars/windows/<int:key>": "window_id",
+    "workers/<uuid:worker_id>": "worker_id",
+    "owners/<str:slug>": "slug",
+}
+"""The rows of an address up to its parameter: the name of their entry in `rows.PARAMETERS`."""
+GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
+"""Parameters that name no row, by the address up to them."""
+VERBS: Final[Mapping[str, Mapping[str, Any]]] = {"job_verb": JOB_VERBS, "window_verb": WINDOW_VERBS}
+"""The words that the last parameter of an address can be; each is a page."""
+
+WITHOUT_LOGIN: Final = frozenset({"calendar_feed", "login", "logout", "theme"})
+"""They show no rows, but for the feed: its secret address is the access (test_calendars)."""
+
+TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
+UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
+REASON: Final = {"reason": "as asked"}
+FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "run_cancel": REASON,
+    "run_retry": REASON,
+    "runs_cancel": REASON,
+    "runs_retry": REASON,
+    "retry_failures": REASON,
+    "submission_cancel": REASON,
+    "submission_retry": REASON,
+    "job_verb run-now": REASON,
+    "job_verb pause": {**REASON, **UNTIL},
+    "job_verb resume": REASON,
+    "job_verb backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
+    "feed": {"new": "1"},
+    "window_verb approve": REASON,
+    "window_verb reject": REASON,
+    "window_verb revoke": REASON,
+    "pause_owner": REASON,
+    "resume_owner": REASON,
+    "limit_owner": {**REASON, "weight": "7"},
+}
+"""What a visitor fills in, by page. Its hidden fields are added."""
+QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "runs_cancel": {"state": "open"},
+    "runs_retry": {"state": "problem"},
+    "retry_failures": {"task": "tests.add"},
+    "search": {"q": "target-of-"},
+}
+"""Filters without which a page shows nothing. Rows of all owners match them."""
+OF_INSTALLATION: Final = frozenset({"limit_owner"})
+"""Verbs that only a superuser may use."""
+SHOW_NO_TEXT: Final = frozenset({"workers", "retry_failures"})
+"""Pages that count rows of owners, and show none."""
+
+FILTERS: Final = {
+    **rows.FILTERS,
+    "slug": lambda owner: owner.slug[:-1],
+    "q": lambda owner: f"target-of-{owner.slug}",
+}
+"""Filters that may name a row of an owner: such a value."""
+NAME_NO_ROW: Final = rows.NAME_NO_ROW | {"age", "since", "health", "approval"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One page, or one verb of a page whose address ends with verbs."""
+
+    id: str
+    name: str
+    """The name of the address."""
+    route: str
+    parameters: Mapping[str, str]
+    """The parameters of its address, and the address up to each."""
+    verb: str = ""
+
+    @property
+    def rows(self) -> Mapping[str, str]:
+        """Parameters that name a row, and the entries of these in `rows.PARAMETERS`."""
+        return {name: EXAMPLES[to] for name, to in self.parameters.items() if to in EXAMPLES}
+
+    @property
+    def missing(self) -> set[str]:
+        """Parameters of which nothing is known, each as the address up to it."""
+        return set(self.parameters.values()) - set(EXAMPLES) - set(GIVEN)
+
+    @property
+    def is_of_row(self) -> bool:
+        """Whether a row that belongs to an owner is in its address."""
+        return any(rows.PARAMETERS[entry].is_owned for entry in self.rows.values())
+
+    @property
+    def has_form(self) -> bool:
+        return self.id in FORMS
+
+    def address(self, keys: Mapping[str, Any], **query: str) -> str:
+        """Return the address with these rows, by their entries in `rows.PARAMETERS`."""
+        assert not self.missing, f"{self.id}: add {self.missing} to EXAMPLES in places.py"
+        given = {name: keys[entry] for name, entry in self.rows.items()}
+        given |= {name: GIVEN[to] for name, to in self.parameters.items() if to in GIVEN}
+        if self.verb:
+            given["name"] = self.verb
+        asked = {**QUERIES.get(self.id, {}), **query}
+        return reverse(f"jobs:{self.name}", kwargs=given, query=asked or None)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+def places() -> Iterator[Place]:
+    """Return every page of `jobs/urls.py`; the API has a matrix of its own."""
+    for pattern in urlpatterns:
+        if not isinstance(pattern, URLPattern) or pattern.name in WITHOUT_LOGIN:
+            continue
+        name, route = str(pattern.name), str(pattern.pattern)
+        parameters = {
+            found: f"{route.partition(f':{found}>')[0]}:{found}>"
+            for found in pattern.pattern.converters
+        }
+        verbs = VERBS.get(name)
+        if verbs is None:
+            yield Place(name, name, route, parameters)
+            continue
+        del parameters["name"]
+        for verb in verbs:
+            yield Place(f"{name} {verb}", name, route, parameters, verb)
+
+
+def unknown_keys() -> dict[str, Any]:
+    """Return keys of the right form that no row has."""
+    return {entry: rows.PARAMETERS[entry].unknown for entry in EXAMPLES.values()}
+
+
+def value_of(name: str, owner: Owner) -> str:
+    """Return the value of a filter that finds rows of an owner."""
+    return FILTERS[name](owner)
+
+
+PLACES: Final = list(places())
+LISTS: Final = [one for one in PLACES if not one.is_of_row]
+OF_ROWS: Final = [one for one in PLACES if one.is_of_row]
+WITH_FORMS: Final = [one for one in PLACES if one.has_form]
+
+
+def by(chosen: list[Place]) -> pytest.MarkDecorator:
+    """Return the mark of a test that runs once for each of these pages."""
+    return pytest.mark.parametrize("place", chosen, ids=str)

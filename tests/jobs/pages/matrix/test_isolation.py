@@ -1,0 +1,298 @@
+"""Every page, for every kind of visitor: no owner learns of another one's rows.
+
+The matrix is made from `jobs/urls.py`, so that a new page is in it by itself.
+"""
+
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.pages.kit.lists import FilterForm
+from tests.jobs.api.conftest import statements
+from tests.jobs.pages.matrix.asking import (
+    ASKED,
+    WITH_TEXT,
+    ask,
+    ask_at,
+    filled_in,
+    forget_messages,
+    send,
+    shown,
+    text_of,
+    without_switch,
+)
+from tests.jobs.pages.matrix.places import (
+    FILTERS,
+    LISTS,
+    NAME_NO_ROW,
+    OF_INSTALLATION,
+    OF_ROWS,
+    PLACES,
+    REASON,
+    SHOW_NO_TEXT,
+    WITH_FORMS,
+    WITHOUT_LOGIN,
+    WORD,
+    Place,
+    by,
+    unknown_keys,
+    value_of,
+)
+from tests.jobs.pages.matrix.stored import UNCHANGEABLE, owned, rows_in, stored, texts_of
+from tests.jobs.pages.matrix.world import World, make_ready
+
+NOBODY = "nobody99"
+LAST_OF_ALL = {"newest": UUID(int=2**128 - 1), "until": UUID(int=2**128 - 1)}
+"""The last run that a form of many runs has counted: all are older."""
+
+
+@by(PLACES)
+def test_every_address_has_example_rows(place: Place) -> None:
+    """Else no test below can ask for it."""
+    assert not place.missing, f"add {place.missing} to EXAMPLES in places.py"
+
+
+@by(PLACES)
+def test_every_page_can_be_filled(world: World, place: Place) -> None:
+    """Else it would be in no other test: add what is missing to `places`."""
+    allowed = world.visitors["root"].options(place.address(world.keys_of(world.acme)))["Allow"]
+    assert ("POST" in allowed) == place.has_form, "FORMS has the pages with a form"
+    unknown = filters_of(world, place) - set(FILTERS) - NAME_NO_ROW
+    assert not unknown, f"add the filters {unknown} to FILTERS or NAME_NO_ROW"
+
+
+def filters_of(world: World, place: Place) -> set[str]:
+    """Return the names of a page's filters."""
+    answer = ask(world.visitors["root"], place, world.keys_of(world.acme), "get")
+    form = (answer.context or {}).get("form")
+    searched = {"q"} if place.id == "search" else set()
+    return set(form.fields) if isinstance(form, FilterForm) else searched
+
+
+def test_every_text_of_the_stranger_has_the_word(world: World) -> None:
+    """The word for which the tests look is in each free text of each of its rows."""
+    for model in owned():
+        assert rows_in(model, world.stranger).exists(), f"make a row of {model.__name__}"
+        names = {name for name, text in texts_of(model, world.stranger) if WORD not in text}
+        assert not names or model in UNCHANGEABLE, (model, names)
+
+
+@by(PLACES)
+def test_own_rows_are_shown(world: World, place: Place) -> None:
+    """Else the refusals below would prove nothing. A HEAD has the same status and no content."""
+    make_ready(world, place)
+    client = world.doer_of(place)
+    whole, head, live = (ask(client, place, world.keys_of(world.acme), how) for how in ASKED)
+    assert [one.status_code for one in (whole, head, live)] == [200, 200, 200]
+    assert whole.content and not head.content
+
+
+@by(WITH_FORMS)
+def test_own_forms_act(world: World, place: Place) -> None:
+    """As do those of the stranger for a superuser."""
+    make_ready(world, place)
+    pairs = ((world.doer_of(place), world.acme), (world.visitors["root"], world.stranger))
+    for client, owner in pairs:
+        before, keys = stored(owner), world.keys_of(owner)
+        answer = send(client, place, keys, filled_in(client, place, keys))
+        assert answer.status_code in {200, 302} and stored(owner) != before
+
+
+@by([one for one in LISTS if one.id not in SHOW_NO_TEXT])
+def test_a_superuser_sees_the_rows_of_all(world: World, place: Place) -> None:
+    """Else the absence of the word would prove nothing."""
+    answer = ask(world.visitors["root"], place, world.keys_of(world.acme), "get")
+    assert WORD in without_switch(text_of(answer))
+
+
+@by(OF_ROWS)
+def test_foreign_rows_are_answered_as_unknown_ones(
+    one_wall: str, world: World, place: Place
+) -> None:
+    """With the same bytes and headers, after as many statements, and without a change."""
+    make_ready(world, place)
+    client = world.visitors["member"]
+    foreign, unknown = world.keys_of(world.stranger), unknown_keys()
+    data = filled_in(world.visitors["root"], place, foreign) if place.has_form else None
+    before = stored()
+    for how in (*ASKED, "post"):
+        answers, asked = [], []
+        for keys in (foreign, unknown):
+            with statements() as found:
+                answers.append(
+                    ask(client, place, keys, how)
+                    if how != "post"
+                    else send(client, place, keys, data or {})
+                )
+            asked.append(len(found))
+        refused = 405 if how == "post" and data is None else 404
+        assert [answer.status_code for answer in answers] == [refused, refused], how
+        assert answers[0].content == answers[1].content, how
+        assert answers[0].headers == answers[1].headers, how
+        assert asked[0] == asked[1], how
+    assert stored() == before
+
+
+@by(PLACES)
+def test_no_answer_contains_foreign_rows(one_wall: str, world: World, place: Place) -> None:
+    """No list, search or live part; and no form moves any, not even that of all rows."""
+    make_ready(world, place)
+    client, keys = world.visitors["member"], world.keys_of(world.acme)
+    before = stored(world.stranger)
+    answers = [ask(client, place, keys, how) for how in ASKED]
+    if place.has_form and place.id not in OF_INSTALLATION:
+        data = filled_in(client, place, keys)
+        sent = send(client, place, keys, {**data, **LAST_OF_ALL})
+        answers += [sent, ask_at(client, sent.url, "get")] if sent.status_code == 302 else [sent]
+    for answer in answers:
+        assert WORD not in text_of(answer)
+    assert stored(world.stranger) == before
+
+
+@by(PLACES)
+def test_no_answer_depends_on_foreign_rows(one_wall: str, world: World, place: Place) -> None:
+    """Whether the stranger has rows or not: no count, no next page and no ETag is another one."""
+    client, keys = world.visitors["member"], world.keys_of(world.acme)
+    for how in WITH_TEXT:
+        answer = ask(client, place, keys, how)
+        forget_messages(client)
+        assert shown(answer).splitlines() == world.alone[place.id, how].splitlines()
+        if "ETag" in answer.headers:
+            # It tells no more than the bytes that it is made of.
+            assert answer["ETag"] == f'"{sha256(answer.content).hexdigest()[:32]}"'
+
+
+@by(LISTS)
+def test_no_filter_finds_foreign_rows(one_wall: str, world: World, place: Place) -> None:
+    """A value that only rows of the stranger have is answered as one that no row has."""
+    client, keys = world.visitors["member"], world.keys_of(world.acme)
+    for name in filters_of(world, place) & set(FILTERS):
+        value = value_of(name, world.stranger)
+        for how in WITH_TEXT:
+            found, none = (
+                without(shown(ask(client, place, keys, how, **{name: each})), each)
+                for each in (value, of_no_row(value))
+            )
+            assert found == none, (name, how)
+
+
+@by(PLACES)
+def test_another_owner_cannot_be_chosen(one_wall: str, world: World, place: Place) -> None:
+    """It is as unknown as one that does not exist."""
+    client, keys = world.visitors["member"], world.keys_of(world.acme)
+    for how in ASKED:
+        answers, asked = [], []
+        for slug in (WORD, NOBODY):
+            with statements() as found:
+                answers.append(ask(client, place, keys, how, owner=slug))
+            asked.append(len(found))
+        assert [answer.status_code for answer in answers] == [404, 404], how
+        assert answers[0].content == answers[1].content, how
+        assert asked[0] == asked[1], how
+
+
+@pytest.mark.parametrize("visitor", ["both", "root"])
+@by(LISTS)
+def test_only_rows_of_the_chosen_owner_are_shown(world: World, place: Place, visitor: str) -> None:
+    """To a member of two owners, and to a superuser."""
+    client, keys = world.visitors[visitor], world.keys_of(world.acme)
+    for how in WITH_TEXT:
+        text = without_switch(text_of(ask(client, place, keys, how, owner="acme")))
+        assert WORD not in text and "northwind" not in text
+
+
+@pytest.mark.parametrize("media", ["csv", "ndjson"])
+def test_exports_have_no_foreign_rows(one_wall: str, world: World, media: str) -> None:
+    """At the addresses of the list of runs; a filter by a foreign row exports what none would."""
+    member, root = world.visitors["member"], world.visitors["root"]
+    assert WORD in text_of(export(root, media)) and WORD not in text_of(export(member, media))
+    [runs] = [one for one in LISTS if one.id == "runs"]
+    for name in filters_of(world, runs) & set(FILTERS) - {"owner"}:
+        value = value_of(name, world.stranger)
+        found, none = (export(member, media, **{name: each}) for each in (value, of_no_row(value)))
+        assert found.status_code == 200 and text_of(found) == text_of(none), name
+
+
+def export(client: Client, media: str, **query: str) -> Any:
+    """Follow the link of the list of runs to its export."""
+    listed = ask_at(client, reverse("jobs:runs", query=query), "get")
+    return ask_at(client, listed.context[media], "get")
+
+
+@by(PLACES)
+def test_a_viewer_reads_and_changes_nothing(world: World, place: Place) -> None:
+    """A form is answered 403, as one of another row is 404."""
+    make_ready(world, place)
+    client, keys = world.visitors["read only"], world.keys_of(world.acme)
+    before = stored()
+    answers = [ask(client, place, keys, how) for how in ASKED]
+    assert {answer.status_code for answer in answers} == {403 if place.has_form else 200}
+    if place.has_form:
+        data = filled_in(world.doer_of(place), place, keys)
+        assert send(client, place, keys, data).status_code == 403
+    assert stored() == before
+
+
+@by(PLACES)
+def test_a_member_without_permissions_is_told_nothing(world: World, place: Place) -> None:
+    """403 with the same bytes for own, foreign and unknown rows, after as many statements."""
+    make_ready(world, place)
+    client = world.visitors["no permission"]
+    all_keys = (world.keys_of(world.acme), world.keys_of(world.stranger), unknown_keys())
+    before = stored()
+    for how in (*ASKED, *(["post"] if place.has_form else [])):
+        answers, asked = [], []
+        for keys in all_keys:
+            with statements() as found:
+                answers.append(
+                    send(client, place, keys, REASON)
+                    if how == "post"
+                    else ask(client, place, keys, how)
+                )
+            asked.append(len(found))
+        assert {answer.status_code for answer in answers} == {403}
+        assert len({answer.content for answer in answers}) == len(set(asked)) == 1
+    assert stored() == before
+
+
+@by(PLACES)
+def test_without_a_login_a_visitor_is_sent_to_it(world: World, place: Place) -> None:
+    """With no content, for any row, and a form changes nothing."""
+    make_ready(world, place)
+    client, before = world.visitors["anonymous"], stored()
+    for keys in (world.keys_of(world.acme), world.keys_of(world.stranger), unknown_keys()):
+        answers = [ask(client, place, keys, how) for how in ASKED]
+        answers.append(send(client, place, keys, REASON))
+        for answer in answers:
+            assert answer.status_code == 302 and not answer.content
+            assert answer.url == login_to(place.address(keys))
+    assert stored() == before
+
+
+def login_to(address: str) -> str:
+    return f"{reverse('jobs:login')}?{urlencode({'next': address}, safe='/')}"
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_LOGIN - {"calendar_feed"}))
+def test_pages_without_a_login_show_no_rows(world: World, name: str) -> None:
+    client = world.visitors["anonymous"]
+    for answer in (client.get(reverse(f"jobs:{name}")), client.post(reverse(f"jobs:{name}"))):
+        assert not [slug for slug in (WORD, "acme") if slug in text_of(answer)]
+
+
+def without(text: str, value: str) -> str:
+    """Return a page without the value of a filter, which it shows in its form and its links."""
+    return text.replace(urlencode({"": value})[1:], "").replace(value, "")
+
+
+def of_no_row(value: str) -> str:
+    """Return a value of the same form that no row has."""
+    if value.isdigit():
+        return str(2**40)
+    other = value.replace(WORD[:-1], NOBODY[:-1])
+    return other if other != value else str(UUID(int=9))

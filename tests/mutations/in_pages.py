@@ -1,0 +1,73 @@
+"""Guards between owners, in `jobs/pages/kit/visit.py`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+ISOLATION: Final = "tests/jobs/pages/matrix/test_isolation.py::test_"
+TENANTS: Final = "isolation of owners"
+
+ROWS: Final = (
+    Mutation(
+        "a list has rows of the visitor's owners only",
+        TENANTS,
+        "seen = rows",
+        (
+            f"{ISOLATION}no_answer_contains_foreign_rows[filters-submissions]",
+            f"{ISOLATION}no_answer_depends_on_foreign_rows[filters-overview]",
+        ),
+    ),
+    Mutation(
+        "a list has rows of the chosen owner only",
+        TENANTS,
+        "return seen",
+        (f"{ISOLATION}only_rows_of_the_chosen_owner_are_shown[submissions-both]",),
+    ),
+    Mutation(
+        "a row of another owner is not found",
+        TENANTS,
+        "found = rows.filter(**key).first()",
+        (f"{ISOLATION}foreign_rows_are_answered_as_unknown_ones[filters-run]",),
+    ),
+    Mutation(
+        "a verb needs its scope for the owner of the row",
+        TENANTS,
+        "if False:",
+        (f"{ISOLATION}a_viewer_reads_and_changes_nothing[run_cancel]",),
+    ),
+    Mutation(
+        "a page needs its permission",
+        TENANTS,
+        "if not access.permits(permission) and False:",
+        (f"{ISOLATION}a_member_without_permissions_is_told_nothing[runs]",),
+    ),
+    Mutation(
+        "a page is behind the barrier",
+        TENANTS,
+        "if False:",
+        (
+            f"{ISOLATION}no_answer_contains_foreign_rows[barrier-submissions]",
+            f"{ISOLATION}foreign_rows_are_answered_as_unknown_ones[barrier-run]",
+        ),
+    ),
+    Mutation(
+        "a page needs a login",
+        TENANTS,
+        "if False:",
+        (f"{ISOLATION}without_a_login_a_visitor_is_sent_to_it[runs]",),
+    ),
+    Mutation(
+        "an owner of others cannot be chosen",
+        TENANTS,
+        "rows = Owner.objects.all()",
+        (f"{ISOLATION}another_owner_cannot_be_chosen[filters-runs]",),
+    ),
+    Mutation(
+        "the switch offers the visitor's owners only",
+        TENANTS,
+        'rows = Owner.objects.order_by("slug")',
+        (f"{ISOLATION}no_answer_contains_foreign_rows[filters-workers]",),
+    ),
+)
