@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from fleet import OwnerState
+from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 from jobs.system.state import SystemState
 
@@ -242,7 +243,7 @@ def _starved(facts: Facts) -> Problem | None:
     )
     facts_of_text = {
         "owner": owner.slug,
-        "count": f"{seen.backlog:,}",
+        "count": number(seen.backlog),
         "cap": seen.max_running,
         "minutes": int(facts.starved.wait_seconds // 60),
     }
