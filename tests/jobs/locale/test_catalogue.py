@@ -7,9 +7,12 @@ from gettext import GNUTranslations
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import path
 from django.utils import translation
 
+from jobs.api.kit.front import fronted
 from jobs.models import Owner
 from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import PART
@@ -75,11 +78,11 @@ def test_a_live_part_has_an_etag_of_its_language(as_root: Client, acme: Owner) -
 def test_the_api_speaks_english_to_all(as_root: Client, acme: Owner) -> None:
     """For a caller with a session; one with a token passes no middleware of languages."""
     paths = ("/api/v1/owners", "/api/v1/calendars", "/api/v1/runs?state=odd", "/api/v1/runs/1")
-    for path in paths:
-        plain = as_root.get(path)
-        assert as_root.get(path, headers={"Accept-Language": "de"}).content == plain.content
+    for address in paths:
+        plain = as_root.get(address)
+        assert as_root.get(address, headers={"Accept-Language": "de"}).content == plain.content
         with translation.override("de"):
-            assert as_root.get(path).content == plain.content
+            assert as_root.get(address).content == plain.content
 
 
 @pytest.mark.parametrize(("language", "text"), [("en", "12,408"), ("de", "12.408")])
@@ -87,3 +90,11 @@ def test_numbers_are_written_as_the_language_does(language: str, text: str) -> N
     with translation.override(language):
         assert number(12_408) == text
         assert number(0.25, decimals=1) == ("0.2" if language == "en" else "0,2")
+
+
+def test_an_operation_of_the_api_runs_in_english(db: None) -> None:
+    """Also in a project whose LANGUAGE_CODE is another."""
+    pattern = path("", lambda _request: HttpResponse(translation.get_language()))
+    with translation.override("de"):
+        answer: Any = fronted(pattern).callback(RequestFactory().get("/"))
+    assert answer.content == b"en"
