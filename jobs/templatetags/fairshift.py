@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from jobs.pages.kit import pieces, times
+from jobs.pages.kit import numbers, pieces, times
 
 register = template.Library()
 
@@ -50,7 +50,7 @@ def number(value: Any) -> str:
     if value is None:
         return times.NOTHING
     words = getattr(value, "words", None)
-    return str(words) if words else f"{value:,}"
+    return str(words) if words else numbers.number(value)
 
 
 @register.filter

@@ -22,6 +22,7 @@ from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.search import HELP, search_runs
 
 
@@ -40,7 +41,7 @@ CANCEL = Verb(
     applies=lambda runs: runs.exclude(state__in=sorted(ENDED)).exclude(state="cancelling"),
     act=_cancel,
     done=_("cancelled"),
-    refused=lambda run: _("This run is %s and cannot be cancelled.") % run.state,
+    refused=lambda run: _("This run is %s and cannot be cancelled.") % word_of(run.state),
     warning=_("Waiting runs never start. Runs that a worker has started are asked to stop."),
     audits_bulk=True,
 )
@@ -51,7 +52,7 @@ RETRY = Verb(
     applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
     act=_retry,
     done=_("queued again"),
-    refused=lambda run: _("This run is %s and cannot be retried.") % run.state,
+    refused=lambda run: _("This run is %s and cannot be retried.") % word_of(run.state),
     warning=_("It is queued again with a fresh set of attempts."),
     mark=lambda run: f"{run.state} {run.token}",
     audits_bulk=True,

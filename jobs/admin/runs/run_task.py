@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit.verbs import Act, ReasonForm, Verb, always
 from jobs.catalog.registry import NAME_LIMIT, offered
 from jobs.core.states import WAITING
+from jobs.runs.reads.choices import word_of
 from jobs.runs.renamed_tasks import OWN, fail_runs, move_runs
 
 # Each chunk writes its own audit entries, with a count for each task.
@@ -70,7 +71,7 @@ FAIL = Verb(
     applies=_waiting,
     act=_fail,
     done=_("failed"),
-    refused=lambda run: _("This run is %s and cannot be failed.") % run.state,
+    refused=lambda run: _("This run is %s and cannot be failed.") % word_of(run.state),
     warning=_("The selected runs end as failed. No worker starts them again."),
     mark=lambda run: run.state,
 )

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern
 from django.utils.cache import patch_cache_control
+from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 
 from jobs.api.kit.bodies import WITH_BODY, too_large
@@ -39,7 +40,9 @@ def _front(view: View) -> View:
     def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             _refuse_request(request)
-            response = view(request, *args, **kwargs)
+            # A program reads it: the same texts for every Accept-Language and LANGUAGE_CODE.
+            with override("en"):
+                response = view(request, *args, **kwargs)
         except Problem as problem:
             return as_response(problem)
         except Http404:

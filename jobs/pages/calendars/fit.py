@@ -18,6 +18,7 @@ from jobs.forecast.of_calendar import fits, waiting_for
 from jobs.models import Calendar
 from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.kit import nav
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 
 OPENINGS: Final = 10
@@ -66,9 +67,9 @@ def _verdict(found: Forecast | None) -> tuple[str, str, str]:
     if fits(found):
         return _("they fit"), "✓", "good"
     if found.never:
-        return _("%s never start") % f"{found.never:,}", "✕", "bad"
+        return _("%s never start") % number(found.never), "✕", "bad"
     if found.expired:
-        return _("%s expire before they start") % f"{found.expired:,}", "✕", "bad"
+        return _("%s expire before they start") % number(found.expired), "✕", "bad"
     if found.left_over and found.next_opening:
-        return _("%s are left over for the next window") % f"{found.left_over:,}", "▲", "warn"
+        return _("%s are left over for the next window") % number(found.left_over), "▲", "warn"
     return _("no end is known for all of them"), "✕", "bad"

@@ -21,6 +21,7 @@ from jobs.models import Calendar, Scope, Window
 from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.calendars.words import applies_to, words_of
 from jobs.pages.kit import nav
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.windows import Span
 
@@ -84,7 +85,7 @@ def cell_of(day: Day, zone: str) -> Cell:
         by_look[mark.text.look].append(mark)
     lines = []
     if (windows := len(by_look["window"])) > WINDOWS:
-        lines.append(("window", ngettext("%s window", "%s windows", windows) % f"{windows:,}"))
+        lines.append(("window", ngettext("%s window", "%s windows", windows) % number(windows)))
     for look, marks in (("asked", by_look["asked"]), ("freeze", by_look["freeze"])):
         lines += [(look, text) for text in _texts(look, marks, day, zone)]
     rails = [
@@ -101,8 +102,8 @@ def _texts(look: str, marks: Sequence[Mark], day: Day, zone: str) -> list[str]:
         pieces = month_layout.each_piece_of(marks, day.whole, zone)
         return [f"{piece.hours} {piece.text.word} {piece.text.reason}".strip() for piece in pieces]
     if look == "freeze":
-        return [ngettext("%s freeze", "%s freezes", count) % f"{count:,}"]
-    return [ngettext("%s not approved", "%s not approved", count) % f"{count:,}"]
+        return [ngettext("%s freeze", "%s freezes", count) % number(count)]
+    return [ngettext("%s not approved", "%s not approved", count) % number(count)]
 
 
 def _spans(marks: Sequence[Mark], day: Day) -> list[Span]:

@@ -12,6 +12,7 @@ from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import Timetable, times_of
 from jobs.calendars.reads.window_state import WindowState, state_of
 from jobs.models import Window
+from jobs.pages.kit.numbers import number
 from jobs.windows import in_words
 
 PILLS: Final[Mapping[str, tuple[str, str]]] = {
@@ -42,7 +43,7 @@ def applies_to(shown: Sequence[Any], count: int) -> str:
     """Return what a calendar applies to: the first of `count` rows by kind and name."""
     names = [f"{row._meta.verbose_name} {row}" for row in shown]
     if count > len(shown):
-        names.append(_("and %s more") % f"{count - len(shown):,}")
+        names.append(_("and %s more") % number(count - len(shown)))
     return ", ".join(names)
 
 

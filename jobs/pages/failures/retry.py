@@ -17,6 +17,7 @@ from jobs.models.run import RunQuerySet
 from jobs.pages.failures.filter import FailureFilter, failed_runs, query_of
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import forbidden, not_found
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs import bulk
 
@@ -69,7 +70,7 @@ def _retry(visit: Visit, rows: RunQuerySet, form: RetryForm, back: str) -> HttpR
         )
     text = ngettext(
         "%(count)s run is queued again.", "%(count)s runs are queued again.", moved.moved
-    ) % {"count": f"{moved.moved:,}"}
+    ) % {"count": number(moved.moved)}
     if moved.left or len(found) == bulk.MOST:
         left = _("The time or the limit was reached: retry the group again for the rest.")
         text = f"{text} {left}"

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.core.errors import OptionError, ScheduleError
 from jobs.models import Job
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.widgets import date_and_time
 from jobs.recurring.backfill import count_backfill
 
@@ -56,7 +57,7 @@ class BackfillFields(forms.Form):
         name = self.add_prefix("counted")
         if self.data.get(name) != facts:
             self.data = {**self.data.dict(), name: facts}
-            text = ngettext("This makes %s run.", "This makes %s runs.", count) % f"{count:,}"
+            text = ngettext("This makes %s run.", "This makes %s runs.", count) % number(count)
             self.announcement = text + gettext(" Confirm it with the same button.")
 
     def is_valid(self) -> bool:

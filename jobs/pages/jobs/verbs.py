@@ -23,6 +23,7 @@ from jobs.pages.jobs.backfill_form import BackfillFields
 from jobs.pages.jobs.lines import find_job
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import not_found
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.until import RequiredUntilFields
 from jobs.pages.kit.visit import Visit, page
 from jobs.recurring import timetable
@@ -82,7 +83,7 @@ def _backfill(visit: Visit, job: Job, form: Any) -> Any:
         actor=visit.access.actor,
         reason=form.cleaned_data["reason"],
     )
-    return _("The backfill has begun: %s runs are being made.") % f"{begun.count:,}"
+    return _("The backfill has begun: %s runs are being made.") % number(begun.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

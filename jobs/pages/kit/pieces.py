@@ -14,6 +14,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobs.core.states import State
+from jobs.pages.kit.numbers import number
+from jobs.runs.reads.choices import word_of
 
 SIGNS: Final[Mapping[str, tuple[str, str]]] = {
     State.SUCCEEDED: ("✓", "good"),
@@ -43,7 +45,7 @@ def pill(word: Any, *, sign: str, tone: str) -> SafeString:
 def state_pill(state: str) -> SafeString:
     """Return the state of a run."""
     sign, tone = SIGNS.get(state, ("?", "idle"))
-    return pill(state, sign=sign, tone=tone)
+    return pill(word_of(state), sign=sign, tone=tone)
 
 
 def states_bar(counts: Mapping[str, int]) -> SafeString:
@@ -54,7 +56,7 @@ def states_bar(counts: Mapping[str, int]) -> SafeString:
         if count := counts.get(state, 0):
             width = 100 * count / whole
             parts.append((tone, f"{left:.3f}", f"{width:.3f}"))
-            words.append(f"{count:,} {state}")
+            words.append(f"{number(count)} {word_of(state)}")
             left += width
     text = " · ".join(words) or _("no runs")
     picture = format_html_join(
@@ -85,12 +87,14 @@ def results_strip(states: Sequence[str]) -> SafeString:
         '<rect class="{}" x="{}" y="{}" width="6" height="{}"><title>{}</title></rect>'
         '<rect class="mark" x="{}" y="11" width="6" height="{}"></rect>',
         (
-            (css, x, top, height, state, x, 5 * (state in ENDED_BADLY))
+            (css, x, top, height, word_of(state), x, 5 * (state in ENDED_BADLY))
             for css, x, top, height, state in parts
         ),
     )
     counts = ((state, states.count(state)) for state in dict.fromkeys(states))
-    text = " · ".join(f"{count} {state}" for state, count in counts) or _("no runs")
+    text = " · ".join(f"{number(count)} {word_of(state)}" for state, count in counts) or _(
+        "no runs"
+    )
     return format_html(
         '<svg class="strip" viewBox="0 0 {} 16" width="{}" height="16" role="img" '
         'aria-label="{}">{}</svg>',

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobs.core.states import State
+from jobs.pages.kit.numbers import number
 from jobs.system.rollups.reads import Minute
 
 ABOVE: Final = 90
@@ -28,9 +29,9 @@ def outcome_bars(minutes: Sequence[Minute]) -> SafeString:
     bad = [minute.outcomes.get(State.FAILED, 0) for minute in minutes]
     scale = min(ABOVE / max([*good, 1]), BELOW / max([*bad, 1]))
     text = _("%(good)s succeeded, %(bad)s failed; at most %(most)s succeeded in a minute") % {
-        "good": f"{sum(good):,}",
-        "bad": f"{sum(bad):,}",
-        "most": f"{max([*good, 0]):,}",
+        "good": number(sum(good)),
+        "bad": number(sum(bad)),
+        "most": number(max([*good, 0])),
     }
     parts = [
         (tone, place * STEP, f"{top:.1f}", f"{height:.1f}")

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from fleet import OwnerState
 from jobs.models import Job
+from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 
 UNPUBLISHED: Final = timedelta(seconds=60)
@@ -241,7 +242,7 @@ def _starved(facts: Facts) -> Problem | None:
     )
     facts_of_text = {
         "owner": owner.slug,
-        "count": f"{seen.backlog:,}",
+        "count": number(seen.backlog),
         "cap": seen.max_running,
         "minutes": int(facts.starved.wait_seconds // 60),
     }

@@ -13,6 +13,7 @@ from fleet import OwnerState
 from jobs.models import Owner
 from jobs.owners.work import OwnerWork
 from jobs.pages.kit import times
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.pieces import pill
 
 
@@ -68,4 +69,4 @@ def why_now(owner: Owner, standing: OwnerWork) -> Any:
 
 def _number(limit: int | None) -> str:
     # The queues learn of a limit that was lifted a moment later.
-    return times.NOTHING if limit is None else f"{limit:,}"
+    return times.NOTHING if limit is None else number(limit)

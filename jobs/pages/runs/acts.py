@@ -23,6 +23,7 @@ from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.one import find_run
 from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.manual_retry import retry_run
+from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.story import readable
 
 
@@ -58,7 +59,7 @@ def run_cancel(visit: Visit, run_id: UUID) -> HttpResponse:
     found = find_run(visit, run_id)
     visit.refuse_unless("jobs.cancel_run", Scope.OPERATE, found.owner_id)
     back = reverse("jobs:run", args=[found.pk])
-    refusal = _("This run is %s and cannot be cancelled.") % found.state
+    refusal = _("This run is %s and cannot be cancelled.") % word_of(found.state)
     if found.state not in CANCELLABLE:
         return failed(visit, refusal, to=back)
     form = ReasonForm(visit.request.POST or None)
@@ -67,7 +68,7 @@ def run_cancel(visit: Visit, run_id: UUID) -> HttpResponse:
             moved = found.cancel(actor=visit.access.actor, reason=form.cleaned_data["reason"])
         if not moved:
             return failed(visit, refusal, to=back)
-        return done(visit, _("This run is %s now.") % found.state, to=back)
+        return done(visit, _("This run is %s now.") % word_of(found.state), to=back)
     warning = _("A waiting run never starts. One that a worker has started is asked to stop.")
     verb = _("Cancel the run")
     return _asked(visit, found, form, verb=verb, warning=warning, back=back, is_bad=True)
@@ -80,7 +81,9 @@ def run_retry(visit: Visit, run_id: UUID) -> HttpResponse:
     visit.refuse_unless("jobs.retry_run", Scope.OPERATE, found.owner_id)
     back = reverse("jobs:run", args=[found.pk])
     if found.state not in REOPENABLE:
-        return failed(visit, _("This run is %s and cannot be retried.") % found.state, to=back)
+        return failed(
+            visit, _("This run is %s and cannot be retried.") % word_of(found.state), to=back
+        )
     form = _form(visit, found)
     if visit.request.method == "POST" and form.is_valid():
         try:

@@ -17,6 +17,7 @@ from jobs.core import barrier
 from jobs.models import Owner, Run, Scope
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import forbidden
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.filter import RunFilterForm
 from jobs.runs import bulk
@@ -123,10 +124,10 @@ def _acted(
         return failed(visit, verb.none, to=back)
     with barrier.lifted():
         effect = verb.act(found, actor=visit.access.actor, reason=reason)
-    text = verb.moved % {"moved": f"{effect.moved:,}", "matched": f"{len(found):,}"}
+    text = verb.moved % {"moved": number(effect.moved), "matched": number(len(found))}
     if not effect.left:
         return done(visit, text, to=back)
-    more = _("%s are left: send it again.") % f"{effect.left:,}"
+    more = _("%s are left: send it again.") % number(effect.left)
     return done(visit, f"{text} {more}", to=f"{reverse(f'jobs:{verb.name}')}?{query}")
 
 

@@ -16,14 +16,14 @@ from jobs.core.inputs import KEY_LIMIT, LABEL_LIMIT
 from jobs.core.states import State
 from jobs.pages.kit.lists import CURSOR, FilterForm
 from jobs.pages.kit.visit import Visit
-from jobs.runs.reads.choices import AGES, GROUPS
+from jobs.runs.reads.choices import AGES, GROUPS, WORDS
 from jobs.runs.reads.listing import RunFilter
 
 ID_LIMIT: Final = 2**63 - 1
 STATES: Final = (
     ("", _("any")),
     *((name, label) for name, (_states, label) in GROUPS.items()),
-    *((state.value, state.value) for state in State),
+    *((state.value, word) for state, word in WORDS.items()),
 )
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from jobs.core.states import ENDED, State
 from jobs.pages.kit import times
 from jobs.pages.kit.pieces import SIGNS
+from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.story import Step
 
 LEAST_PART: Final = 0.06
@@ -103,7 +104,7 @@ def _bar(steps: Sequence[Step], now: datetime) -> SafeString:
     parts, left = [], 0.0
     for step, weight in zip(shown, weights, strict=True):
         sign, tone = SIGNS[_ended_as(step, steps)]
-        text = f"{step.state} {_stayed(step, now)}".strip()
+        text = f"{word_of(step.state)} {_stayed(step, now)}".strip()
         width = 100 * weight / total
         label = text if width >= NARROW_PART else ""
         kind = "word wide" if width >= WIDE_PART else "word"
@@ -115,7 +116,7 @@ def _bar(steps: Sequence[Step], now: datetime) -> SafeString:
         '<rect class="part" width="100%" height="32"></rect>'
         '<text x="8" y="21">{}<tspan class="{}" dx="4">{}</tspan></text></svg>'
     )
-    words = ", ".join(f"{step.state} {_stayed(step, now)}" for step in shown)
+    words = ", ".join(f"{word_of(step.state)} {_stayed(step, now)}" for step in shown)
     return format_html(
         '<svg class="timeline" width="100%" height="32" role="img" aria-label="{}">{}</svg>',
         words or _("no state"),

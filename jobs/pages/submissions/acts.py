@@ -12,6 +12,7 @@ from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Scope
 from jobs.pages.kit.acts import ReasonForm, done, failed
+from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.submissions.one import find_submission
 from jobs.runs.bulk import CANCELLABLE
@@ -37,7 +38,7 @@ def submission_cancel(visit: Visit, key: int) -> HttpResponse:
             moved = found.cancel(actor=visit.access.actor, reason=form.cleaned_data["reason"])
         if not moved:
             return failed(visit, refusal, to=back)
-        facts = {"ended": f"{moved.cancelled:,}", "stopping": f"{moved.stopping:,}"}
+        facts = {"ended": number(moved.cancelled), "stopping": number(moved.stopping)}
         text = _("%(ended)s of its runs cancelled, %(stopping)s asked to stop.") % facts
         return done(visit, text, to=back)
     warning = _("Waiting runs never start. Runs that a worker has started are asked to stop.")
@@ -68,9 +69,9 @@ def submission_retry(visit: Visit, key: int) -> HttpResponse:
             moved, left = reopen_failed(
                 found, actor=visit.access.actor, reason=form.cleaned_data["reason"]
             )
-        text = _("%s of its runs queued again.") % f"{moved:,}"
+        text = _("%s of its runs queued again.") % number(moved)
         if left:
-            text = f"{text} {_('%s are left: retry them once more.') % f'{left:,}'}"
+            text = f"{text} {_('%s are left: retry them once more.') % number(left)}"
         return done(visit, text, to=back)
     warning = _("Each failed run is queued again with a fresh set of attempts.")
     return visit.show(

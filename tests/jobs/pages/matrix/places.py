@@ -61,6 +61,8 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "pause_owner": REASON,
     "resume_owner": REASON,
     "limit_owner": {**REASON, "weight": "7"},
+    "drain_worker": REASON,
+    "undrain_worker": REASON,
 }
 """What a visitor fills in, by page. Its hidden fields are added."""
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -70,9 +72,9 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
-OF_INSTALLATION: Final = frozenset({"limit_owner"})
+OF_INSTALLATION: Final = frozenset({"limit_owner", "drain_worker", "undrain_worker"})
 """Verbs that only a superuser may use."""
-SHOW_NO_TEXT: Final = frozenset({"workers", "retry_failures"})
+SHOW_NO_TEXT: Final = frozenset({"workers", "drain_worker", "undrain_worker", "retry_failures"})
 """Pages that count rows of owners, and show none."""
 
 FILTERS: Final = {

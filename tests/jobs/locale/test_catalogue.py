@@ -1,0 +1,100 @@
+"""jobs/locale: the German catalogue has every text, and its compiled form agrees."""
+
+from __future__ import annotations
+
+import re
+from gettext import GNUTranslations
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import path
+from django.utils import translation
+
+from jobs.api.kit.front import fronted
+from jobs.models import Owner
+from jobs.pages.kit.numbers import number
+from jobs.pages.kit.visit import PART
+from tests.jobs.locale.catalogue import MO, PO, stored, untranslated, wanted, written
+
+FIELDS = re.compile(r"%(?:\(\w+\))?[srdg%]")
+
+
+def test_the_catalogue_has_every_text_of_code_and_templates() -> None:
+    """And no other: `make messages` would change nothing."""
+    assert written(wanted()).decode() == PO.read_text(), "run `make messages`"
+
+
+def test_every_text_is_translated() -> None:
+    """None is empty, and none is a guess of a tool."""
+    assert untranslated(stored()) == []
+
+
+def test_translations_have_the_fields_of_their_texts() -> None:
+    """A field that is missing, or has another name, would break the page."""
+    for message in stored():
+        many = not isinstance(message.id, str)
+        ids: Any = message.id if many else (message.id,)
+        strings: Any = message.string if many else (message.string,)
+        for text, string in zip(ids, strings, strict=True):
+            if message.id:
+                assert sorted(FIELDS.findall(text)) == sorted(FIELDS.findall(string)), text
+
+
+def test_the_compiled_catalogue_agrees() -> None:
+    """The .mo file is committed, so that nothing has to be compiled to run."""
+    with MO.open("rb") as file:
+        compiled = GNUTranslations(file)._catalog  # type: ignore[attr-defined]
+    expected = {}
+    for message in stored():
+        if not message.id:
+            continue
+        if isinstance(message.id, str):
+            expected[message.id] = message.string
+        else:
+            expected |= {(message.id[0], form): s for form, s in enumerate(message.string)}
+    assert {key: text for key, text in compiled.items() if key} == expected
+
+
+def test_the_browser_chooses_the_language(as_root: Client, acme: Owner) -> None:
+    """A cache between must not give one reader's page to another."""
+    german = as_root.get("/runs/", headers={"Accept-Language": "de-AT,de;q=0.9"})
+    assert b"<h1>L\xc3\xa4ufe</h1>" in german.content and b'<html lang="de"' in german.content
+    english = as_root.get("/runs/", headers={"Accept-Language": "fr, en;q=0.5"})
+    assert b"<h1>Runs</h1>" in english.content
+    assert "Accept-Language" in german.headers["Vary"]
+
+
+def test_a_live_part_has_an_etag_of_its_language(as_root: Client, acme: Owner) -> None:
+    """The answer 304 never keeps a part of another language."""
+    english = as_root.get("/workers/", headers={PART: "1"})
+    asked = {PART: "1", "If-None-Match": english.headers["ETag"]}
+    assert as_root.get("/workers/", headers=asked).status_code == 304
+    german = as_root.get("/workers/", headers={**asked, "Accept-Language": "de"})
+    assert german.status_code == 200 and "Accept-Language" in german.headers["Vary"]
+
+
+def test_the_api_speaks_english_to_all(as_root: Client, acme: Owner) -> None:
+    """For a caller with a session; one with a token passes no middleware of languages."""
+    paths = ("/api/v1/owners", "/api/v1/calendars", "/api/v1/runs?state=odd", "/api/v1/runs/1")
+    for address in paths:
+        plain = as_root.get(address)
+        assert as_root.get(address, headers={"Accept-Language": "de"}).content == plain.content
+        with translation.override("de"):
+            assert as_root.get(address).content == plain.content
+
+
+@pytest.mark.parametrize(("language", "text"), [("en", "12,408"), ("de", "12.408")])
+def test_numbers_are_written_as_the_language_does(language: str, text: str) -> None:
+    with translation.override(language):
+        assert number(12_408) == text
+        assert number(0.25, decimals=1) == ("0.2" if language == "en" else "0,2")
+
+
+def test_an_operation_of_the_api_runs_in_english(db: None) -> None:
+    """Also in a project whose LANGUAGE_CODE is another."""
+    pattern = path("", lambda _request: HttpResponse(translation.get_language()))
+    with translation.override("de"):
+        answer: Any = fronted(pattern).callback(RequestFactory().get("/"))
+    assert answer.content == b"en"

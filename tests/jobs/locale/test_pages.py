@@ -1,0 +1,221 @@
+"""Every text of every page passes gettext: in a language that brackets texts, none is bare."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, resolve
+from django.utils import translation
+
+from fleet import Kind
+from jobs.models import Owner
+from jobs.owners.audited import ACTIONS
+from jobs.urls import urlpatterns
+from tests.browser.story import LONG, tell
+from tests.jobs.recurring.scenes import recurring
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.windows_world import calendar_of, freeze, window
+
+SHOWN: Final = ("title", "aria-label", "placeholder", "alt", "label")
+"""Attributes that a reader sees or hears."""
+UNREAD: Final = {"script", "style", "pre", "code", "time", "textarea"}
+"""Elements with data, or with nothing for a reader."""
+DATA: Final = re.compile(
+    r"""
+    https?://\S+ | \bowner\ \d+  # addresses, rows of the audit
+    |[0-9a-f]{8}-[0-9a-f-]{27}  # ids
+    |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
+    |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|prefork|nightly|Nightly|Backup
+       |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
+       |audit\ of\ the\ year|moved|b1|Firmware\ 4\.2)\b  # names of the scene
+    |\b(?:add|unpackaged|none|zzz|UTC|Fairshift|p50|p95|p99|ms|s|min|h|d|MB|CSV|NDJSON|API|JSON|Enter|Esc)\b
+    """,
+    re.VERBOSE,
+)
+"""What is the same in every language: data, names and units."""
+ENGLISH: Final = re.compile(
+    r"""
+    A\ window\ of\ calendar\ .*\ opens\ .* | no\ window\ within\ a\ year  # causes, as stored
+    |Without\ an\ opening\ within\ a\ year\ that\ is\ long\ enough  # warnings of forecasts
+    |At\ 02:30\ every\ day  # schedules in words
+    |(?:⟦\w+⟧:\ )?once,\ on\ [\d-]+\ at\ [\d:]+,\ for\ [\w\ ]+  # windows in words
+    |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\ \d{4}-\d\d-\d\d
+    """,
+    re.VERBOSE,
+)
+"""What is English still: these texts are made where there is no Django, or are stored."""
+LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
+NO_PAGES: Final = {"calendar_feed", "logout", "theme"}
+
+
+class Texts(HTMLParser):
+    """The texts of a page that a reader sees or hears."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._inside: list[str] = []
+        self._pieces: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.found += [given[name] or "" for name in SHOWN if name in given and tag != "time"]
+        if tag == "input" and given.get("type") == "submit":
+            self.found.append(given.get("value") or "")
+        if tag in UNREAD:
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in UNREAD:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        # A text in brackets may have elements in it: they are cut from the whole.
+        self.found.append(data if not self._inside else "")
+
+
+def bare(html: str) -> list[str]:
+    """Return the texts of a page outside all brackets that are no data."""
+    texts = Texts()
+    texts.feed(html)
+    depth, found = 0, []
+    for text in texts.found:
+        outside = []
+        for sign in text:
+            depth += (sign == "⟦") - (sign == "⟧")
+            outside.append(sign if depth == 0 and sign != "⟧" else " ")
+        left = DATA.sub(" ", ENGLISH.sub(" ", "".join(outside)))
+        if LETTERS.search(left):
+            found.append(text.strip())
+    assert depth == 0
+    return found
+
+
+@pytest.fixture
+def bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts from gettext are in brackets."""
+    plain, plural = translation.gettext, translation.ngettext
+
+    def wrapped(text: str) -> str:
+        return f"⟦{text}⟧" if text.strip() else text
+
+    plain("")  # Django keeps its functions here from the first call on.
+    plural("", "", 1)
+    monkeypatch.setattr(translation._trans, "gettext", wrapped)
+    monkeypatch.setattr(
+        translation._trans, "ngettext", lambda one, many, n: wrapped(one if n == 1 else many)
+    )
+
+
+@pytest.fixture
+def keys(acme: Owner) -> dict[str, Any]:
+    """A world with something on every page, and the keys in its addresses."""
+    [failed] = submitted(acme, max_attempts=1, labels={"site": "berlin"}, target="sw-1")
+    admission = admitted(living_worker(), failed)
+    recorded(admission, Kind.STARTED)
+    recorded(admission, Kind.FAILED, error_type=LONG, error_message="no answer within 5 s")
+    worker: UUID = tell(acme)["worker"]
+    job = recurring(acme, "nightly", name="Backup", schedule="cron", cron="30 2 * * *")
+    calendar = calendar_of(acme, "week", needs_approval=True)
+    asked = window(calendar, opens_in=3_600, seconds=600)
+    freeze(calendar)
+    [waiting, *_rest] = submitted(acme, 2, label="moved")
+    return {
+        "run": failed.pk,
+        "open": waiting.pk,
+        "submission": waiting.submission_id,
+        "job": job.pk,
+        "calendar": calendar.pk,
+        "window": asked.pk,
+        "worker": worker,
+    }
+
+
+PATHS: Final = (
+    "/",
+    "/?owner=acme",
+    "/login/",
+    "/runs/",
+    "/runs/?state=problem&age=1d",
+    "/runs/?label=none:none",
+    "/runs/cancel/?owner=acme",
+    "/runs/retry/?owner=acme",
+    "/runs/{run}/",
+    "/runs/{open}/",
+    "/runs/{open}/cancel/",
+    "/runs/{run}/retry/",
+    "/submissions/",
+    "/submissions/?search=none",
+    "/submissions/{submission}/",
+    "/submissions/{submission}/cancel/",
+    "/submissions/{submission}/retry/",
+    "/jobs/",
+    "/jobs/?search=none",
+    "/jobs/{job}/",
+    "/jobs/{job}/run-now/",
+    "/jobs/{job}/pause/",
+    "/jobs/{job}/backfill/",
+    "/calendars/",
+    "/calendars/?search=none",
+    "/calendars/{calendar}/",
+    "/calendars/{calendar}/day/2026-03-05/",
+    "/calendars/{calendar}/fit/",
+    "/calendars/{calendar}/feed/",
+    "/calendars/windows/{window}/",
+    "/calendars/windows/{window}/approve/",
+    "/calendars/windows/{window}/reject/",
+    "/workers/",
+    "/workers/{worker}/",
+    "/failures/",
+    "/failures/?task=none",
+    "/failures/retry/?task=tests.add",
+    "/search/?q=a",
+    "/search/?q=zzz",
+    "/audit/",
+    "/audit/?actor=zzz",
+    "/owners/",
+    "/owners/acme/",
+    "/owners/northwind/",
+    "/owners/acme/limits/",
+    "/owners/acme/pause/",
+    "/owners/northwind/resume/",
+)
+
+
+def test_no_text_of_a_page_is_outside_gettext(
+    as_root: Client, keys: dict[str, Any], bracketed: None
+) -> None:
+    """Data, names and units stay as they are; nothing else does."""
+    found: dict[str, list[str]] = {}
+    for path in PATHS:
+        answer = as_root.get(path.format(**keys))
+        if answer.status_code not in {200, 302}:
+            found[path] = [str(answer.status_code)]
+            continue
+        known = ACTIONS if path.startswith("/audit/") else frozenset()
+        for text in bare(answer.content.decode()):
+            if text not in known:  # names of actions, as a filter takes them
+                found.setdefault(text, []).append(path)
+    assert found == {}, "\n".join(f"{text!r}: {paths[:3]}" for text, paths in found.items())
+
+
+def test_every_page_is_visited() -> None:
+    """A new page is added to PATHS."""
+    keys = dict.fromkeys(("run", "open", "worker"), UUID(int=1))
+    keys |= dict.fromkeys(("submission", "job", "calendar", "window"), 1)
+    paths = [urlsplit(path.format(**keys)).path for path in PATHS]
+    pages = {each.name for each in urlpatterns if isinstance(each, URLPattern)}
+    assert pages - NO_PAGES == {resolve(path).url_name for path in paths}
+
+
+def test_a_bare_text_is_found() -> None:
+    """The test above can fail."""
+    assert bare("<p>⟦Runs of ⟦acme⟧⟧ <b>tests.add</b> 12 min</p>") == []
+    assert bare("<p>⟦Runs⟧ of acme</p>") == ["⟦Runs⟧ of acme"]
+    assert bare('<input placeholder="Search">') == ["Search"]
