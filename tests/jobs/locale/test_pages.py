@@ -31,9 +31,10 @@ DATA: Final = re.compile(
     https?://\S+ | \bowner\ \d+  # addresses, rows of the audit
     |[0-9a-f]{8}-[0-9a-f-]{27}  # ids
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
-    |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|prefork|nightly|Nightly|Backup
+    |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|prefork|Nightly|Backup
        |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
-       |audit\ of\ the\ year|moved|b1|Firmware\ 4\.2)\b  # names of the scene
+       |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1
+       |Firmware\ 4\.2)\b  # names of the scene
     |\b(?:add|unpackaged|none|zzz|UTC|Fairshift|p50|p95|p99|ms|s|min|h|d|MB|CSV|NDJSON|API|JSON|Enter|Esc)\b
     """,
     re.VERBOSE,
@@ -43,7 +44,7 @@ ENGLISH: Final = re.compile(
     r"""
     A\ window\ of\ calendar\ .*\ opens\ .* | no\ window\ within\ a\ year  # causes, as stored
     |Without\ an\ opening\ within\ a\ year\ that\ is\ long\ enough  # warnings of forecasts
-    |At\ 02:30\ every\ day  # schedules in words
+    |At\ 02:30\ every\ day(?:,\ Europe/Berlin)?  # schedules in words
     |(?:⟦\w+⟧:\ )?once,\ on\ [\d-]+\ at\ [\d:]+,\ for\ [\w\ ]+  # windows in words
     |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\ \d{4}-\d\d-\d\d
     """,
@@ -172,6 +173,8 @@ PATHS: Final = (
     "/calendars/windows/{window}/reject/",
     "/workers/",
     "/workers/{worker}/",
+    "/workers/{worker}/drain/",
+    "/workers/{worker}/undrain/",
     "/failures/",
     "/failures/?task=none",
     "/failures/retry/?task=tests.add",

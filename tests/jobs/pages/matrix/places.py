@@ -83,7 +83,7 @@ FILTERS: Final = {
     "q": lambda owner: f"target-of-{owner.slug}",
 }
 """Filters that may name a row of an owner: such a value."""
-NAME_NO_ROW: Final = rows.NAME_NO_ROW | {"age", "since", "health", "approval"}
+NAME_NO_ROW: Final = rows.NAME_NO_ROW | {"age", "since", "health", "approval", "queue"}
 
 
 @dataclass(frozen=True, slots=True)

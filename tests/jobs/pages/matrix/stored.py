@@ -1,11 +1,13 @@
 """All rows that are stored: compared, and marked with the word for which the tests look."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.apps import apps
-from django.db import models
+from django.db import models, transaction
 
+from jobs.core import sql
 from jobs.models import Attempt, AuditEntry, Job, Owner, Run, Target, WindowDecision
 from tests.jobs.pages.matrix.places import WORD
 
@@ -59,6 +61,26 @@ def rows_in(model: Any, owner: Owner | None) -> Any:
     if model is Attempt:
         return rows.filter(run_id__in=Run.objects.filter(owner=owner).values("id"))
     return rows.filter(**{path_of(model): owner.pk})
+
+
+@contextmanager
+def without_rows(owner: Owner) -> Iterator[None]:
+    """Let an owner and all its rows be away in the block."""
+    with transaction.atomic():
+        # No triggers: neither foreign keys nor rules that forbid it.
+        sql.query("SET LOCAL session_replication_role = replica")
+        # First what is found by way of other rows, last the owner.
+        for model in sorted(
+            owned(), key=lambda each: (each is Owner, not _is_found_by_others(each))
+        ):
+            rows = rows_in(model, owner)
+            rows._raw_delete(rows.db)
+        yield
+        transaction.set_rollback(True)
+
+
+def _is_found_by_others(model: type[models.Model]) -> bool:
+    return model is Attempt or "__" in path_of(model)
 
 
 def marked_fields(model: type[models.Model]) -> Iterator[Any]:

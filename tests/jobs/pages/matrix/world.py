@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import product
 from typing import Any, Final
 
 from django.contrib.auth.models import Permission, User
@@ -25,21 +24,21 @@ from jobs.models import (
     Target,
     TargetGroup,
     Window,
+    Worker,
 )
 from jobs.owners.limits import pause_owner
 from jobs.recurring.pause import pause_jobs
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
+from jobs.system.draining import drain_worker
 from jobs.system.rollups.rolling import count_minute
 from tests.jobs.api.matrix.rows import PARAMETERS
 from tests.jobs.api.matrix.world import rows_of
-from tests.jobs.pages.matrix.asking import WITH_TEXT, Keys, ask, forget_messages, shown
-from tests.jobs.pages.matrix.places import OF_INSTALLATION, PLACES, WORD, Place
+from tests.jobs.pages.matrix.asking import Keys
+from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place
 from tests.jobs.pages.matrix.stored import mark, owned
 from tests.jobs.scenes import keep_beating, living_worker, silence
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at
-
-Answers = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,6 @@ class World:
     keys: Mapping[int, Keys]
     """By the id of the owner: its rows, by their entries in `rows.PARAMETERS`."""
     visitors: Mapping[str, Client]
-    alone: Answers
-    """What the member of acme was answered by each page before the stranger had rows."""
 
     def keys_of(self, owner: Owner) -> Keys:
         return self.keys[owner.pk]
@@ -64,7 +61,7 @@ class World:
 
 
 def make_world() -> World:
-    """Make the rows of acme and northwind, read all pages, then make those of the stranger."""
+    """Make the rows of acme, northwind and the stranger."""
     acme, northwind, stranger = (
         Owner.objects.create(slug=slug) for slug in ("acme", "northwind", WORD)
     )
@@ -78,15 +75,11 @@ def make_world() -> World:
     minute = minutes_ago(3)
     _roll(acme, minute)
     _roll(northwind, minute)
-    alone = {}
-    for place, how in product(PLACES, WITH_TEXT):
-        alone[place.id, how] = shown(ask(visitors["member"], place, keys[acme.pk], how))
-        forget_messages(visitors["member"])
     keys[stranger.pk] = _complete(stranger, unowned)
     _roll(stranger, minute)
     for model in owned():
         mark(model, stranger)
-    return World(acme, northwind, stranger, keys, visitors, alone)
+    return World(acme, northwind, stranger, keys, visitors)
 
 
 def _complete(owner: Owner, unowned: dict[str, Any]) -> dict[str, Any]:
@@ -151,6 +144,7 @@ READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
         Window.objects.get(pk=keys["window_id"]), actor=User.objects.get(username="root")
     ),
     "resume_owner": lambda owner, _keys: pause_owner(owner),
+    "undrain_worker": lambda _owner, keys: drain_worker(Worker.objects.get(pk=keys["worker_id"])),
 }
 """What must be true of an owner's row before a page's form can act on it."""
 
