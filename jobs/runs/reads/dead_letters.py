@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
+
 from jobs.core import sql
 from jobs.models.run import RunQuerySet
 
@@ -50,7 +52,10 @@ def group_failed(runs: RunQuerySet, *, most: int) -> Groups:
     """Group the failed ones among some runs; return the `most` largest groups."""
     columns = ("owner_id", "task", "error_type", "id")
     rows = runs.failed().order_by("-id").values(*columns)[: SCANNED + 1]
-    read, parameters = rows.query.sql_with_params()
+    try:
+        read, parameters = rows.query.sql_with_params()
+    except EmptyResultSet:  # a filter that nothing can match, as of an unknown owner
+        return Groups([], is_complete=True)
     found = [
         Group(**row, last_ended_at=None, message="")
         for row in sql.query(_GROUPED.format(read=read), parameters)

@@ -33,7 +33,7 @@ DATA: Final = re.compile(
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
     |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|prefork|Nightly|Backup
        |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
-       |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1
+       |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1|ni
        |Firmware\ 4\.2)\b  # names of the scene
     |\b(?:add|unpackaged|none|zzz|UTC|Fairshift|p50|p95|p99|ms|s|min|h|d|MB|CSV|NDJSON|API|JSON|Enter|Esc)\b
     """,
@@ -178,7 +178,7 @@ PATHS: Final = (
     "/failures/",
     "/failures/?task=none",
     "/failures/retry/?task=tests.add",
-    "/search/?q=a",
+    "/search/?q=ni",
     "/search/?q=zzz",
     "/audit/",
     "/audit/?actor=zzz",

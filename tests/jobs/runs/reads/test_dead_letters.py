@@ -30,3 +30,9 @@ def test_only_the_newest_failures_are_grouped(acme: Owner, monkeypatch: pytest.M
     assert (group.newest, group.oldest) == (runs[3].id, runs[1].id)
     monkeypatch.setattr(dead_letters, "SCANNED", 4)
     assert group_failed(Run.objects.all(), most=10).is_complete
+
+
+def test_a_filter_that_nothing_can_match_has_no_groups() -> None:
+    """As that of an owner whom the caller does not know: Django refuses to write its SQL."""
+    found = group_failed(Run.objects.filter(owner__in=[]), most=10)
+    assert (list(found.groups), found.is_complete) == ([], True)
