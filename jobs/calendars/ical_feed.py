@@ -13,6 +13,8 @@ from secrets import token_urlsafe
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from django.urls import NoReverseMatch, reverse
+
 from fleet import counted
 from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
@@ -23,6 +25,8 @@ from jobs.windows import Entry, in_words, notes
 
 MOST: Final = 2_000
 """Entries in a feed, the first ones: programs read all of it, every few minutes."""
+MOUNT: Final = 'path("fairshift/", include("jobs.urls"))'
+"""The line of a project's urls.py without which feeds have no address."""
 
 
 def feed(
@@ -124,3 +128,11 @@ def _planned(
 def _uid(calendar: Calendar, name: str) -> UUID:
     """Return an id for a name: always the same one, and another one in other installations."""
     return uuid5(NAMESPACE_URL, f"fairshift {calendar.created_at.isoformat()} {calendar.pk} {name}")
+
+
+def feed_path(secret: str) -> str | None:
+    """Return the path of a feed; None in a project that has not mounted `jobs.urls`."""
+    try:
+        return reverse("jobs:calendar_feed", args=[secret])
+    except NoReverseMatch:
+        return None

@@ -13,8 +13,8 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
 import fleet
+from jobs.calendars.ical_feed import MOUNT, feed_path
 from jobs.core.conf import setting, unknown_settings, wrong_settings
-from jobs.pages.ical_feed import MOUNT, feed_path
 
 SCHEDULER: Final = "jobs.system.beat:Scheduler"
 RESULTS: Final = "jobs.runs.result_backend:ResultBackend"

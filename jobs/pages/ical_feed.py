@@ -7,7 +7,6 @@ from hashlib import sha256
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, reverse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
@@ -17,8 +16,6 @@ from jobs.calendars.ical_feed import calendar_of, feed
 from jobs.core.sql import now
 
 BEHIND: Final = timedelta(days=7)
-MOUNT: Final = 'path("fairshift/", include("jobs.urls"))'
-"""The line of a project's urls.py without which feeds have no address."""
 
 
 @require_safe
@@ -39,11 +36,3 @@ def calendar_feed(request: HttpRequest, secret: str) -> HttpResponse:
         request, etag=response["ETag"], response=response
     )
     return found or response
-
-
-def feed_path(secret: str) -> str | None:
-    """Return the path of a feed; None in a project that has not mounted `jobs.urls`."""
-    try:
-        return reverse("jobs:calendar_feed", args=[secret])
-    except NoReverseMatch:
-        return None

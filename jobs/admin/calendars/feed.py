@@ -10,8 +10,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit.base import OwnedAdmin
-from jobs.calendars.ical_feed import forget_secret, new_secret
-from jobs.pages.ical_feed import MOUNT, feed_path
+from jobs.calendars.ical_feed import MOUNT, feed_path, forget_secret, new_secret
 
 
 class FeedUrls(OwnedAdmin):

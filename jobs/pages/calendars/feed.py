@@ -5,11 +5,10 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-from jobs.calendars.ical_feed import forget_secret, new_secret
+from jobs.calendars.ical_feed import feed_path, forget_secret, new_secret
 from jobs.core import barrier
 from jobs.models import Scope
 from jobs.pages.calendars.finding import find_calendar
-from jobs.pages.ical_feed import feed_path
 from jobs.pages.kit.acts import done
 from jobs.pages.kit.visit import Visit, page
 
