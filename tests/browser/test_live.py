@@ -22,6 +22,21 @@ window.setInterval = (act, span) => every(act, Math.min(span, 200));
 """Polls come five times a second, and `window.isHidden` hides the tab, as its browser would."""
 
 
+FOCUS_AT_ANSWER = """
+() => {
+    const ask = window.fetch;
+    window.fetch = async (...asked) => {
+        const answer = await ask(...asked);
+        if (answer.status === 200) {
+            window.fetch = ask;
+            document.querySelector('[data-live] a').focus();
+        }
+        return answer;
+    };
+}
+"""
+
+
 @pytest.fixture
 def polled(browse: Browse) -> tuple[Any, list[int]]:
     """The overview of acme, which is polled, and the status of each poll."""
@@ -103,3 +118,17 @@ def test_the_focus_and_a_selection_stay(polled: tuple[Any, list[int]], acme: Own
     change(acme, 9)
     page.wait_for_timeout(1_500)
     assert weight(page) == "7" and page.evaluate("String(getSelection())")
+
+
+def test_a_change_that_came_while_the_part_was_used_is_shown_later(
+    polled: tuple[Any, list[int]], acme: Owner
+) -> None:
+    """A reader enters the part between a question and its answer: it is asked again."""
+    page, answers = polled
+    after(page, answers, 1)
+    page.evaluate(FOCUS_AT_ANSWER)
+    change(acme, 7)
+    until(page, lambda: page.evaluate("document.activeElement.matches('[data-live] a')"))
+    assert weight(page) == "3"
+    page.evaluate("document.activeElement.blur()")
+    until(page, lambda: weight(page) == "7")

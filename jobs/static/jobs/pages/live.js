@@ -22,8 +22,9 @@
     const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "manual" });
     if (answer.status !== 200) return; // 304; or logged out, and the next click asks for a login
     const text = await answer.text();
+    if (isUsed()) return; // since it was asked; the next answer will have this change, too
+    part.innerHTML = text; // rendered and escaped by our server
     etag = answer.headers.get("ETag") || "";
-    if (!isUsed()) part.innerHTML = text; // rendered and escaped by our server
   }
 
   setInterval(() => renew().catch(() => {}), 1000 * Number(part.dataset.live));
