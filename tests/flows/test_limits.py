@@ -28,8 +28,9 @@ def test_higher_priority_starts_first(stack: Processes, verdict: Any) -> None:
     """
     busy = submit_many("tests.sleep", [{"seconds": 2.5}] * 4, owner="acme")
     wait_for(lambda: Run.objects.filter(state=State.RUNNING).count() == 4)
+    # They last longer than the busy ones end apart: a worker has taken one ahead for each slot.
     low, high = (
-        [submit("tests.record_apart", n, 0.3, owner="acme", priority=priority) for n in range(4)]
+        [submit("tests.record_apart", n, 1.0, owner="acme", priority=priority) for n in range(4)]
         for priority in (1, 9)
     )
     for run in low:
