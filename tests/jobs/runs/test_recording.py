@@ -183,7 +183,9 @@ def test_what_is_given_back_has_spent_no_attempt(acme: Owner) -> None:
 
 def test_what_is_given_back_keeps_its_place(committed: None, acme: Owner) -> None:
     """However often: it has waited longer than what came after it."""
-    first, second = (submit("tests.add", x=n, y=1, owner=acme) for n in range(2))
+    first = submit("tests.add", x=0, y=1, owner=acme)
+    time.sleep(0.5)  # a slow machine publishes late
+    second = submit("tests.add", x=1, y=1, owner=acme)
     worker = living_worker()
     for _ in range(3):
         recorded(admitted(worker, first), Kind.GIVEN_BACK)
