@@ -145,7 +145,7 @@ STATIC_ROOT = STATE_DIR / "static"
 WHITENOISE_USE_FINDERS = True
 
 LANGUAGE_CODE = "en"
-# Of these a page has the one that the browser asks for.
+# The browser's Accept-Language chooses one of them.
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
 USE_I18N = True

@@ -183,7 +183,7 @@ class Report(NamedTuple):
 
 
 class Orders(NamedTuple):
-    """What a worker learns with a heartbeat."""
+    """The application's answer to a heartbeat: orders for the worker."""
 
     cancel: Sequence[str] = ()
     """The ids of its runs that it is to cancel."""

@@ -19,12 +19,12 @@ class Draining:
         self._worker = worker
         self._gate = gate
         self._queues: set[str] = set()
-        """What it took from before; empty: it does not drain."""
+        """The queues that the worker consumed before it drained. Empty while it does not drain."""
 
     def follow(self, *, drains: bool) -> None:
         """Drain or take again, as each heartbeat says; call it in the event loop.
 
-        What fails because the broker is away is done by a later heartbeat.
+        If the broker is away, a later heartbeat tries again.
         """
         consumer = self._worker.consumer
         is_running = self._worker.blueprint.state == bootsteps.RUN

@@ -24,8 +24,8 @@ DAY: Final = timedelta(days=1)
 class UsageQuery(Schema):
     """The span: at most 31 days, in full minutes.
 
-    What ended belongs to the span in which that was recorded; an open run to the span in which it
-    was submitted, or due.
+    A run that has ended is counted in the span in which its end was recorded. An open run is
+    counted in the span in which it was submitted, or due.
     """
 
     after: Moment | None = Field(None, description="Default: a day before `before`.")
@@ -33,7 +33,7 @@ class UsageQuery(Schema):
 
 
 class OwnerUsage(Schema):
-    """What an owner used in a span."""
+    """The usage of an owner in a span."""
 
     after: datetime
     before: datetime

@@ -29,7 +29,7 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "window": "jobs.view_window",
     "workers": "jobs.view_worker",
 }
-"""What the pages ask for to which the verdict leads."""
+"""The permission that each page needs to which the verdict links."""
 
 
 @page("overview", permission="jobs.view_run")
