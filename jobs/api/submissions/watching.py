@@ -34,6 +34,16 @@ LastEventId = Annotated[
     EventId | None,
     Header(alias="Last-Event-ID", description="The `id` of the last event that you have."),
 ]
+# Before OpenAPI 3.2 the schema of a stream of events is that of one event.
+_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"enum": ["progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
 _DOCUMENTED: Final[dict[str, Any]] = {
     "responses": {
         200: {
@@ -41,7 +51,7 @@ _DOCUMENTED: Final[dict[str, Any]] = {
                 "Events `progress` with each change, and one `end` when every run has ended; "
                 "`data` is as `progress` of the submission."
             ),
-            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+            "content": {EVENT_STREAM: {"schema": _EVENT}},
         },
         204: {"description": "You have the event `end` already: do not connect again."},
     }

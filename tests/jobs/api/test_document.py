@@ -17,7 +17,7 @@ from jobs.owners.tokens import make_token
 from tests.docs.generate import OPENAPI, openapi
 from tests.docs.pages import PROJECT
 from tests.jobs.api.conftest import ALL, ROOT, Caller
-from tests.jobs.api.judging import judge
+from tests.jobs.api.judging import judge, judge_one
 from tests.jobs.scenes import submitted
 
 CALLERS = {"acme": ALL, "northwind": ALL, "read only": ("read",), "anonymous": ()}
@@ -112,3 +112,17 @@ def test_answers_keep_to_the_document(
             f"Bearer {make_token('judge', scopes=scopes, owner=owner).secret}"
         )
     assert judge(headers, examples=EXAMPLES[name]) > 0
+
+
+def test_the_events_of_a_submission_keep_to_the_document(committed: None, acme: Owner) -> None:
+    """Made-up requests seldom name a submission that has ended; others have no stream to judge."""
+    [run] = submitted(acme)
+    run.cancel()
+    secret = make_token("judge", scopes=["read"], owner=acme).secret
+    told = judge_one(
+        "get",
+        "/submissions/{submission_id}/events",
+        {"submission_id": run.submission_id},
+        headers={"Authorization": f"Bearer {secret}"},
+    )
+    assert "event: end" in told
