@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from celery import Task
@@ -105,7 +105,11 @@ def _moment(name: str, value: Any) -> datetime:
         raise OptionError(name, problem) from None
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
         raise OptionError(name, problem)
-    return moment
+    try:
+        # PostgreSQL refuses offsets of 16 hours and more.
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise OptionError(name, problem) from None
 
 
 OWN: Final = ("key", "name", "target", "labels", "lock_key")

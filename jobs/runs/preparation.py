@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
-from datetime import timedelta
+from datetime import UTC, timedelta
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
@@ -249,7 +249,8 @@ def run_defaults(
 ) -> RunDefaults:
     """Return what all runs of a submit share, from this moment on."""
     created_at = now()
-    due_at = chosen.eta
+    # PostgreSQL refuses offsets of 16 hours and more.
+    due_at = chosen.eta and chosen.eta.astimezone(UTC)
     if chosen.countdown:
         due_at = created_at + timedelta(seconds=chosen.countdown)
     if due_at is not None:

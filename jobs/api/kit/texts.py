@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, Field
@@ -20,6 +21,14 @@ def _storable(text: str) -> str:
     return text
 
 
+def _in_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC: PostgreSQL refuses offsets of 16 hours and more."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside of the years 1 to 9999 in UTC") from None
+
+
 Text = Annotated[str, AfterValidator(_storable)]
 Slug = Annotated[Text, Field(max_length=OWNER_LIMIT, description="An owner, by its slug.")]
 Name = Annotated[Text, Field(max_length=LABEL_LIMIT)]
@@ -28,4 +37,8 @@ Key = Annotated[Text, Field(min_length=1, max_length=KEY_LIMIT)]
 Reason = Annotated[
     Text, Field(max_length=REASON_LIMIT, description="Stored in the history and the audit.")
 ]
-Moment = Annotated[AwareDatetime, Field(description="RFC 3339, with an offset or Z.")]
+Moment = Annotated[
+    AwareDatetime,
+    AfterValidator(_in_utc),
+    Field(description="RFC 3339, with an offset or Z."),
+]

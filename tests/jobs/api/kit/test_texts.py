@@ -1,0 +1,38 @@
+"""jobs/api/kit/texts.py: what PostgreSQL could not store never gets there."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from jobs import submit
+from jobs.core.errors import OptionError
+from jobs.definitions.fields import FIELDS
+from jobs.models import Owner, Run
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.tasks import add
+
+FAR_EAST = timezone(timedelta(hours=19, minutes=57))
+"""An offset that RFC 3339 allows and PostgreSQL refuses."""
+
+
+def test_a_time_with_any_offset_is_stored_and_compared(caller: Caller, acme: Owner) -> None:
+    """RFC 3339 allows offsets up to 23:59; PostgreSQL those below 16 hours."""
+    client = caller(acme)
+    due = (datetime.now(UTC) + timedelta(hours=1)).astimezone(FAR_EAST)
+    body = {"task": "tests.add", "arguments": {"x": 1, "y": 2}, "eta": due.isoformat()}
+    assert post(client, "/runs", body).status_code == 202
+    submit(add, x=1, y=2, owner="acme", eta=due)
+    assert [run.due_at for run in Run.objects.all()] == [due, due]
+    for path in ("/runs", "/audit", "/submissions", "/dead-letters"):
+        found = client.get(f"{ROOT}{path}", {"before": due.isoformat()})
+        assert found.status_code == 200, path
+    refused = client.get(f"{ROOT}/runs", {"before": "0001-01-01T00:00:00+19:57"})
+    assert problem(refused, 422, "invalid")["field"] == "before"
+
+
+def test_a_job_has_its_times_in_utc() -> None:
+    """A time that has no year in UTC is refused by its name."""
+    check, _default = FIELDS["once_at"]
+    assert check("once_at", "2031-01-01T20:00:00+19:57").utcoffset() == timedelta()
+    with pytest.raises(OptionError, match="once_at"):
+        check("once_at", "0001-01-01T00:00:00+19:57")
