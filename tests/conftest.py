@@ -2,6 +2,7 @@
 
 import gc
 
+from django.conf import settings as project
 from hypothesis import settings
 
 # One busy machine must not fail what another one passes: the same examples each time, at any speed.
@@ -9,6 +10,11 @@ from hypothesis import settings
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None)
 settings.load_profile("same")
+
+
+def pytest_configure() -> None:
+    """Each client of Django's loads the middleware: it must not read all static files then."""
+    project.WHITENOISE_AUTOREFRESH = True
 
 
 def pytest_collection_finish() -> None:

@@ -1,14 +1,16 @@
-"""Workers and beats of scenes, forked from a process that has imported the libraries.
+"""Python processes of tests, forked from one that has imported what they need.
 
-Imports of libraries are half of a boot. Here Python's own fork server has done them. Each process
-still loads settings, apps and our code for itself, from its own environment: nothing of ours is
-imported here.
+Imports are most of a start. Python's own fork server has imported the libraries. From it come the
+processes that start others: one that has loaded nothing of ours, for programs whose start is the
+matter; and one for each environment that has loaded settings, apps and our code there.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
+import importlib
 import multiprocessing
 import os
 import runpy
@@ -16,10 +18,13 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from multiprocessing.context import ForkServerProcess
-from typing import BinaryIO, Final
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import recv_handle, send_handle
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
 
 LIBRARIES: Final = (
     *("celery.__main__", "celery.bin.celery", "celery.apps.worker", "celery.apps.beat"),
@@ -32,63 +37,200 @@ LIBRARIES: Final = (
     *("django.core.management", "django.db.models", "django.db.backends.postgresql.base"),
     *("django.contrib.admin", "django.forms", "django.views.generic", "django.template.loader"),
 )
+PROJECT: Final = ("config", "jobs.wiring", "jobs.tasks")
+"""What workers, beats and submitters import, once the apps are loaded."""
+SITE: Final = (*PROJECT, "config.wsgi")
+"""What web processes import."""
+OF_ONE_PROCESS: Final = ("JUDGE_LOG", "PYTEST_CURRENT_TEST")
+"""Variables that differ from test to test, and that nothing reads while it is imported."""
+KEPT: Final = 3
+"""Environments without a process that stay loaded."""
+ROOT: Final = Path(__file__).parents[1]
 PR_SET_PDEATHSIG: Final = 1
+INHERITED: Final = (0, 1, 2)
 
 
-class Preloaded:
-    """A running process, with the part of `subprocess.Popen` that a stack uses."""
+class Preloaded(subprocess.Popen):
+    """A Python process with these words after `python`; in its own session, it ends with us.
+
+    With `imports`, settings and apps are loaded before it is forked; that must not depend on
+    OF_ONE_PROCESS. Other arguments are those of `subprocess.Popen` for its streams.
+    """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], output: BinaryIO
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        imports: Sequence[str] = (),
+        **streams: Any,
     ) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(list(LIBRARIES))
-        arguments = (list(command), dict(environment), output.name)
-        self._process: ForkServerProcess = context.Process(
-            target=_become, args=arguments, daemon=True
-        )
-        self._process.start()
-        assert self._process.pid is not None
-        self.pid = self._process.pid
-        self._wait_for_session()
+        self._parent = _parent_in(environment, imports)
+        super().__init__(words, env=environment, **streams)
 
-    @property
-    def returncode(self) -> int | None:
-        return self._process.exitcode
+    def _execute_child(self, words: Sequence[str], *given: Any) -> None:
+        """Fork it in place of an exec; the numbers of its streams' ends are among the arguments."""
+        environment, ends = given[5], given[9:15]
+        inside = (ends[0], ends[3], ends[5])
+        streams = [end if end >= 0 else own for end, own in zip(inside, INHERITED, strict=True)]
+        self.pid = self._parent.start(list(words), dict(environment), streams)
+        self._child_created = True
+        self._close_pipe_fds(*ends)
 
-    def poll(self) -> int | None:
+    def _internal_poll(self, *_given: Any, **_more: Any) -> int | None:
+        self._try_wait(os.WNOHANG)
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        if (code := self.returncode) is None:
-            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
-        return code
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
-
-    def _wait_for_session(self) -> None:
-        """Return when it leads its group: a kill of the group finds it from now on."""
-        with suppress(ProcessLookupError):
-            while self.poll() is None and os.getpgid(self.pid) != self.pid:
-                time.sleep(0.001)
+    def _try_wait(self, flags: int) -> tuple[int, int]:
+        """Ask its parent, which we are not."""
+        if self.returncode is None:
+            pid, status = self._parent.wait(self.pid, flags)
+            if pid == self.pid:
+                self._handle_exitstatus(status)
+            return pid, status
+        return self.pid, 0
 
 
-def _become(command: list[str], environment: dict[str, str], output: str) -> None:
-    """Run a module as `python -m` does, in a session and an environment of its own."""
-    gc.freeze()  # else the collector would visit, and so copy, what the fork shares
+class _Parent:
+    """A process that starts others."""
+
+    def __init__(self, environment: Mapping[str, str], imports: Sequence[str]) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(list(LIBRARIES))
+        self._asked, served = context.Pipe()
+        given = (served, dict(environment), list(imports))
+        self._process = context.Process(target=_serve, args=given, daemon=True)
+        self._process.start()
+        served.close()
+        self.is_loaded: bool = self._asked.recv()
+        self.running: set[int] = set()
+        self._lock = Lock()
+
+    def start(self, words: list[str], environment: dict[str, str], streams: list[int]) -> int:
+        """Start a process; return its id. It leads its group already."""
+        with self._lock:
+            self._asked.send((words, environment))
+            for number in streams:
+                send_handle(self._asked, number, self._process.pid)
+            pid: int = self._asked.recv()
+            self.running.add(pid)
+        return pid
+
+    def wait(self, pid: int, flags: int) -> tuple[int, int]:
+        """Return what `os.waitpid` answers about a process."""
+        if not flags:
+            ended = os.pidfd_open(pid)
+            wait([ended])
+            os.close(ended)
+        with self._lock:
+            self._asked.send((pid, flags))
+            found, status = self._asked.recv()
+            self.running.discard(found)
+        return found, status
+
+    def end(self) -> None:
+        """End the parent, of which nothing runs any more."""
+        self._asked.close()
+        self._process.join()
+
+
+_parents: dict[object, _Parent] = {}
+
+
+def _parent_in(environment: Mapping[str, str], imports: Sequence[str]) -> _Parent:
+    """Return the parent for an environment; end those that were not used for longest."""
+    if not imports:
+        return _parents.get(None) or _parents.setdefault(None, _Parent({}, ()))
+    common = {name: value for name, value in environment.items() if name not in OF_ONE_PROCESS}
+    key = (frozenset(common.items()), tuple(imports))
+    found = _parents.pop(key, None) or _Parent(common, imports)
+    if not found.is_loaded:
+        # What is wrong with this environment, the process itself is to say.
+        found.end()
+        return _parent_in(environment, ())
+    _parents[key] = found
+    idle = [key for key, one in _parents.items() if key and one is not found and not one.running]
+    for old in idle[:-KEPT]:
+        _parents.pop(old).end()
+    return found
+
+
+def _serve(asked: Connection, environment: dict[str, str], imports: Sequence[str]) -> None:
+    """Import what is wanted, then start a process for each request, until nobody asks any more."""
     os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    os.chdir(ROOT)
+    _die_with_parent()
+    asked.send(_load(environment, imports) if imports else True)
+    gc.freeze()  # else the collector would visit, and so copy, what the forks share
+    while True:
+        try:
+            first, second = asked.recv()
+        except EOFError:
+            return
+        if isinstance(first, int):
+            asked.send(os.waitpid(first, second))
+            continue
+        streams = [recv_handle(asked) for _ in INHERITED]
+        pid = os.fork()
+        if pid == 0:
+            asked.close()
+            _become(first, second, streams)
+            return
+        for number in streams:
+            os.close(number)
+        while os.getpgid(pid) != pid:  # a kill of its group finds it from now on
+            time.sleep(0.001)
+        asked.send(pid)
+
+
+def _load(environment: Mapping[str, str], imports: Sequence[str]) -> bool:
+    """Load settings, apps and modules in an environment; say whether that worked."""
+    _enter(environment)
+    try:
+        importlib.import_module(imports[0])
+        importlib.import_module("django").setup()
+        for module in imports[1:]:
+            importlib.import_module(module)
+    except Exception:
+        return False
+    return True
+
+
+def _enter(environment: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
-    opened = os.open(output, os.O_WRONLY | os.O_APPEND)
-    os.dup2(opened, 1)
-    os.dup2(opened, 2)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+
+
+def _become(words: list[str], environment: dict[str, str], streams: list[int]) -> None:
+    """Run what `python` with these words would, in a session of its own."""
+    os.setsid()
+    _die_with_parent()
+    _enter(environment)
+    for number, own in zip(streams, INHERITED, strict=True):
+        os.dup2(number, own)
+        os.close(number)
+    sys.stdin = os.fdopen(0, closefd=False)
     multiprocessing.current_process().name = "MainProcess"  # as its log lines have it
-    module, *sys.argv[1:] = command
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    try:
+        _run(*words)
+    finally:
+        atexit._run_exitfuncs()
+
+
+def _run(first: str, *rest: str) -> None:
+    if first == "-m":
+        sys.argv = list(rest)
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.modules["__main__"] = main = types.ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), main.__dict__)
+    else:
+        sys.argv = [first, *rest]
+        runpy.run_path(first, run_name="__main__")

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -14,8 +13,9 @@ from typing import Any
 from fleet.stack.programs import beat, job_worker, system_worker
 from tests.chaos.bodies import Bodies
 from tests.flows.installation import OPEN, Installation, installed
-from tests.flows.processes import ALONE, ROOT, Process, environment
+from tests.flows.processes import ALONE, Process, environment
 from tests.judge import Verdict
+from tests.preloaded import PROJECT, Preloaded
 from tests.waiting import wait_for
 
 TASKS = "tests.tasks,tests.flows.tasks,tests.chaos.tasks"
@@ -31,10 +31,9 @@ class Caller:
     def __init__(self, installation: Installation, **environ: str) -> None:
         # Not a pipe: it would fill up, unread, while the caller works.
         self._errors = installation.folder / "caller.log"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.asked", str(installation.folder / "submits.log")],
-            cwd=ROOT,
-            env={
+        self._process = Preloaded(
+            ["-m", "tests.chaos.asked", str(installation.folder / "submits.log")],
+            {
                 **os.environ,
                 **environment(installation.tasks.path),
                 **installation.urls,
@@ -42,6 +41,7 @@ class Caller:
                 "FAIRSHIFT_TASKS": TASKS,
                 **environ,
             },
+            imports=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors.open("ab"),

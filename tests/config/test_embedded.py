@@ -5,7 +5,6 @@ import os
 import pwd
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from config.embedded.client import ask, connect
 from config.embedded.places import Places
 from tests.commands import python
 from tests.own_servers import new_state_dir, remove_state_dir
+from tests.preloaded import Preloaded
 from tests.waiting import wait_for
 
 CLIENT = """
@@ -41,10 +41,9 @@ class World:
         self, *servers: str, **variables: str
     ) -> tuple[subprocess.Popen[str], dict[str, str]]:
         """Start a process that uses the servers until its input ends; return it and the URLs."""
-        command = [sys.executable, "-c", CLIENT, str(self.places.state)]
-        process = subprocess.Popen(
-            [*command, *(servers or ("postgres", "redis"))],
-            env=os.environ | variables,
+        process = Preloaded(
+            ["-c", CLIENT, str(self.places.state), *(servers or ("postgres", "redis"))],
+            os.environ | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from django.db import connection
 from fleet.stack import programs
 from fleet.stack.stack import Program, Running, Stack, start
 from tests.judge import TaskLog
-from tests.preloaded import Preloaded
+from tests.preloaded import PROJECT, SITE, Preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +28,9 @@ QUICK = {
     "BACKOFF_CAP_SECONDS": 0.4,
     "PARTITION_DAYS_AHEAD": 2,
 }
+
+# By module, what its processes have imported before they are forked.
+IMPORTS = {"celery": PROJECT, "gunicorn": SITE}
 
 # Scenes do not need these, which cost a second a boot.
 ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
@@ -121,12 +123,21 @@ class Layout:
 
 
 def start_program(program: Program, output: BinaryIO) -> Running:
-    """Start a program; Celery's are forked from a process that has imported the libraries."""
+    """Start a program; Celery's and the site's are forked from a process that has loaded them."""
     environment = os.environ | dict(program.environment)
+    imports = IMPORTS.get(program.command[2])
     # A library that is loaded before Python needs a process from nothing.
-    if program.command[1:3] != ["-m", "celery"] or "LD_PRELOAD" in environment:
+    if imports is None or "LD_PRELOAD" in environment:
         return start(program, output)
-    return Preloaded(program.command[2:], environment, output)
+    words = program.command[1:]
+    return Preloaded(
+        words,
+        environment,
+        imports=imports,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+    )
 
 
 class Processes:
@@ -192,15 +203,15 @@ class Processes:
     def python(self, code: str, **environ: str) -> subprocess.Popen[str]:
         """Start Python with Django set up: a web process that submits and dies, for example."""
         prelude = "import django; django.setup()\nimport tests.tasks\n"
-        return subprocess.Popen(
-            [sys.executable, "-c", prelude + code],
-            cwd=ROOT,
-            env={
+        return Preloaded(
+            ["-c", prelude + code],
+            {
                 **os.environ,
                 "DJANGO_SETTINGS_MODULE": "config.settings",
                 **environment(self.tasks.path),
                 **environ,
             },
+            imports=PROJECT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

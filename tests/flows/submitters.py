@@ -3,24 +3,24 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 
-from tests.flows.processes import ROOT, Processes, environment
+from tests.flows.processes import Processes, environment
+from tests.preloaded import PROJECT, Preloaded
 
 
 class Submitter:
     """One `python -m tests.submitter`; its submits are in the scene's submitters' log."""
 
     def __init__(self, scene: Processes, *options: str, prefix: str, **environ: str) -> None:
-        self._process = subprocess.Popen(
+        self._process = Preloaded(
             [
-                *(sys.executable, "-m", "tests.submitter"),
+                *("-m", "tests.submitter"),
                 *("--log", str(scene.folder / "submits.log")),
                 *("--prefix", prefix, *options),
             ],
-            cwd=ROOT,
-            env={**os.environ, **environment(scene.tasks.path), **environ},
+            {**os.environ, **environment(scene.tasks.path), **environ},
+            imports=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

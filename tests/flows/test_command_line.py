@@ -3,14 +3,13 @@
 import csv
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from jobs.models import Run
 from jobs.owners.tokens import make_token
-from tests.flows.processes import ROOT, Layout, Processes
+from tests.commands import python
+from tests.flows.processes import Layout, Processes
 from tests.flows.web import Site, site
 from tests.flows.world import make_owner
 
@@ -21,15 +20,8 @@ BAD = 5
 
 def fairshift(here: Site, *words: str, status: int = 0, **environ: str) -> str:
     """Run the command; return what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.client", *words],
-        cwd=ROOT,
-        env={**os.environ, "FAIRSHIFT_URL": here.url, "FAIRSHIFT_TOKEN": here.token, **environ},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    given = {"FAIRSHIFT_URL": here.url, "FAIRSHIFT_TOKEN": here.token, **environ}
+    done = python("-m", "jobs.client", *words, environ={**os.environ, **given})
     assert done.returncode == status, (done.stdout, done.stderr)
     return done.stdout if status in (0, 3) else done.stderr
 

@@ -1,7 +1,7 @@
 """A device server as a process of its own, as the demo runs it."""
 
+import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.preloaded import Preloaded
 from tests.waiting import wait_for
 
 
@@ -30,8 +31,8 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
 
     def start(*options: str) -> RunningServer:
         port_file = tmp_path / f"port-{len(started)}"
-        command = [sys.executable, "-m", "config.demo.device_server", "--port-file", str(port_file)]
-        process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+        words = ["-m", "config.demo.device_server", "--port-file", str(port_file), *options]
+        process = Preloaded(words, os.environ, stdout=subprocess.DEVNULL)
         started.append(process)
         wait_for(lambda: port_file.exists() or process.poll() is not None, seconds=20)
         assert process.poll() is None, f"it ended with {process.returncode}"

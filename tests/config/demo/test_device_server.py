@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ import pytest
 
 from config.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
 from jobs.core.ids import scheduled_id
-from tests.commands import python
+from tests.commands import python, ran
 from tests.config.demo.conftest import RunningServer
 from tests.waiting import wait_for
 
@@ -262,7 +263,7 @@ def test_the_server_does_not_need_django(start_server: Start) -> None:
         " config.__path__ = ['config']; import config.demo.device_server;"
         " assert not {'django', 'celery', 'jobs', 'fleet'} & set(sys.modules)"
     )
-    python("-c", code).check_returncode()
+    ran(sys.executable, "-c", code).check_returncode()
 
 
 @pytest.mark.parametrize(
