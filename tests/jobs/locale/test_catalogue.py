@@ -15,7 +15,7 @@ from django.utils import translation
 from jobs.api.kit.front import fronted
 from jobs.models import Owner
 from jobs.pages.kit.numbers import number
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from tests.jobs.locale.catalogue import MO, PO, stored, untranslated, wanted, written
 
 FIELDS = re.compile(r"%(?:\(\w+\))?[srdg%]")
