@@ -54,11 +54,14 @@ CROSS JOIN (VALUES ('succeeded', '', 10), ('failed', 'builtins.ValueError', 1))
     AS kind (outcome, error, count)
 """
 _POSITION: Final = """
-UPDATE jobs_rollupposition SET final_until = date_trunc('minute', now()),
-    counted_until = date_trunc('minute', now()), boundary_at = NULL
+INSERT INTO jobs_rollupposition (id, final_until, counted_until)
+VALUES (1, date_trunc('minute', now()), date_trunc('minute', now()))
+ON CONFLICT (id) DO UPDATE SET final_until = excluded.final_until,
+    counted_until = excluded.counted_until, boundary_at = NULL
 """
 _ANALYZE: Final = (
-    "VACUUM ANALYZE jobs_submission, jobs_auditentry, jobs_rollup, jobs_run, jobs_owner"
+    "VACUUM ANALYZE jobs_submission, jobs_auditentry, jobs_rollup, jobs_rolluptotal, jobs_run,"
+    " jobs_owner"
 )
 
 
@@ -80,9 +83,20 @@ def put_in(*, runs: int, jobs: int, audited: int) -> None:
         cursor.execute(_SEQUENCE, {"count": submissions})
         cursor.execute(_AUDIT, {**facts, "count": audited})
         cursor.execute(_WORKERS, {"count": WORKERS})
-        for statement in (_LEADER, _PULSE, _ROLLUPS, _POSITION):
+        for statement in (_LEADER, _PULSE, _ROLLUPS):
             cursor.execute(statement)
+    put_in_totals()
     for owner in (mine, *others):
         submit_many("bench.count", [{}] * WAITING, owner=owner)
     with connection.cursor() as cursor:
         cursor.execute(_ANALYZE)
+
+
+def put_in_totals() -> None:
+    """Add up the rollups of each minute, and have all minutes counted until now."""
+    from jobs.core import sql
+
+    sql.query("TRUNCATE jobs_rolluptotal")
+    for row in sql.query("SELECT DISTINCT minute FROM jobs_rollup"):
+        sql.run("system/rollup_total", row)
+    sql.query(_POSITION)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Owner
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof

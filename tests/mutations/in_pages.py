@@ -1,4 +1,4 @@
-"""Guards between owners, in `jobs/pages/kit/visit.py`."""
+"""Guards between owners, in `jobs/pages/kit`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from tests.mutations.mutation import Mutation
 
 ISOLATION: Final = "tests/jobs/pages/matrix/test_isolation.py::test_"
+POLLS: Final = "tests/jobs/pages/kit/test_polls.py::test_"
 TENANTS: Final = "isolation of owners"
 
 ROWS: Final = (
@@ -69,5 +70,15 @@ ROWS: Final = (
         TENANTS,
         'rows = Owner.objects.order_by("slug")',
         (f"{ISOLATION}no_answer_contains_foreign_rows[filters-workers]",),
+    ),
+    Mutation(
+        "an ETag of another stamp, such as another visitor's, is not that of this answer",
+        TENANTS,
+        "if seal:",
+        (
+            f"{POLLS}the_etag_of_another_visitor_does_not_serve",
+            f"{POLLS}an_etag_opens_nothing",
+            f"{POLLS}a_change_is_shown_by_the_next_poll",
+        ),
     ),
 )

@@ -6,7 +6,6 @@ barrier for the owners of the visitor. A view finds rows with `visit.rows` only.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -20,18 +19,16 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.cache import get_conditional_response, patch_vary_headers
-from django.utils.http import quote_etag
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core import barrier
 from jobs.models import Owner, Scope
 from jobs.models.access import Access, access_of
-from jobs.pages.kit import nav
+from jobs.pages.kit import nav, polls
 from jobs.pages.kit.errors import PageError, forbidden, not_found
+from jobs.pages.kit.polls import PART
 
-PART: Final = "X-Fairshift-Part"
-"""The header of a request that renews the live part of a page."""
 THEME_COOKIE: Final = "fairshift_theme"
 THEMES: Final = {"auto": _("as the system"), "light": _("light"), "dark": _("dark")}
 OFFERED: Final = 50
@@ -51,6 +48,8 @@ class Visit:
     """The owner that the visitor has chosen; None: all that the visitor sees."""
     name: str
     """The name of the page's entry in the navigation."""
+    stamp: str | None = None
+    """That of the answer to a poll, taken before any row is read."""
 
     def rows(self, rows: Rows, *, path: str = "owner") -> Rows:
         """Narrow rows to those that the visitor sees, and to the chosen owner."""
@@ -101,10 +100,7 @@ class Visit:
 
     def _part(self, template: str, facts: dict[str, Any]) -> HttpResponse:
         text = render_to_string(template, {"visit": self, **facts})
-        etag = quote_etag(hashlib.sha256(text.encode()).hexdigest()[:32])
-        response = HttpResponse(text, headers={"ETag": etag})
-        found = get_conditional_response(self.request, etag=etag, response=response)
-        return _private(found or response)
+        return _private(polls.answer_to(self.request, text, self.stamp))
 
     def _frame(self) -> dict[str, Any]:
         chosen = None if self.owner is None else self.owner.slug
@@ -141,8 +137,11 @@ def page(name: str, *, permission: str, methods: tuple[str, ...] = ("GET",)) -> 
             if request.method not in allowed:
                 return HttpResponseNotAllowed(sorted(allowed))
             try:
-                visit = _visit(request, name, permission)
-                return view(visit, *arguments, **keywords)
+                access = _admitted(request, permission)
+                stamp = polls.stamp_of(request, access)
+                if (same := polls.unchanged(request, stamp)) is not None:
+                    return _private(same)
+                return view(_visit(request, access, name, stamp), *arguments, **keywords)
             except PageError as error:
                 return show_error(request, error)
             finally:
@@ -171,15 +170,20 @@ def show_error(request: HttpRequest, error: PageError) -> HttpResponse:
     return _private(render(request, "jobs/pages/error.html", facts, status=error.status))
 
 
-def _visit(request: HttpRequest, name: str, permission: str) -> Visit:
+def _admitted(request: HttpRequest, permission: str) -> Access:
     access = access_of(request.user)
     # guard: a page needs its permission
     if not access.permits(permission):
         raise forbidden()
+    return access
+
+
+def _visit(request: HttpRequest, access: Access, name: str, stamp: str | None) -> Visit:
     # guard: a page is behind the barrier
     if not access.sees_all:
         barrier.raise_for(access.owner_ids())
-    return Visit(request=request, access=access, owner=_chosen(request, access), name=name)
+    owner = _chosen(request, access)
+    return Visit(request=request, access=access, owner=owner, name=name, stamp=stamp)
 
 
 def _chosen(request: HttpRequest, access: Access) -> Owner | None:

@@ -13,7 +13,8 @@ from jobs.core.sql import now
 from jobs.models import Membership, Owner, Scope
 from jobs.owners.work import work_of
 from jobs.pages.kit import nav
-from jobs.pages.kit.visit import PART, Visit, page
+from jobs.pages.kit.polls import PART
+from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill, why_now
 from jobs.system.rollups.usage import daily_usage, usage
 

@@ -44,6 +44,7 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {
     "actor": ("person-7", "nobody"),
     "object_type": ("run", "nothing"),
     "object_id": ("7", "nothing"),
+    "queue": ("jobs", "nothing"),
 }
 """What is typed into text fields: values of many rows, of few, and of none."""
 SEARCHES: Final = ("job-7", "o7", "bench-7", "bench.work", "7", "018f", "nothing", "a", "019")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from gettext import GNUTranslations
 from typing import Any
 
@@ -15,10 +16,17 @@ from django.utils import translation
 from jobs.api.kit.front import fronted
 from jobs.models import Owner
 from jobs.pages.kit.numbers import number
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from tests.jobs.locale.catalogue import MO, PO, stored, untranslated, wanted, written
 
 FIELDS = re.compile(r"%(?:\(\w+\))?[srdg%]")
+
+
+@pytest.fixture(autouse=True)
+def _language_ends() -> Iterator[None]:
+    """A request leaves its language active in the thread, for the tests after this one."""
+    yield
+    translation.deactivate()
 
 
 def test_the_catalogue_has_every_text_of_code_and_templates() -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from jobs.core.ids import scheduled_id
 from jobs.models import AuditEntry, Backfill, Job, Missed, Owner, Run
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from jobs.recurring import health
 from jobs.recurring.pause import pause_jobs
 from tests.jobs.admin.conftest import said

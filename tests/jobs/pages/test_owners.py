@@ -16,7 +16,7 @@ from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner, Run
 from jobs.owners.limits import pause_owner
 from jobs.owners.work import OwnerWork
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from jobs.pages.owners import words
 from tests.jobs.scenes import submitted
 

@@ -15,7 +15,7 @@ from fleet import Kind
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.owners.limits import pause_owner
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from jobs.pages.runs.timeline import MOST_PARTS, timeline_of
 from jobs.runs.reads.story import Step
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted

@@ -11,7 +11,7 @@ from django.test import Client
 from fleet import Kind
 from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.pages.kit import lists
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from jobs.pages.submissions import one
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from jobs.models import AuditEntry, Owner, Worker
 from jobs.models.access import access_of
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from jobs.runs.reads.workers import active_counts
 from tests.jobs.scenes import admitted, living_worker, silence, submitted
 

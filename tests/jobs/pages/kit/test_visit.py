@@ -15,7 +15,8 @@ from jobs.models import Owner
 from jobs.models.access import access_of
 from jobs.pages.kit import nav
 from jobs.pages.kit.errors import PageError
-from jobs.pages.kit.visit import PART, Visit, page
+from jobs.pages.kit.polls import PART
+from jobs.pages.kit.visit import Visit, page
 
 OVERVIEW = reverse("jobs:overview")
 

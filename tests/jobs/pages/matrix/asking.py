@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.test import Client
 
 from jobs.core import barrier
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from tests.jobs.pages.matrix.places import FORMS, Place
 
 Keys = Mapping[str, Any]

@@ -17,7 +17,7 @@ from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Leader, Owner, Run
 from jobs.owners.limits import pause_owner
-from jobs.pages.kit.visit import PART
+from jobs.pages.kit.polls import PART
 from jobs.pages.overview import page as overview_page
 from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state

@@ -1,0 +1,119 @@
+"""jobs/system/changes.py: it is another text after a change, and the same without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+
+from fleet import Kind
+from jobs.core import sql
+from jobs.models import Job, Owner, Run, Submission, Worker
+from jobs.system.changes import BEATING, UNREAD, changes
+from tests.jobs.scenes import admitted, living_worker, lose_hints, recorded, submitted
+
+pytestmark = pytest.mark.usefixtures("committed", "broker")
+
+
+def seen() -> str | None:
+    """Return the changes, once this session has reported what it counted."""
+    sql.query("SELECT pg_stat_force_next_flush()")
+    return changes()
+
+
+def new_owner() -> None:
+    Owner.objects.create(slug="northwind")
+
+
+def new_weight() -> None:
+    Owner.objects.update(weight=7)
+
+
+def no_owner() -> None:
+    Owner.objects.filter(slug="stranger").delete()
+
+
+def new_job() -> None:
+    Job.objects.create(owner=Owner.objects.get(slug="acme"), key="sum", task="tests.add")
+
+
+def new_run() -> None:
+    submitted(Owner.objects.get(slug="acme"))
+
+
+def new_state() -> None:
+    """Change a row of a partition."""
+    Run.objects.update(state="cancelled")
+
+
+def new_attempt() -> None:
+    recorded(admitted(living_worker(), Run.objects.get()), Kind.SUCCEEDED)
+
+
+def no_submission() -> None:
+    Submission.objects.create(owner=Owner.objects.get(slug="acme"), run_count=0).delete()
+
+
+def new_worker() -> None:
+    living_worker("w2@here")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(new_owner, new_weight, no_owner, new_job, new_run, new_state, new_attempt),
+        *(no_submission, new_worker),
+    ],
+)
+def test_any_change_of_a_row_is_seen(
+    acme: Owner, stranger: Owner, change: Callable[[], None]
+) -> None:
+    """A row is inserted, updated or deleted; of a table, or of a partition."""
+    submitted(acme)
+    before = seen()
+    assert before is not None and seen() == before
+    change()
+    assert seen() != before
+
+
+def test_each_of_our_tables_counts() -> None:
+    """By the beginning of its name; a table that does not is one of the few that are named."""
+    tables = {model._meta.db_table for model in apps.get_app_config("jobs").get_models()}
+    assert all(table.startswith("jobs_") for table in tables)
+    assert {*UNREAD, *BEATING} < tables
+
+
+def test_a_heartbeat_is_no_change() -> None:
+    """An idle installation would change with each poll."""
+    living_worker()
+    before = seen()
+    Worker.objects.update(slots=3)
+    assert seen() == before
+
+
+def test_what_the_queues_have_is_seen(acme: Owner) -> None:
+    """A hint that is lost changes no row."""
+    submitted(acme)
+    before = seen()
+    lose_hints()
+    after = seen()
+    assert before is not None and after is not None and before != after
+    assert before.partition(" ")[0] == after.partition(" ")[0]
+
+
+def test_nothing_is_said_inside_a_transaction(acme: Owner) -> None:
+    """PostgreSQL counts at its end: a change in it would not be seen."""
+    with transaction.atomic():
+        assert changes() is None
+
+
+def test_nothing_is_said_if_postgresql_counts_nothing(acme: Owner) -> None:
+    """Its setting `track_counts` is off: no change would ever be seen."""
+    sql.query("SET track_counts = off")
+    try:
+        assert changes() is None
+    finally:
+        sql.query("RESET track_counts")
+    assert changes() is not None
