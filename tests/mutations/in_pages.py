@@ -1,4 +1,4 @@
-"""Guards between owners, in `jobs/pages/kit/visit.py`."""
+"""Guards between owners, in `jobs/pages/kit/visit.py`, and between users."""
 
 from __future__ import annotations
 
@@ -69,5 +69,14 @@ ROWS: Final = (
         TENANTS,
         'rows = Owner.objects.order_by("slug")',
         (f"{ISOLATION}no_answer_contains_foreign_rows[filters-workers]",),
+    ),
+    Mutation(
+        "a saved view is its user's only",
+        TENANTS,
+        "return SavedView.objects.all()",
+        (
+            f"{ISOLATION}saved_views_are_their_users_only[rename_view-root]",
+            f"{ISOLATION}foreign_rows_are_answered_as_unknown_ones[filters-delete_view]",
+        ),
     ),
 )

@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, resolve
 from django.utils import translation
 
 from fleet import Kind
-from jobs.models import Owner
+from jobs.models import Owner, SavedView
 from jobs.owners.audited import ACTIONS
 from jobs.urls import urlpatterns
 from tests.browser.story import LONG, tell
@@ -115,7 +116,7 @@ def bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def keys(acme: Owner) -> dict[str, Any]:
+def keys(acme: Owner, root: User) -> dict[str, Any]:
     """A world with something on every page, and the keys in its addresses."""
     [failed] = submitted(acme, max_attempts=1, labels={"site": "berlin"}, target="sw-1")
     admission = admitted(living_worker(), failed)
@@ -126,6 +127,8 @@ def keys(acme: Owner) -> dict[str, Any]:
     calendar = calendar_of(acme, "week", needs_approval=True)
     asked = window(calendar, opens_in=3_600, seconds=600)
     freeze(calendar)
+    named = {"name": "noon", "query": "owner=acme"}
+    view = SavedView.objects.create(user=User.objects.get(username="root"), **named)
     [waiting, *_rest] = submitted(acme, 2, label="moved")
     return {
         "run": failed.pk,
@@ -135,6 +138,7 @@ def keys(acme: Owner) -> dict[str, Any]:
         "calendar": calendar.pk,
         "window": asked.pk,
         "worker": worker,
+        "view": view.pk,
     }
 
 
@@ -147,6 +151,10 @@ PATHS: Final = (
     "/runs/?label=none:none",
     "/runs/cancel/?owner=acme",
     "/runs/retry/?owner=acme",
+    "/runs/views/",
+    "/runs/views/save/?state=open",
+    "/runs/views/{view}/rename/",
+    "/runs/views/{view}/delete/",
     "/runs/{run}/",
     "/runs/{open}/",
     "/runs/{open}/cancel/",
@@ -211,7 +219,7 @@ def test_no_text_of_a_page_is_outside_gettext(
 def test_every_page_is_visited() -> None:
     """A new page is added to PATHS."""
     keys = dict.fromkeys(("run", "open", "worker"), UUID(int=1))
-    keys |= dict.fromkeys(("submission", "job", "calendar", "window"), 1)
+    keys |= dict.fromkeys(("submission", "job", "calendar", "window", "view"), 1)
     paths = [urlsplit(path.format(**keys)).path for path in PATHS]
     pages = {each.name for each in urlpatterns if isinstance(each, URLPattern)}
     assert pages - NO_PAGES == {resolve(path).url_name for path in paths}
