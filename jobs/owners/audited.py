@@ -9,7 +9,7 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from jobs.core.phrases import phrase
+from jobs.core.phrases import phrase, phrase_for
 from jobs.models import AuditEntry, Owner
 from jobs.models.access import Access
 
@@ -23,7 +23,7 @@ ACTIONS: Final = (
     phrase("edit arguments"),
     phrase("run now"),
     phrase("backfill"),
-    phrase("pause"),
+    phrase_for("pause", "to pause"),
     phrase("resume"),
     phrase("limit"),
     phrase("add"),

@@ -36,6 +36,10 @@ PATHS = (
     "/jobs/",
     "/jobs/{job}/",
     "/calendars/",
+    "/calendars/{calendar}/",
+    "/calendars/{calendar}/fit/",
+    "/calendars/windows/{window}/",
+    "/calendars/windows/{window}/approve/",
     "/workers/",
     "/workers/?state=lost",
     "/workers/{worker}/",
@@ -79,15 +83,16 @@ def look(page: Any, path: str, *, name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, NARROW["width"]])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("dress", [("light", "en"), ("dark", "en"), ("light", "de")], ids="-".join)
 def test_pages_fit_and_can_be_read(
-    browse: Browse, acme: Owner, rows: dict[str, Any], scheme: str, width: int
+    browse: Browse, acme: Owner, rows: dict[str, Any], dress: tuple[str, str], width: int
 ) -> None:
-    """The console has nothing to report, either: see `browsing`."""
-    keys = rows | tell(acme)
-    page = browse("/", viewport={"width": width, "height": 740}, color_scheme=scheme)
+    """The console has nothing to report, either: see `browsing`. German words are longer."""
+    keys, (scheme, language) = rows | tell(acme), dress
+    view = {"viewport": {"width": width, "height": 740}, "color_scheme": scheme}
+    page = browse("/", locale=language, **view)
     for number, path in enumerate(PATHS):
-        look(page, path.format(**keys), name=f"page-{number:02}-{scheme}-{width}")
+        look(page, path.format(**keys), name=f"page-{number:02}-{language}-{scheme}-{width}")
 
 
 def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Browse) -> None:
