@@ -23,6 +23,7 @@ from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
 from jobs.pages.runs.one import run
+from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_views
 from jobs.pages.search import search
 from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
@@ -38,6 +39,10 @@ urlpatterns = [
     path("runs/", runs, name="runs"),
     path("runs/cancel/", runs_cancel, name="runs_cancel"),
     path("runs/retry/", runs_retry, name="runs_retry"),
+    path("runs/views/", saved_views, name="saved_views"),
+    path("runs/views/save/", save_view, name="save_view"),
+    path("runs/views/<int:key>/rename/", rename_view, name="rename_view"),
+    path("runs/views/<int:key>/delete/", delete_view, name="delete_view"),
     path("runs/<uuid:run_id>/", run, name="run"),
     path("runs/<uuid:run_id>/cancel/", run_cancel, name="run_cancel"),
     path("runs/<uuid:run_id>/retry/", run_retry, name="run_retry"),

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from math import inf
 from typing import Final
 
+from jobs.core.phrases import Phrase, phrase
 from jobs.forecast.retries import Retries, end_of_retries
 from jobs.forecast.shares import Capacity
 from jobs.forecast.simulation import Course, Group, Opened, Simulation
@@ -229,26 +230,41 @@ def _names(groups: Sequence[Group], counts: Sequence[int]) -> tuple[str, ...]:
     return tuple(islice(chain.from_iterable(named), NAMES))
 
 
-def _warnings(found: Forecast, capacity: Capacity, course: Course) -> Iterable[str]:
+def _warnings(found: Forecast, capacity: Capacity, course: Course) -> Iterable[Phrase]:
     if capacity.slots <= 0:
-        yield "No worker takes from this queue: nothing starts."
+        yield phrase("No worker takes from this queue: nothing starts.")
     elif not course.is_whole:
-        yield "Forecast stopped: too many events. The end time is unknown."
+        yield phrase("Forecast stopped: too many events. The end time is unknown.")
     if found.unapproved:
-        yield f"Waiting for a window that is not approved: {found.unapproved:,}."
+        yield phrase(
+            "Waiting for a window that is not approved: %(count)s.", count=found.unapproved
+        )
     if found.never > found.unapproved:
         count = found.never - found.unapproved
-        yield f"Without an opening within a year that is long enough: {count:,}."
+        yield phrase(
+            "Without an opening within a year that is long enough: %(count)s.", count=count
+        )
     if found.expired:
-        yield f"{found.expired:,} do not start before their deadline."
+        yield phrase("%(count)s do not start before their deadline.", count=found.expired)
     if found.left_over and capacity.slots > 0:
-        then = (
-            f"; the next is {found.next_opening:%Y-%m-%d %H:%M} UTC" if found.next_opening else ""
-        )
-        yield f"{found.left_over:,} do not fit into their first opening{then}."
+        yield _left_over(found)
     if found.needed_seconds > found.open_seconds > 0:
-        yield (
-            f"The windows are scarce: {found.needed_seconds:,.0f} worker seconds are needed, and "
-            f"the first openings have {found.open_seconds:,.0f} ({capacity.slots:,} slots, of "
-            f"which {found.share:.0%} are theirs)."
+        yield phrase(
+            "The windows are scarce: %(needed)s worker seconds are needed, and the first openings"
+            " have %(open)s (%(slots)s slots, of which %(percent)s%% are theirs).",
+            needed=round(found.needed_seconds),
+            open=round(found.open_seconds),
+            slots=capacity.slots,
+            percent=f"{100 * found.share:.0f}",
         )
+
+
+def _left_over(found: Forecast) -> Phrase:
+    count = found.left_over
+    if found.next_opening is None:
+        return phrase("%(count)s do not fit into their first opening.", count=count)
+    return phrase(
+        "%(count)s do not fit into their first opening; the next is %(at)s UTC.",
+        count=count,
+        at=f"{found.next_opening:%Y-%m-%d %H:%M}",
+    )

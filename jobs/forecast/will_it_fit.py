@@ -23,6 +23,7 @@ from jobs.catalog.retry_policy import delay_after
 from jobs.core import sql
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.inputs import refuse_naive
+from jobs.core.phrases import phrase
 from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.estimate import NAMES, Forecast, forecast
@@ -266,9 +267,22 @@ def _with_notes(
     """Add warnings for a pause, missing calendars and unknown run times."""
     notes = []
     if owner.is_paused(at=at) and owner.paused_until is None:
-        notes.append(f"{owner.slug} is paused: this is how it goes when it is resumed now.")
+        notes.append(
+            phrase(
+                "%(owner)s is paused: this is how it goes when it is resumed now.",
+                owner=owner.slug,
+            )
+        )
     if window == WindowPolicy.REQUIRED and found.without_calendar:
-        notes.append(f"A window is required, and {found.without_calendar:,} have no calendar.")
+        notes.append(
+            phrase(
+                "A window is required, and %(count)s have no calendar.",
+                count=found.without_calendar,
+            )
+        )
     if not is_known:
-        notes.append(f"No run is known yet: each is taken to need {UNKNOWN_SECONDS:g} s.")
+        seconds = f"{UNKNOWN_SECONDS:g}"
+        notes.append(
+            phrase("No run is known yet: each is taken to need %(seconds)s s.", seconds=seconds)
+        )
     return replace(found, warnings=(*found.warnings, *notes))

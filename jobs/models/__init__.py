@@ -35,6 +35,7 @@ from jobs.models.run import Attempt as Attempt
 from jobs.models.run import AttemptOutcome as AttemptOutcome
 from jobs.models.run import Run as Run
 from jobs.models.run import WindowPolicy as WindowPolicy
+from jobs.models.saved_view import SavedView as SavedView
 from jobs.models.submission import IdempotencyKey as IdempotencyKey
 from jobs.models.submission import Progress as Progress
 from jobs.models.submission import Submission as Submission

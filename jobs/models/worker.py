@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.conf import setting
+from jobs.core.phrases import phrase
 
 
 class WorkerQuerySet(models.QuerySet["Worker"]):
@@ -66,8 +67,8 @@ class Worker(models.Model):
         if self.queues:
             return ""
         if self.draining_since is not None:
-            return "is draining"
-        return "has no process" if self.slots == 0 else "consumes no queue"
+            return phrase("is draining")
+        return phrase("has no process") if self.slots == 0 else phrase("consumes no queue")
 
     def knows(self, task: str) -> bool:
         """Say whether the worker has this task, or has not reported its tasks."""

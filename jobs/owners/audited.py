@@ -9,52 +9,54 @@ from typing import Final
 
 from django.db.models import QuerySet
 
+from jobs.core.phrases import phrase, phrase_for
 from jobs.models import AuditEntry, Owner
 from jobs.models.access import Access
 
 ACTIONS: Final = (
-    "submit",
-    "cancel",
-    "cancel runs",
-    "retry",
-    "retry runs",
-    "retry failed runs",
-    "edit arguments",
-    "run now",
-    "backfill",
-    "pause",
-    "resume",
-    "limit",
-    "add",
-    "change",
-    "delete",
-    "create calendar",
-    "change calendar",
-    "delete calendar",
-    "attach calendar",
-    "detach calendar",
-    "request window",
-    "change window",
-    "remove window",
-    "approve window",
-    "reject window",
-    "revoke window",
-    "override windows",
-    "move to task",
-    "move jobs to task",
-    "fail unstarted",
-    "import windows",
-    "new feed address",
-    "no feed address",
-    "drain worker",
-    "undrain worker",
-    "make token",
-    "revoke token",
-    "upsert jobs",
-    "import jobs",
-    "refuse jobs",
+    phrase("submit"),
+    phrase("cancel"),
+    phrase("cancel runs"),
+    phrase("retry"),
+    phrase("retry runs"),
+    phrase("retry failed runs"),
+    phrase("edit arguments"),
+    phrase("run now"),
+    phrase("backfill"),
+    phrase_for("pause", "to pause"),
+    phrase("resume"),
+    phrase("limit"),
+    phrase("add"),
+    phrase("change"),
+    phrase("delete"),
+    phrase("create calendar"),
+    phrase("change calendar"),
+    phrase("delete calendar"),
+    phrase("attach calendar"),
+    phrase("detach calendar"),
+    phrase("request window"),
+    phrase("change window"),
+    phrase("remove window"),
+    phrase("approve window"),
+    phrase("reject window"),
+    phrase("revoke window"),
+    phrase("override windows"),
+    phrase("move to task"),
+    phrase("move jobs to task"),
+    phrase("fail unstarted"),
+    phrase("import windows"),
+    phrase("new feed address"),
+    phrase("no feed address"),
+    phrase("drain worker"),
+    phrase("undrain worker"),
+    phrase("make token"),
+    phrase("revoke token"),
+    phrase("upsert jobs"),
+    phrase("import jobs"),
+    phrase("refuse jobs"),
 )
 """Every action that the code writes."""
+_KNOWN: Final = {str(action): action for action in ACTIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,11 @@ def audited(wanted: AuditFilter, *, access: Access) -> QuerySet[AuditEntry]:
     if wanted.owner is not None:
         entries = entries.filter(owner__in=Owner.objects.filter(slug=wanted.owner))
     return entries
+
+
+def action_in_words(action: str) -> str:
+    """Return the name of an action as a phrase; another text as it is."""
+    return _KNOWN.get(action, action)
 
 
 def slugs_of(entries: Iterable[AuditEntry], *, access: Access) -> dict[int, str]:

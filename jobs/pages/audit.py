@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.sql import now
 from jobs.models import AuditEntry
 from jobs.models.fields import OWNER_LIMIT, no_nul
-from jobs.owners.audited import ACTIONS, AuditFilter, audited, slugs_of
+from jobs.owners.audited import ACTIONS, AuditFilter, action_in_words, audited, slugs_of
+from jobs.pages.kit.language import in_language, lazy_in_language
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.rows import row_address
 from jobs.pages.kit.visit import Visit, page
@@ -30,7 +31,11 @@ class AuditForm(FilterForm):
         widget=forms.TextInput(attrs={"placeholder": _("the whole name")}),
     )
     action = forms.ChoiceField(
-        label=_("What"), choices=[("", _("anything")), *((word, word) for word in sorted(ACTIONS))]
+        label=_("What"),
+        choices=[
+            ("", _("anything")),
+            *((str(word), lazy_in_language(word)) for word in sorted(ACTIONS)),
+        ],
     )
     age = forms.ChoiceField(
         label=_("When"),
@@ -65,6 +70,7 @@ def _shown(visit: Visit, entry: AuditEntry, slug: str) -> dict[str, Any]:
     details = json.dumps(entry.details, indent=2, ensure_ascii=False) if entry.details else ""
     return {
         "row": entry,
+        "action": in_language(action_in_words(entry.action)),
         "owner": slug,
         "owner_url": row_address(visit, "owner", entry.owner_id, slug=slug) if slug else None,
         "url": row_address(visit, entry.object_type, entry.object_id, slug=slug),

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobs.calendars.reads.occurrence_list import Occurrence, Timetable
+from jobs.core.phrases import joined, short_day
 from jobs.models import Job, ScheduleKind
 from jobs.schedules import Schedule, ScheduleError, checked, in_words, next_times, notes
 from jobs.schedules.schedule import FIELDS
@@ -134,4 +135,4 @@ def _from(job: Job, now: datetime) -> datetime:
 def _clock(at: datetime, zone: Any) -> str:
     local = at.astimezone(zone)
     seconds = f":{local:%S.%f}"[:5] if at.astimezone(UTC).second or at.microsecond else ""
-    return f"{local:%a %Y-%m-%d %H:%M}{seconds} {local:%Z}"
+    return joined([short_day(local), f"{local:%Y-%m-%d %H:%M}{seconds} {local:%Z}"], " ")

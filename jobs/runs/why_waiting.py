@@ -13,6 +13,7 @@ from fleet import BrokerUnavailable, MessagePosition
 from jobs.calendars.hours import read_with_windows
 from jobs.core import sql
 from jobs.core.conf import setting
+from jobs.core.phrases import Phrase, capitalised, counted_phrase, joined, phrase
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
@@ -34,28 +35,48 @@ SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
 def why_waiting(run: Run) -> str:
     """Say why a run has not started; empty once it has, or has ended."""
     if run.state == State.ADMITTED:
-        return "A worker has taken it and starts it next."
+        return phrase("A worker has taken it and starts it next.")
     if run.state in ENDED | ACTIVE:
         return ""
     if run.state == State.SCHEDULED:
-        return f"Due {_moment(run)}.{_why_late(run)}"
+        return joined([phrase("Due %(at)s.", at=_moment(run)), *_why_late(run)], " ")
     if run.state == State.RETRYING:
-        error = f" ({run.error_type})" if run.error_type else ""
-        tried = f"Attempt {run.attempt_number} of {run.last_attempt_number} failed{error}"
-        return f"{tried}; the next one is due {_moment(run)}.{_why_late(run)}"
+        return joined([_why_retried(run), *_why_late(run)], " ")
     if run.state == State.HELD:
-        return _why_kept(run) or (f"Held until {_moment(run)}." if run.next_at else "Held.")
+        return _why_kept(run) or (
+            phrase("Held until %(at)s.", at=_moment(run)) if run.next_at else phrase("Held.")
+        )
     return _why_queued(run)
 
 
-def _why_late(run: Run) -> str:
+def _why_retried(run: Run) -> Phrase:
+    error = f" ({run.error_type})" if run.error_type else ""
+    return phrase(
+        "Attempt %(number)s of %(most)s failed%(error)s; the next one is due %(at)s.",
+        number=run.attempt_number,
+        most=run.last_attempt_number,
+        error=error,
+        at=_moment(run),
+    )
+
+
+def _why_late(run: Run) -> list[Phrase]:
     """Say why a due run has not been promoted; empty if it is not late."""
     if run.next_at is None or now() - run.next_at < LATE:
-        return ""
+        return []
     queue = setting("SYSTEM_QUEUE")
     if not any(queue in worker.queues for worker in Worker.objects.alive()):
-        return f" No worker takes from queue {queue!r}, so nothing promotes it."
-    return f" Nothing has promoted it: beat does not run, or the workers of {queue!r} are busy."
+        return [
+            phrase(
+                "No worker takes from queue %(queue)s, so nothing promotes it.", queue=repr(queue)
+            )
+        ]
+    return [
+        phrase(
+            "Nothing has promoted it: beat does not run, or the workers of %(queue)s are busy.",
+            queue=repr(queue),
+        )
+    ]
 
 
 def _why_kept(run: Run) -> str:
@@ -64,7 +85,7 @@ def _why_kept(run: Run) -> str:
         return ""
     [row] = sql.query(_APPLYING, [run.owner_id, run.job_id, run.target_id])
     if run.window_policy == WindowPolicy.REQUIRED and not row["calendars"]:
-        return "It requires a window, and no calendar applies to it."
+        return phrase("It requires a window, and no calendar applies to it.")
     rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")
     calendars = [
         NamedHours(calendar.name, hours, tuple(map(_asked, windows)))
@@ -76,33 +97,41 @@ def _why_kept(run: Run) -> str:
     return why_closed(calendars, now=row["now"], needed=needed_of(run.policy))
 
 
-def _asked(window: Window) -> str:
-    who = f"by {window.requester.get_username()} " if window.requester else ""
-    return f"{who}at {window.requested_at:%Y-%m-%d %H:%M %Z}"
+def _asked(window: Window) -> Phrase:
+    at = f"{window.requested_at:%Y-%m-%d %H:%M %Z}"
+    if window.requester is None:
+        return phrase("at %(at)s", at=at)
+    return phrase("by %(who)s at %(at)s", who=window.requester.get_username(), at=at)
 
 
 def _why_queued(run: Run) -> str:
     try:
         owner = run.owner
     except Owner.DoesNotExist:
-        return "Its owner is gone."
+        return phrase("Its owner is gone.")
     if owner.is_paused():
-        until = f" until {owner.paused_until:%Y-%m-%d %H:%M %Z}" if owner.paused_until else ""
-        reason = f": {owner.paused_reason}" if owner.paused_reason else "."
-        return f"Owner {owner.slug} is paused{until}{reason}"
+        return _why_paused(owner)
     if owner.calendar_version and (kept := _why_kept(run)):
         return kept
     if run.blocked_by == "lock":
-        return f"Another run holds the lock {run.lock_key.partition(':')[2]!r}."
+        return _locked(run.lock_key.partition(":")[2])
     active = Run.objects.active().filter(owner=owner).count()
     if owner.max_running is not None and active >= owner.max_running:
-        return f"Owner {owner.slug} runs {active} of at most {owner.max_running} at once."
+        return phrase(
+            "Owner %(owner)s runs %(active)s of at most %(most)s at once.",
+            owner=owner.slug,
+            active=active,
+            most=owner.max_running,
+        )
     workers = [worker for worker in Worker.objects.alive() if run.queue in worker.queues]
     if not workers:
-        idle = [f"worker {worker} {worker.why_idle()}" for worker in Worker.objects.idle()[:NAMED]]
-        return f"No worker takes from queue {run.queue!r}{': ' if idle else ''}{', '.join(idle)}."
+        return _no_worker(run.queue)
     if not any(worker.knows(run.task) for worker in workers):
-        return f"No worker of queue {run.queue!r} knows task {run.task}."
+        return phrase(
+            "No worker of queue %(queue)s knows task %(task)s.",
+            queue=repr(run.queue),
+            task=run.task,
+        )
     is_silent = False
     try:
         found = _found(run)
@@ -112,47 +141,98 @@ def _why_queued(run: Run) -> str:
         return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
-    place = f"behind {ahead} of {owner.slug}'s runs" if ahead else f"next of {owner.slug}'s runs"
+    if ahead:
+        place = phrase("behind %(count)s of %(owner)s's runs", count=str(ahead), owner=owner.slug)
+    else:
+        place = phrase("next of %(owner)s's runs", owner=owner.slug)
+    queue = repr(run.queue)
     if is_silent:
-        return f"Redis does not answer, so no worker is given a run of {run.queue!r}; {place}."
-    return f"In queue {run.queue!r}, {place}."
+        return phrase(
+            "Redis does not answer, so no worker is given a run of %(queue)s; %(place)s.",
+            queue=queue,
+            place=place,
+        )
+    return phrase("In queue %(queue)s, %(place)s.", queue=queue, place=place)
 
 
-def queue_position(found: MessagePosition, *, queue: str, lock: str = "") -> str:
+def _why_paused(owner: Owner) -> Phrase:
+    if owner.paused_until:
+        until = f"{owner.paused_until:%Y-%m-%d %H:%M %Z}"
+        text = phrase("Owner %(owner)s is paused until %(at)s", owner=owner.slug, at=until)
+    else:
+        text = phrase("Owner %(owner)s is paused", owner=owner.slug)
+    return joined([text, f": {owner.paused_reason}" if owner.paused_reason else "."], "")
+
+
+def _locked(lock: str) -> Phrase:
+    return phrase("Another run holds the lock %(lock)s.", lock=repr(lock))
+
+
+def _no_worker(queue: str) -> Phrase:
+    text = phrase("No worker takes from queue %(queue)s", queue=repr(queue))
+    idle = [
+        phrase("worker %(worker)s %(why)s", worker=str(worker), why=worker.why_idle())
+        for worker in Worker.objects.idle()[:NAMED]
+    ]
+    if not idle:
+        return joined([text, "."], "")
+    return phrase("%(text)s: %(idle)s.", text=text, idle=joined(idle, ", "))
+
+
+def queue_position(found: MessagePosition, *, queue: str, lock: str = "") -> Phrase:
     """Say why a message of a fair queue has not been taken. Pure."""
     owner = found.owner
     if found.state == "leased":
-        return "A worker has taken its hint and asks whether it may start."
+        return phrase("A worker has taken its hint and asks whether it may start.")
     if found.state == "delayed":
-        return f"Its hint is due in {_span(found.due_seconds or 0)}."
+        return phrase("Its hint is due in %(span)s.", span=_span(found.due_seconds or 0))
     if found.state == "parked":
-        return f"Another run holds the lock {lock!r}." if lock else "Another run holds its lock."
+        return _locked(lock) if lock else phrase("Another run holds its lock.")
     place = _place(found, queue=queue)
     if found.is_paused:
-        return f"Owner {owner} is paused; {place}."
+        return phrase("Owner %(owner)s is paused; %(place)s.", owner=owner, place=place)
     if found.max_running is not None and found.running >= found.max_running:
-        return f"Owner {owner} is at {found.running} of {found.max_running}; {place}."
+        return phrase(
+            "Owner %(owner)s is at %(running)s of %(most)s; %(place)s.",
+            owner=owner,
+            running=found.running,
+            most=found.max_running,
+            place=place,
+        )
     if found.rest_seconds is not None:
-        rest = _span(found.rest_seconds)
-        return f"Owner {owner} has had its starts for now, the next in {rest}; {place}."
-    if found.owners_before is None:
-        return f"{place[0].upper()}{place[1:]}."
+        return phrase(
+            "Owner %(owner)s has had its starts for now, the next in %(rest)s; %(place)s.",
+            owner=owner,
+            rest=_span(found.rest_seconds),
+            place=place,
+        )
     before = found.owners_before
-    whose = {0: f"it is {owner}'s turn", 1: "1 owner is before it"}
-    return (
-        f"{place[0].upper()}{place[1:]}; {whose.get(before, f'{before:,} owners are before it')}."
-    )
+    if before is None:
+        return joined([capitalised(place), "."], "")
+    if before == 0:
+        turn = phrase("it is %(owner)s's turn", owner=owner)
+    else:
+        turn = counted_phrase("1 owner is before it", "%(count)s owners are before it", before)
+    return phrase("%(place)s; %(turn)s.", place=capitalised(place), turn=turn)
 
 
-def _place(found: MessagePosition, *, queue: str) -> str:
+def _place(found: MessagePosition, *, queue: str) -> Phrase:
     place, ours, of_owner = found.place or 1, found.of_submission, found.of_owner
-    whole = f"{found.owner}'s {max(of_owner, place):,} in queue {queue!r}"
+    whole = phrase(
+        "%(owner)s's %(count)s in queue %(queue)s",
+        owner=found.owner,
+        count=max(of_owner, place),
+        queue=repr(queue),
+    )
     if ours >= of_owner:
-        return f"place {place:,} of {whole}"
+        return phrase("place %(place)s of %(whole)s", place=place, whole=whole)
     # An owner's submissions take turns, so the place among all its runs would say little.
-    count = f"{max(ours, place):,}"
-    part = f"its submission's {count}" if found.submission else f"{count} single runs"
-    return f"place {place:,} of {part}, of {whole}"
+    count = max(ours, place)
+    if found.submission:
+        part = phrase("its submission's %(count)s", count=count)
+    else:
+        part = phrase("%(count)s single runs", count=count)
+    return phrase("place %(place)s of %(part)s, of %(whole)s", place=place, part=part, whole=whole)
 
 
 def _found(run: Run) -> MessagePosition | None:
@@ -167,9 +247,9 @@ def _found(run: Run) -> MessagePosition | None:
 
 def _span(seconds: float) -> str:
     if seconds < MOMENT_SECONDS:
-        return "a moment"
+        return phrase("a moment")
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:,.0f} min"
 
 
 def _moment(run: Run) -> str:
-    return f"{run.next_at:%Y-%m-%d %H:%M:%S %Z}" if run.next_at else "soon"
+    return f"{run.next_at:%Y-%m-%d %H:%M:%S %Z}" if run.next_at else phrase("soon")

@@ -5,38 +5,55 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from cronsim.explain import explain
 
 from jobs.core.errors import ScheduleError
+from jobs.core.phrases import Phrase, counted_phrase, forms, joined, phrase, phrase_for
 from jobs.core.zones import DAY, spans, zone_names
 from jobs.schedules.cron import MINUTE
 from jobs.schedules.expressions import field_texts
 from jobs.schedules.phases import EPOCH
 from jobs.schedules.schedule import Schedule
 
+_SECONDS: Final = forms("every second", "every %(count)s seconds")
+_DAYS: Final = {
+    "*": phrase("each day"),
+    "0": phrase("on Sundays"),
+    "1": phrase("on Mondays"),
+    "2": phrase("on Tuesdays"),
+    "3": phrase("on Wednesdays"),
+    "4": phrase("on Thursdays"),
+    "5": phrase("on Fridays"),
+    "6": phrase("on Saturdays"),
+    "7": phrase("on Sundays"),
+    "1-5": phrase("from Monday to Friday"),
+}
+"""The days of usual fields of cron."""
 
-def in_words(schedule: Schedule) -> str:
+
+def in_words(schedule: Schedule) -> Phrase:
     """Return a schedule in words; raises ScheduleError for a broken one."""
     zone = _zone(schedule.zone)
     if schedule.kind == "manual":
-        return "by hand only"
+        return phrase("by hand only")
     if schedule.kind == "once":
         if schedule.once_at is None:
             raise ScheduleError("once_at", "is missing")
-        return f"once, at {_moment(schedule.once_at, zone)}"
+        return phrase("once, at %(moment)s", moment=_moment(schedule.once_at, zone))
     if schedule.kind == "interval":
-        said = _every(schedule.interval_minutes or 0, "minute")
+        said: list[str] = [_every(schedule.interval_minutes or 0)]
     elif schedule.kind == "seconds":
-        said = _every(schedule.interval_seconds or 0, "second")
+        said = [counted_phrase(*_SECONDS, schedule.interval_seconds or 0)]
     else:
-        said = f"{_explained(schedule.cron)}, {zone.key}"
+        said = [_explained(schedule.cron), zone.key]
     if schedule.start_at is not None:
-        said += f", from {_moment(schedule.start_at, zone)}"
+        said.append(phrase("from %(moment)s", moment=_moment(schedule.start_at, zone)))
     if schedule.end_at is not None:
-        said += f", until {_moment(schedule.end_at, zone)}"
-    return said
+        said.append(phrase("until %(moment)s", moment=_moment(schedule.end_at, zone)))
+    return joined(said, ", ")
 
 
 def notes(times: Iterable[datetime], zone: str) -> list[str]:
@@ -52,11 +69,15 @@ def _note(moment: datetime, zone: ZoneInfo) -> str:
     here = f"{moment.astimezone(zone):%H:%M}"
     if minute == span.first and span.skipped:
         before = EPOCH + (minute + span.offset - span.skipped) * MINUTE
-        return f"clocks go from {before:%H:%M} to {here}; fixed times between run at {here}"
+        return phrase(
+            "clocks go from %(before)s to %(here)s; fixed times between run at %(here)s",
+            before=f"{before:%H:%M}",
+            here=here,
+        )
     if span.first <= minute < span.repeated_until:
-        return f"{here} comes twice; this is the second"
+        return phrase("%(here)s comes twice; this is the second", here=here)
     if moment.astimezone(zone).replace(fold=1).astimezone(UTC) > moment:
-        return f"{here} comes twice; this is the first"
+        return phrase("%(here)s comes twice; this is the first", here=here)
     return ""
 
 
@@ -70,14 +91,28 @@ def _moment(moment: datetime, zone: ZoneInfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {zone.key}"
 
 
-def _every(count: int, unit: str) -> str:
-    if unit == "minute" and count and count % 60 == 0:
-        count, unit = count // 60, "hour"
-    return f"every {unit}" if count == 1 else f"every {count:,} {unit}s"
+def _every(minutes: int) -> Phrase:
+    if minutes and minutes % 60 == 0:
+        return counted_phrase("every hour", "every %(count)s hours", minutes // 60)
+    return counted_phrase("every minute", "every %(count)s minutes", minutes)
 
 
-def _explained(cron: str) -> str:
-    """Return cronsim's words, with the right endings of ordinals above 20."""
-    said = explain(" ".join(field_texts(cron)))
+def _explained(cron: str) -> Phrase:
+    """Return cronsim's words, with the right endings of ordinals above 20.
+
+    cronsim knows English only. Other languages have words for usual expressions, and show others.
+    """
+    fields = field_texts(cron)
+    said = explain(" ".join(fields))
     endings = {"1": "1st", "2": "2nd", "3": "3rd"}
-    return re.sub(r"(?<=[2-9])([123])th\b", lambda match: endings[match[1]], said)
+    said = re.sub(r"(?<=[2-9])([123])th\b", lambda match: endings[match[1]], said)
+    minute, hour, *days = fields
+    if fields[1:] == ["*"] * 4 and re.fullmatch(r"\*/\d+", minute):
+        return phrase_for(said, "every %(step)s minutes of an hour", step=int(minute[2:]))
+    if days[:2] == ["*", "*"] and minute.isdigit():
+        if hour == "*" and days[2] == "*":
+            return phrase_for(said, "at minute %(minute)s of every hour", minute=int(minute))
+        if hour.isdigit() and days[2] in _DAYS:
+            time = f"{int(hour):02}:{int(minute):02}"
+            return phrase_for(said, "at %(time)s %(days)s", time=time, days=_DAYS[days[2]])
+    return phrase_for(said, "by the cron expression %(cron)s", cron=cron)

@@ -10,10 +10,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from jobs.pages.kit import numbers, pieces, times
+from jobs.pages.kit import language, numbers, pieces, times
 
 register = template.Library()
 
+register.filter("in_language", language.in_language)
 register.filter("state", pieces.state_pill)
 register.filter("states_bar", pieces.states_bar)
 register.filter("results_strip", pieces.results_strip)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from jobs.core.phrases import Phrase, joined, phrase, short_day
 from jobs.windows.entries import CalendarHours, Effect, Entry
 from jobs.windows.gate import gate_of
 from jobs.windows.occurrences import occurrences
@@ -37,35 +38,59 @@ def why_closed(calendars: Sequence[NamedHours], *, now: datetime, needed: timede
     )
     found = max(reasons, default=None)
     if gate.opens_at is None:
-        length = f" long enough (needs {length_in_words(needed)})" if needed else ""
-        never = f"no opening{length} within a year"
-        if found is None:
-            return f"N{never[1:]}."
-        return f"{found.text}." if found.is_never_open else f"{found.text}; {never}."
+        return _never(found, needed=length_in_words(needed) if needed else "")
     zone = found.zone if found else _zone(calendars)
     opens = _moment(gate.opens_at, zone)
     if found is None:
-        return f"{_too_late(calendars, now=now, needed=needed)}; the next one is {opens}."
+        late = _too_late(calendars, now=now, needed=needed)
+        return phrase("%(reason)s; the next one is %(opens)s.", reason=late, opens=opens)
     if gate.opens_at > found.until:
-        return f"{found.text}; it may start {opens}."
-    return f"{found.text}."
+        return phrase("%(reason)s; it may start %(opens)s.", reason=found.text, opens=opens)
+    return joined([found.text, "."], "")
 
 
-def _too_late(calendars: Sequence[NamedHours], *, now: datetime, needed: timedelta) -> str:
+def _never(found: _Reason | None, *, needed: str) -> Phrase:
+    """Say why a run can never start, by the reason that is found."""
+    if found is None and needed:
+        return phrase("No opening long enough (needs %(needed)s) within a year.", needed=needed)
+    if found is None:
+        return phrase("No opening within a year.")
+    if found.is_never_open:
+        return joined([found.text, "."], "")
+    if needed:
+        return phrase(
+            "%(reason)s; no opening long enough (needs %(needed)s) within a year.",
+            reason=found.text,
+            needed=needed,
+        )
+    return phrase("%(reason)s; no opening within a year.", reason=found.text)
+
+
+def _too_late(calendars: Sequence[NamedHours], *, now: datetime, needed: timedelta) -> Phrase:
     """Say why a run may not start near the end of an opening."""
     hours = [one.hours for one in calendars]
     closes, cut_off = closes_at(hours, at=now), cut_off_of(hours)
     if cut_off and closes is not None and now + cut_off >= closes:
         at = _moment(closes, _zone(calendars))
-        return f"Nothing starts in the last {length_in_words(cut_off)} before the close, {at}"
-    cut = f", {length_in_words(cut_off)} of which are cut off," if cut_off else ""
-    return f"What is left of this opening{cut} is too short for {length_in_words(needed)}"
+        last = length_in_words(cut_off)
+        return phrase(
+            "Nothing starts in the last %(last)s before the close, %(at)s", last=last, at=at
+        )
+    length = length_in_words(needed)
+    if cut_off:
+        return phrase(
+            "What is left of this opening, %(cut)s of which are cut off, is too short for"
+            " %(length)s",
+            cut=length_in_words(cut_off),
+            length=length,
+        )
+    return phrase("What is left of this opening is too short for %(length)s", length=length)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Reason:
     until: datetime
-    text: str
+    text: Phrase
     zone: str
     is_never_open: bool = False
 
@@ -80,7 +105,12 @@ def _frozen(closed: NamedHours, now: datetime) -> _Reason | None:
     if not ends:
         return None
     until, entry = max(ends, key=lambda one: one[0])
-    text = f"{_name(entry)} of calendar {closed.name!r} until {_moment(until, entry.zone)}"
+    text = phrase(
+        "%(entry)s of calendar %(calendar)s until %(until)s",
+        entry=_name(entry),
+        calendar=repr(closed.name),
+        until=_moment(until, entry.zone),
+    )
     return _Reason(until, text, entry.zone)
 
 
@@ -95,8 +125,13 @@ def _not_approved(closed: NamedHours, now: datetime) -> _Reason | None:
         entries = (*closed.hours.entries[:index], agreed, *closed.hours.entries[index + 1 :])
         would = next_opening([replace(closed.hours, entries=entries)], after=now, needed=_NONE)
         if would is not None and would.start < first:
-            asked = f": asked for {closed.asked[index]}" if closed.asked[index] else ""
-            text = f"{_name(entry)} of calendar {closed.name!r} is not approved{asked}"
+            text = phrase(
+                "%(entry)s of calendar %(calendar)s is not approved",
+                entry=_name(entry),
+                calendar=repr(closed.name),
+            )
+            if asked := closed.asked[index]:
+                text = phrase("%(text)s: asked for %(asked)s", text=text, asked=asked)
             return _Reason(first, text, entry.zone)
     return None
 
@@ -105,23 +140,31 @@ def _not_open_yet(closed: NamedHours, now: datetime) -> _Reason:
     opens = next_opening([closed.hours], after=now, needed=_NONE)
     if opens is None:
         zone = _zone([closed])
-        text = f"Calendar {closed.name!r} does not open within a year"
+        name = repr(closed.name)
+        text = phrase("Calendar %(calendar)s does not open within a year", calendar=name)
         return _Reason(now + HORIZON, text, zone, is_never_open=True)
     for entry in closed.hours.entries:
         if entry.effect is Effect.WINDOW:
             spans = occurrences(entry, start=opens.start, end=opens.start + timedelta(seconds=1))
             if any(span.start <= opens.start for span in spans):
-                at = _moment(opens.start, entry.zone)
-                text = f"{_name(entry)} of calendar {closed.name!r} opens {at}"
+                text = phrase(
+                    "%(entry)s of calendar %(calendar)s opens %(at)s",
+                    entry=_name(entry),
+                    calendar=repr(closed.name),
+                    at=_moment(opens.start, entry.zone),
+                )
                 return _Reason(opens.start, text, entry.zone)
     zone = _zone([closed])
-    text = f"Calendar {closed.name!r} opens {_moment(opens.start, zone)}"
+    at = _moment(opens.start, zone)
+    text = phrase("Calendar %(calendar)s opens %(at)s", calendar=repr(closed.name), at=at)
     return _Reason(opens.start, text, zone)
 
 
-def _name(entry: Entry) -> str:
-    kind = entry.effect.value.capitalize()
-    return f"{kind} {entry.reason!r}" if entry.reason else f"A {entry.effect}"
+def _name(entry: Entry) -> Phrase:
+    reason = repr(entry.reason) if entry.reason else ""
+    if entry.effect is Effect.FREEZE:
+        return phrase("Freeze %(reason)s", reason=reason) if reason else phrase("A freeze")
+    return phrase("Window %(reason)s", reason=reason) if reason else phrase("A window")
 
 
 def _zone(calendars: Sequence[NamedHours]) -> str:
@@ -129,5 +172,6 @@ def _zone(calendars: Sequence[NamedHours]) -> str:
     return zones[0] if zones else "UTC"
 
 
-def _moment(moment: datetime, zone: str) -> str:
-    return f"{shown_at(moment, zone):%a %Y-%m-%d %H:%M} {zone}"
+def _moment(moment: datetime, zone: str) -> Phrase:
+    at = shown_at(moment, zone)
+    return joined([short_day(at), f"{at:%Y-%m-%d %H:%M} {zone}"], " ")

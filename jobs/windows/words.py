@@ -4,26 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from fleet import counted
+from jobs.core.phrases import Phrase, counted_phrase, forms, joined, phrase, phrase_for
 from jobs.windows.entries import Effect, Entry, Span
 from jobs.windows.occurrences import FARTHEST, all_occurrences
 from jobs.windows.rules import SUB_DAILY, Rule, read_rule
 from jobs.windows.wall_clock import is_repeated, is_skipped, moment_at, shown_at
 
 _UNITS: Final = {
-    "YEARLY": "year",
-    "MONTHLY": "month",
-    "WEEKLY": "week",
-    "DAILY": "day",
-    "HOURLY": "hour",
-    "MINUTELY": "minute",
+    "YEARLY": forms("every year", "every %(count)s years"),
+    "MONTHLY": forms("every month", "every %(count)s months"),
+    "WEEKLY": forms("every week", "every %(count)s weeks"),
+    "DAILY": forms("every day", "every %(count)s days"),
+    "HOURLY": forms("every hour", "every %(count)s hours"),
+    "MINUTELY": forms("every minute", "every %(count)s minutes"),
 }
-_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_DAYS: Final = (
+    phrase("Monday"),
+    phrase("Tuesday"),
+    phrase("Wednesday"),
+    phrase("Thursday"),
+    phrase("Friday"),
+    phrase("Saturday"),
+    phrase("Sunday"),
+)
 _MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
+    phrase("January"),
+    phrase("February"),
+    phrase("March"),
+    phrase("April"),
+    phrase("May"),
+    phrase("June"),
+    phrase("July"),
+    phrase("August"),
+    phrase("September"),
+    phrase("October"),
+    phrase("November"),
+    phrase("December"),
 )
 
 
@@ -34,58 +52,86 @@ def notes(entry: Entry, span: Span) -> str:
     start = span.start - entry.duration - FARTHEST
     for wall, whole in all_occurrences(entry, start=start, end=span.end):
         if whole.start <= span.start and whole.end >= span.end:
-            return "; ".join(_notes(entry, wall, whole))
+            return joined(_notes(entry, wall, whole), "; ")
     return ""
 
 
-def _notes(entry: Entry, wall: datetime, whole: Span) -> list[str]:
+def _notes(entry: Entry, wall: datetime, whole: Span) -> list[Phrase]:
     end = wall + entry.duration
+    at, until = f"{wall:%H:%M}", f"{end:%H:%M}"
     found = []
     if is_skipped(wall, entry.zone):
         here = shown_at(whole.start, entry.zone)
         found.append(
-            f"{wall:%H:%M} is skipped by the clock; it starts right after, at {here:%H:%M}"
+            phrase(
+                "%(at)s is skipped by the clock; it starts right after, at %(here)s",
+                at=at,
+                here=f"{here:%H:%M}",
+            )
         )
     elif is_repeated(wall, entry.zone):
-        found.append(f"{wall:%H:%M} comes twice; it starts at the first")
+        found.append(phrase("%(at)s comes twice; it starts at the first", at=at))
     if is_skipped(end, entry.zone):
         here = shown_at(whole.end, entry.zone)
-        found.append(f"{end:%H:%M} is skipped by the clock; it ends at {here:%H:%M}")
+        found.append(
+            phrase(
+                "%(until)s is skipped by the clock; it ends at %(here)s",
+                until=until,
+                here=f"{here:%H:%M}",
+            )
+        )
     elif is_repeated(end, entry.zone):
-        which = "last" if entry.effect is Effect.FREEZE else "first"
-        found.append(f"{end:%H:%M} comes twice; it ends at the {which}")
+        if entry.effect is Effect.FREEZE:
+            found.append(phrase("%(until)s comes twice; it ends at the last", until=until))
+        else:
+            found.append(phrase("%(until)s comes twice; it ends at the first", until=until))
     if whole.length != entry.duration:
-        kind = "longer" if whole.length > entry.duration else "shorter"
-        lasts, usual = length_in_words(whole.length), length_in_words(entry.duration)
-        found.append(f"clocks are changed: {kind} than usual, {lasts} instead of {usual}")
+        found.append(_changed_length(whole.length, usual=entry.duration))
     return found
+
+
+def _changed_length(length: timedelta, *, usual: timedelta) -> Phrase:
+    values = {"lasts": length_in_words(length), "usual": length_in_words(usual)}
+    if length > usual:
+        return phrase(
+            "clocks are changed: longer than usual, %(lasts)s instead of %(usual)s", **values
+        )
+    return phrase(
+        "clocks are changed: shorter than usual, %(lasts)s instead of %(usual)s", **values
+    )
 
 
 def _note_on_hour(span: Span, zone: str) -> str:
     wall = shown_at(span.start, zone)
     if not is_repeated(wall, zone):
         return ""
-    which = "first" if moment_at(wall, zone) == span.start else "second"
-    return f"{wall:%H:%M} comes twice; this is the {which}"
+    here = f"{wall:%H:%M}"
+    if moment_at(wall, zone) == span.start:
+        return phrase("%(here)s comes twice; this is the first", here=here)
+    return phrase("%(here)s comes twice; this is the second", here=here)
 
 
-def in_words(entry: Entry) -> str:
+def in_words(entry: Entry) -> Phrase:
     """Return an entry in words; raises WindowError for a broken rule."""
     length = length_in_words(entry.duration)
+    said: list[str]
     if not entry.rule:
-        said = f"once, on {entry.starts:%Y-%m-%d} at {_time(entry.starts)}"
+        date, time = f"{entry.starts:%Y-%m-%d}", _time(entry.starts)
+        said = [phrase("once, on %(date)s at %(time)s", date=date, time=time)]
     else:
-        said = _rule_in_words(read_rule(entry.rule), entry.starts)
-    said += f", for {length}, {entry.zone}"
-    if entry.added:
-        said += f", and {counted(len(entry.added), 'more date')}"
-    if entry.excluded:
-        said += f", but for {counted(len(entry.excluded), 'date')}"
+        said = [_rule_in_words(read_rule(entry.rule), entry.starts)]
+    said += [phrase("for %(length)s", length=length), entry.zone]
+    if count := len(entry.added):
+        said.append(counted_phrase("and %(count)s more date", "and %(count)s more dates", count))
+    if count := len(entry.excluded):
+        said.append(counted_phrase("but for %(count)s date", "but for %(count)s dates", count))
     if entry.valid_from is not None:
-        said += f", valid from {_moment(entry.valid_from, entry.zone)}"
+        moment = _moment(entry.valid_from, entry.zone)
+        said.append(phrase("valid from %(moment)s", moment=moment))
     if entry.valid_until is not None:
-        said += f", valid until {_moment(entry.valid_until, entry.zone)}"
-    return said
+        moment = _moment(entry.valid_until, entry.zone)
+        said.append(phrase("valid until %(moment)s", moment=moment))
+    return joined(said, ", ")
 
 
 def length_in_words(length: timedelta) -> str:
@@ -101,50 +147,55 @@ def length_in_words(length: timedelta) -> str:
     return " ".join(found) or "0 s"
 
 
-def _rule_in_words(rule: Rule, starts: datetime) -> str:
-    unit = _UNITS[rule.frequency]
-    said = f"every {unit}" if rule.interval == 1 else f"every {rule.interval:,} {unit}s"
+def _rule_in_words(rule: Rule, starts: datetime) -> Phrase:
+    every = counted_phrase(*_UNITS[rule.frequency], rule.interval)
     if rule.frequency in SUB_DAILY:
-        said += f" of elapsed time from {starts:%Y-%m-%d} {_time(starts)}"
+        start = f"{starts:%Y-%m-%d} {_time(starts)}"
+        said = [phrase("%(every)s of elapsed time from %(start)s", every=every, start=start)]
     else:
-        said += _days(rule, starts) + f" at {_times(rule, starts)}"
+        times = phrase("at %(times)s", times=_times(rule, starts))
+        said = [joined([every, *_days(rule, starts), times], " ")]
         if "bysetpos" in rule.by:
-            said += f", of these the {_and(map(_place, rule.by['bysetpos']))}"
+            places = _and(map(_place, rule.by["bysetpos"]))
+            said.append(phrase("of these the %(places)s", places=places))
     if rule.count is not None:
-        said += f", {counted(rule.count, 'time')}"
+        said.append(counted_phrase("%(count)s time", "%(count)s times", rule.count))
     if rule.until is not None:
-        shown = f"{rule.until:%Y-%m-%d %H:%M}"
-        said += f", until {shown} UTC" if rule.until.tzinfo else f", until {shown}"
-    return said
+        zone = " UTC" if rule.until.tzinfo else ""
+        said.append(phrase("until %(moment)s", moment=f"{rule.until:%Y-%m-%d %H:%M}{zone}"))
+    return joined(said, ", ")
 
 
-def _days(rule: Rule, starts: datetime) -> str:
+def _days(rule: Rule, starts: datetime) -> list[Phrase]:
     by = rule.by
-    said = ""
+    said = []
     if "byweekday" in by:
-        days = [
-            (f"the {_place(day.n)} " if day.n else "") + _DAYS[day.weekday]
-            for day in by["byweekday"]
-        ]
-        said += f" on {_and(days)}"
+        said.append(phrase("on %(days)s", days=_and(map(_weekday, by["byweekday"]))))
     if "bymonthday" in by:
-        said += f" on the {_and(map(_day, by['bymonthday']))}"
+        said.append(phrase("on the %(days)s", days=_and(map(_day, by["bymonthday"]))))
     if "byyearday" in by:
-        said += f" on the {_and(map(_day, by['byyearday']))} of the year"
+        days = _and(map(_day, by["byyearday"]))
+        said.append(phrase("on the %(days)s of the year", days=days))
     if "byweekno" in by:
-        said += f" in week {_and(map(str, by['byweekno']))}"
+        said.append(phrase("in week %(weeks)s", weeks=_and(map(str, by["byweekno"]))))
     if not said and rule.frequency == "WEEKLY":
-        said = f" on {_DAYS[starts.weekday()]}"
+        said.append(phrase("on %(days)s", days=_DAYS[starts.weekday()]))
     elif not said and rule.frequency in {"MONTHLY", "YEARLY"}:
-        said = f" on the {_day(starts.day)}"
+        said.append(phrase("on the %(days)s", days=_day(starts.day)))
     if "bymonth" in by:
-        said += f" in {_and(_MONTHS[month - 1] for month in by['bymonth'])}"
+        months = _and(_MONTHS[month - 1] for month in by["bymonth"])
+        said.append(phrase("in %(months)s", months=months))
     elif rule.frequency == "YEARLY" and not by.keys() - {"byhour", "byminute", "bysecond"}:
-        said += f" of {_MONTHS[starts.month - 1]}"
+        said.append(phrase("of %(month)s", month=_MONTHS[starts.month - 1]))
     return said
 
 
-def _times(rule: Rule, starts: datetime) -> str:
+def _weekday(day: Any) -> Phrase:
+    name = _DAYS[day.weekday]
+    return phrase("the %(place)s %(day)s", place=_place(day.n), day=name) if day.n else name
+
+
+def _times(rule: Rule, starts: datetime) -> Phrase:
     by = rule.by
     times = [
         starts.replace(hour=hour, minute=minute, second=second)
@@ -153,7 +204,12 @@ def _times(rule: Rule, starts: datetime) -> str:
         for second in sorted(by.get("bysecond", (starts.second,)))
     ]
     if len(times) > 6:
-        return f"{len(times)} times of the day from {_time(times[0])} to {_time(times[-1])}"
+        return phrase(
+            "%(count)s times of the day from %(first)s to %(last)s",
+            count=len(times),
+            first=_time(times[0]),
+            last=_time(times[-1]),
+        )
     return _and(map(_time, times))
 
 
@@ -161,26 +217,32 @@ def _time(wall: datetime) -> str:
     return f"{wall:%H:%M:%S}" if wall.second else f"{wall:%H:%M}"
 
 
-def _day(number: int) -> str:
-    return _ordinal(number) if number > 0 else f"{_place(number)} day"
-
-
-def _place(number: int) -> str:
+def _day(number: int) -> Phrase:
     if number > 0:
         return _ordinal(number)
-    return "last" if number == -1 else f"{_ordinal(-number)} to last"
+    return phrase("%(place)s day", place=_place(number))
 
 
-def _ordinal(number: int) -> str:
+def _place(number: int) -> Phrase:
+    if number > 0:
+        return _ordinal(number)
+    if number == -1:
+        return phrase_for("last", "last one")
+    return phrase("%(place)s to last", place=_ordinal(-number))
+
+
+def _ordinal(number: int) -> Phrase:
     ending = (
         "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     )
-    return f"{number}{ending}"
+    return phrase_for(f"{number}{ending}", "number %(number)s", number=str(number))
 
 
-def _and(words: Iterable[str]) -> str:
+def _and(words: Iterable[str]) -> Phrase:
     *some, last = words
-    return f"{', '.join(some)} and {last}" if some else last
+    if not some:
+        return joined([last], "")
+    return phrase("%(some)s and %(last)s", some=joined(some, ", "), last=last)
 
 
 def _moment(moment: datetime, zone: str) -> str:

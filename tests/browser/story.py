@@ -21,13 +21,13 @@ from tests.jobs.scenes import (
     told,
 )
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at, rolled_up
-from tests.jobs.windows_world import calendar_of, window
+from tests.jobs.windows_world import calendar_of, freeze, window
 
 LONG = "shop.network.errors.VeryLongNameOfAnErrorThatDoesNotFitAPhone"
 
 
 def tell(acme: Owner) -> dict[str, Any]:
-    """Make it; return what addresses need: a worker and a job."""
+    """Make it; return what addresses need: a worker, a job, a calendar and its window."""
     northwind = Owner.objects.create(slug="northwind", weight=1)
     contoso = Owner.objects.create(slug="contoso-with-a-rather-long-name", weight=2)
     worker = living_worker("w1@a-host-with-a-rather-long-name.example")
@@ -44,7 +44,9 @@ def tell(acme: Owner) -> dict[str, Any]:
     for run in submitted(acme, 6)[:2]:
         recorded(admitted(worker, run), Kind.STARTED)
     submitted(northwind, 4)
-    window(calendar_of(contoso, "nights", needs_approval=True), opens_in=3_600, seconds=600)
+    nights = calendar_of(contoso, "nights", needs_approval=True)
+    asked = window(nights, opens_in=3_600, seconds=600, reason="Least traffic")
+    freeze(nights, opens_in=172_800, seconds=129_600)
     window(calendar_of(acme, "noon"), opens_in=7_200, seconds=1_800)
     submitted(contoso, 3)
     submitted(acme, 5)
@@ -53,7 +55,8 @@ def tell(acme: Owner) -> dict[str, Any]:
     silence(living_worker("w2@here"), seconds=120)
     for alive in (worker, living_worker("s1@here", queues=("system",))):
         silence(alive, seconds=-3_600)
-    return {"worker": worker, "job": _nightly(acme).pk}
+    keys = {"calendar": nights.pk, "window": asked.pk}
+    return {"worker": worker, "job": _nightly(acme).pk, **keys}
 
 
 def _nightly(acme: Owner) -> Job:

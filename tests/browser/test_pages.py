@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from fleet import Kind
-from jobs.models import Owner, Run
+from jobs.models import Owner, Run, SavedView
 from tests.browser.axe import barriers
 from tests.browser.conftest import NARROW, shot
 from tests.browser.story import tell
@@ -24,6 +25,9 @@ PATHS = (
     "/runs/",
     "/runs/?state=odd",
     "/runs/cancel/?owner=acme",
+    "/runs/views/",
+    "/runs/views/save/?state=open",
+    "/runs/views/{view}/delete/",
     "/runs/{run}/",
     "/runs/{run}/retry/",
     "/submissions/",
@@ -32,6 +36,10 @@ PATHS = (
     "/jobs/",
     "/jobs/{job}/",
     "/calendars/",
+    "/calendars/{calendar}/",
+    "/calendars/{calendar}/fit/",
+    "/calendars/windows/{window}/",
+    "/calendars/windows/{window}/approve/",
     "/workers/",
     "/workers/?state=lost",
     "/workers/{worker}/",
@@ -57,7 +65,9 @@ def rows(browse: Browse, failed_run: Run) -> dict[str, Any]:  # noqa: F811
         admission = admitted(worker, run)
         for kind in kinds:
             recorded(admission, kind)
-    return {"run": failed_run.pk, "submission": runs[0].submission_id}
+    named = {"name": "Trouble in Berlin", "query": "state=problem&label=site%3Aberlin"}
+    view = SavedView.objects.create(user=User.objects.get(username="root"), **named)
+    return {"run": failed_run.pk, "submission": runs[0].submission_id, "view": view.pk}
 
 
 def look(page: Any, path: str, *, name: str) -> None:
@@ -73,15 +83,16 @@ def look(page: Any, path: str, *, name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, NARROW["width"]])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("dress", [("light", "en"), ("dark", "en"), ("light", "de")], ids="-".join)
 def test_pages_fit_and_can_be_read(
-    browse: Browse, acme: Owner, rows: dict[str, Any], scheme: str, width: int
+    browse: Browse, acme: Owner, rows: dict[str, Any], dress: tuple[str, str], width: int
 ) -> None:
-    """The console has nothing to report, either: see `browsing`."""
-    keys = rows | tell(acme)
-    page = browse("/", viewport={"width": width, "height": 740}, color_scheme=scheme)
+    """The console has nothing to report, either: see `browsing`. German words are longer."""
+    keys, (scheme, language) = rows | tell(acme), dress
+    view = {"viewport": {"width": width, "height": 740}, "color_scheme": scheme}
+    page = browse("/", locale=language, **view)
     for number, path in enumerate(PATHS):
-        look(page, path.format(**keys), name=f"page-{number:02}-{scheme}-{width}")
+        look(page, path.format(**keys), name=f"page-{number:02}-{language}-{scheme}-{width}")
 
 
 def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Browse) -> None:
@@ -125,6 +136,34 @@ def test_runs_are_found_and_cancelled_by_keyboard_alone(
         page.keyboard.press("Enter")
     assert page.get_by_text("1 of 1 runs queued again.").is_visible()
     assert Run.objects.get(pk=rows["run"]).state == "queued"
+
+
+def test_a_view_is_saved_opened_and_deleted_by_keyboard_alone(
+    browse: Browse, rows: dict[str, Any]
+) -> None:
+    """Without JavaScript, too."""
+    page = browse("/runs/?state=failed", java_script_enabled=False)
+
+    def follow(role: str, name: str) -> None:
+        page.get_by_role(role, name=name, exact=True).focus()
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+
+    follow("link", "Save this view…")
+    page.keyboard.type("Failed now")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.get_by_text("The view is saved.").is_visible()
+    page.goto("/runs/")
+    follow("link", "Failed now")
+    assert page.url.endswith("/runs/?state=failed")
+    follow("link", "Edit saved views")
+    page.get_by_role("row", name="Failed now").get_by_role("link", name="Delete…").focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    follow("button", "Delete the view")
+    assert page.locator("tbody tr").count() == 1
+    assert page.get_by_text("The view is deleted.").is_visible()
 
 
 TEXT_CONTRASTS = """() => {

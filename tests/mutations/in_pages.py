@@ -1,4 +1,4 @@
-"""Guards between owners, in `jobs/pages/kit`."""
+"""Guards between owners and between users, in `jobs/pages`."""
 
 from __future__ import annotations
 
@@ -79,6 +79,15 @@ ROWS: Final = (
             f"{POLLS}the_etag_of_another_visitor_does_not_serve",
             f"{POLLS}an_etag_opens_nothing",
             f"{POLLS}a_change_is_shown_by_the_next_poll",
+        ),
+    ),
+    Mutation(
+        "a saved view is its user's only",
+        TENANTS,
+        "return SavedView.objects.all()",
+        (
+            f"{ISOLATION}saved_views_are_their_users_only[rename_view-root]",
+            f"{ISOLATION}foreign_rows_are_answered_as_unknown_ones[filters-delete_view]",
         ),
     ),
 )

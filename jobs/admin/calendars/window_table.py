@@ -15,6 +15,7 @@ from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import clock, next_occurrences
 from jobs.calendars.reads.window_state import state_of
 from jobs.models import Calendar, Window
+from jobs.pages.kit.language import in_language
 from jobs.windows import in_words
 
 MOST: Final = 200
@@ -36,7 +37,7 @@ def line_of(window: Window, *, now: datetime) -> Line:
     """Return the line of a window, or of its error if it cannot be read."""
     try:
         entry, state = entry_of(window), state_of(window, now=now)
-        words = in_words(entry)
+        words: str = in_language(in_words(entry))
         found = next_occurrences(entry, after=now, count=1)
         upcoming = clock(found[0].span, ZoneInfo(entry.zone)) if found else _("none any more")
         mark, more = html.badge(state.word, state.kind), state.more

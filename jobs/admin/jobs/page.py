@@ -36,6 +36,7 @@ from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.models import Job, Missed, ScheduleKind
+from jobs.pages.kit.language import in_language
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
 from jobs.runs.reads.counts import last_results
@@ -165,7 +166,7 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
     @html.column(_("schedule"))
     def words(self, job: Job) -> str:
         try:
-            return in_words(timetable.of_job(job))
+            return str(in_language(in_words(timetable.of_job(job))))
         except ScheduleError as error:
             problem = timetable.problem_of(error)
             return html.clipped(problem, hint=problem)

@@ -16,6 +16,7 @@ from jobs.core.counting import within
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, first_estimate, forecast_rest
 from jobs.models import Submission
+from jobs.pages.kit.language import in_language
 
 MILLISECONDS: Final = 1_000
 """A page waits no longer for a forecast."""
@@ -72,7 +73,9 @@ def rough_in_words(submission: Submission) -> Any:
 
 def line_with_notes(line: str, notes: Iterable[str]) -> Any:
     """Return a line of text, and each note in a line below it."""
-    below = format_html_join("", '<div class="fs-note">{}</div>', ((note,) for note in notes))
+    below = format_html_join(
+        "", '<div class="fs-note">{}</div>', ((in_language(note),) for note in notes)
+    )
     return format_html("{}{}", line, below)
 
 

@@ -15,6 +15,8 @@ from jobs.admin.kit import html
 from jobs.admin.runs.override import overridden_in_words
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
+from jobs.pages.kit.language import in_language
+from jobs.runs.reads.causes import cause_in_words
 from jobs.runs.reads.story import (
     arguments_text,
     cut,
@@ -80,7 +82,7 @@ def story_of(run: Run, *, with_arguments: bool) -> Story:
     return Story(
         run=run,
         state=html.badge(run.state),
-        why=readable(run.why_waiting),
+        why=in_language(readable(run.why_waiting)),
         facts=_facts(run),
         steps=readable(lambda: _steps(run), otherwise=[]),
         attempts=[_attempt_line(attempt, workers) for attempt in attempts]
@@ -147,7 +149,7 @@ def _steps(run: Run) -> list[Step]:
             state=html.badge(step.state),
             at=html.clock(step.at, after=before),
             stayed=html.span(until - step.at) if until else "",
-            cause=step.cause,
+            cause=in_language(cause_in_words(step.cause)),
         )
         for step, before in zip(steps, befores, strict=False)
         for until in (step.until or now,)

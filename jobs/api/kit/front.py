@@ -23,6 +23,8 @@ SENT: Final = (
     *("text/event-stream", "text/calendar", "text/html"),
 )
 """Media types that operations send; a request accepts one of them."""
+LANGUAGE: Final = "en"
+"""The language of all texts of the API."""
 
 View = Callable[..., HttpResponseBase]
 
@@ -38,10 +40,13 @@ def fronted(pattern: URLPattern) -> URLPattern:
 def _front(view: View) -> View:
     @wraps(view)
     def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return in_english(answer(request, *args, **kwargs))
+
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             _refuse_request(request)
             # A program reads it: the same texts for every Accept-Language and LANGUAGE_CODE.
-            with override("en"):
+            with override(LANGUAGE):
                 response = view(request, *args, **kwargs)
         except Problem as problem:
             return as_response(problem)
@@ -62,7 +67,13 @@ def _front(view: View) -> View:
 @csrf_exempt
 def unknown_address(request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponseBase:
     """Answer an address that no operation has, as one whose row does not exist."""
-    return as_response(not_found())
+    return in_english(as_response(not_found()))
+
+
+def in_english(response: HttpResponseBase) -> HttpResponseBase:
+    """Name the language of an answer; else Django would name that of `Accept-Language`."""
+    response.headers["Content-Language"] = LANGUAGE
+    return response
 
 
 def _refuse_request(request: HttpRequest) -> None:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 
+from jobs.core.phrases import joined, phrase, short_day
 from jobs.windows import Entry, Span, in_words, notes
 from jobs.windows.occurrences import FARTHEST, all_occurrences, is_approved
 from jobs.windows.words import length_in_words
@@ -122,8 +123,11 @@ def clock(span: Span, zone: object) -> str:
     seconds = any(at.astimezone(UTC).second for at in (span.start, span.end))
     time = "%H:%M:%S" if seconds else "%H:%M"
     days = (end.date() - start.date()).days
-    until = f"{end:{time}}" if not days else f"{end:%a {time}}"
+    until = [f"{end:{time}}"] if not days else [short_day(end), f"{end:{time}}"]
     if days > DAYS_OF_A_WEEK:
-        until = f"{end:%a %Y-%m-%d {time}}"
-    zones = f"{start:%Z}" if start.tzname() == end.tzname() else f"{start:%Z} to {end:%Z}"
-    return f"{start:%a %Y-%m-%d {time}} – {until} {zones}"
+        until = [short_day(end), f"{end:%Y-%m-%d {time}}"]
+    zones = f"{start:%Z}"
+    if start.tzname() != end.tzname():
+        zones = phrase("%(first)s to %(last)s", first=zones, last=f"{end:%Z}")
+    first = [short_day(start), f"{start:%Y-%m-%d {time}}"]
+    return joined([*first, "–", *until, zones], " ")

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import named_occurrences
 from jobs.models import Window
+from jobs.pages.kit.language import in_language
 from jobs.pages.kit.until import UntilFields
 from jobs.windows import in_words
 
@@ -52,8 +53,9 @@ def form_of(form: type[Which], window: Window) -> type[Which]:
     """Return the form for one window: it says when the window is, and offers the next times."""
     try:
         entry = entry_of(window)
-        choices = named_occurrences(entry, after=timezone.now(), count=OFFERED)
-        facts: dict[str, Any] = {"announcement": in_words(entry), "choices": choices}
+        found = named_occurrences(entry, after=timezone.now(), count=OFFERED)
+        choices = [(key, in_language(words)) for key, words in found]
+        facts: dict[str, Any] = {"announcement": in_language(in_words(entry)), "choices": choices}
     # Rows may be written by raw SQL.
     except Exception as error:
         facts = {"announcement": _("cannot be read (%s)") % error}

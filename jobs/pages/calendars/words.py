@@ -12,6 +12,7 @@ from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import Timetable, times_of
 from jobs.calendars.reads.window_state import WindowState, state_of
 from jobs.models import Window
+from jobs.pages.kit.language import in_language
 from jobs.pages.kit.numbers import number
 from jobs.windows import in_words
 
@@ -28,7 +29,7 @@ PILLS: Final[Mapping[str, tuple[str, str]]] = {
 def words_of(window: Window) -> str:
     """Return when a window is, or why it cannot be read."""
     try:
-        return in_words(entry_of(window))
+        return str(in_language(in_words(entry_of(window))))
     # Rows may be written by raw SQL.
     except Exception as error:
         return unreadable(error)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.errors import ScheduleError
 from jobs.core.states import ENDED, State
 from jobs.models import Job
+from jobs.pages.kit.language import in_language
 from jobs.pages.kit.visit import Visit
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
@@ -82,7 +83,7 @@ def lines_of(jobs: Sequence[Job], *, now: datetime) -> list[JobLine]:
 def _line(job: Job, results: Sequence[Result], *, now: datetime) -> JobLine:
     words, problem, next_at = "", "", None
     try:
-        words = in_words(timetable.of_job(job))
+        words = in_language(in_words(timetable.of_job(job)))
         next_at = timetable.next_due(job, now=now)
     except ScheduleError as error:
         problem = timetable.problem_of(error)

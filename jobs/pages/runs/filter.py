@@ -97,6 +97,12 @@ class RunFilterForm(FilterForm):
         found.pop(CURSOR, None)
         return found.urlencode()
 
+    @property
+    def stored_query(self) -> str:
+        """The fields of the filter that are set, and the chosen owner, in one order."""
+        given = [(name, self.data.get(name, "").strip()) for name in ("owner", *self.fields)]
+        return urlencode([(name, value) for name, value in given if value])
+
     def _first(self) -> datetime | None:
         age, since = self.cleaned_data["age"], self.cleaned_data["since"]
         moments = [timezone.now() - AGES[age][0]] if age else []

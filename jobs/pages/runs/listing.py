@@ -12,6 +12,7 @@ from jobs.models import Run, Scope
 from jobs.pages.kit import lists
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.filter import RunFilterForm, export_url
+from jobs.pages.runs.saved import links_of
 from jobs.runs.reads.listing import RunFilter, newest
 
 WITH: Final = ("owner", "job", "target", "submission")
@@ -39,11 +40,14 @@ def runs(visit: Visit) -> HttpResponse:
             "ndjson": export_url(wanted, "ndjson"),
             "is_scanned": wanted.task is not None or wanted.error is not None,
         }
-    may_act = form.is_valid() and form.is_narrow and visit.access.has_somewhere(Scope.OPERATE)
+    may_save = form.is_valid() and form.is_narrow
+    may_act = may_save and visit.access.has_somewhere(Scope.OPERATE)
     return visit.show(
         "jobs/pages/runs/list.html",
         form=form,
         views=[(label, visit.address("runs", **query)) for label, query in VIEWS],
+        saved=links_of(visit, form.stored_query),
+        may_save=may_save,
         may_cancel=may_act and visit.access.permits("jobs.cancel_run"),
         may_retry=may_act and visit.access.permits("jobs.retry_run"),
         **facts,

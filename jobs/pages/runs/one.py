@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from jobs.core import barrier
 from jobs.core.states import ACTIVE, ENDED, REOPENABLE, State
 from jobs.models import Attempt, AttemptOutcome, Run, Scope, Worker
+from jobs.pages.kit.language import in_language
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
@@ -73,7 +74,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
     # Workers have no owner. Why a run waits counts other owners' runs, and names no other owner.
     with barrier.lifted():
         done = tried(found)
-        why = readable(found.why_waiting)
+        why = in_language(readable(found.why_waiting))
     return visit.show(
         "jobs/pages/runs/one.html",
         live="jobs/pages/runs/one_live.html",

@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 
 from jobs.core.states import ENDED, State
 from jobs.pages.kit import times
+from jobs.pages.kit.language import in_language
 from jobs.pages.kit.pieces import SIGNS
+from jobs.runs.reads.causes import cause_in_words
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.story import Step
 
@@ -60,7 +62,7 @@ def timeline_of(steps: Sequence[Step], *, now: datetime) -> Timeline:
     """Return the timeline of a run from its states. Pure."""
     befores = [None, *(step.at for step in steps)]
     lines = [
-        Line(step.state, step.at, before, _stayed(step, now), step.cause)
+        Line(step.state, step.at, before, _stayed(step, now), _cause(step))
         for step, before in zip(steps, befores, strict=False)
     ]
     return Timeline(_title(steps, now), _bar(steps, now), lines)
@@ -72,6 +74,11 @@ def coarse(length: timedelta) -> str:
         return _("less than 1 min")
     minutes = int(length.total_seconds() // 60)
     return _("%d min") % minutes if minutes < 60 else times.span(timedelta(minutes=minutes))
+
+
+def _cause(step: Step) -> str:
+    cause: str = in_language(cause_in_words(step.cause))
+    return cause
 
 
 def _stayed(step: Step, now: datetime) -> str:
@@ -108,7 +115,7 @@ def _bar(steps: Sequence[Step], now: datetime) -> SafeString:
         width = 100 * weight / total
         label = text if width >= NARROW_PART else ""
         kind = "word wide" if width >= WIDE_PART else "word"
-        hint = f"{text}: {step.cause}"
+        hint = f"{text}: {_cause(step)}"
         parts.append((f"{left:.2f}", f"{width:.2f}", tone, hint, sign, kind, label))
         left += width
     part = (

@@ -26,6 +26,10 @@ KEYWORDS: Final[dict[str, Any]] = {
     "gettext_lazy": None,
     "lazy": None,  # gettext_lazy, in modules that use gettext, too
     "ngettext_lazy": (1, 2),
+    "phrase": None,
+    "phrase_for": (2,),
+    "counted_phrase": (1, 2),
+    "forms": (1, 2),
 }
 HEADER: Final = """\
 # German texts of Fairshift. `make messages` writes this file; only translate in it.

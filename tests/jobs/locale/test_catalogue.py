@@ -85,10 +85,12 @@ def test_a_live_part_has_an_etag_of_its_language(as_root: Client, acme: Owner) -
 
 def test_the_api_speaks_english_to_all(as_root: Client, acme: Owner) -> None:
     """For a caller with a session; one with a token passes no middleware of languages."""
-    paths = ("/api/v1/owners", "/api/v1/calendars", "/api/v1/runs?state=odd", "/api/v1/runs/1")
-    for address in paths:
+    names = ("owners", "calendars", "runs?state=odd", "runs/1", "none", "tokens/none")
+    for address in (f"/api/v1/{name}" for name in names):
         plain = as_root.get(address)
-        assert as_root.get(address, headers={"Accept-Language": "de"}).content == plain.content
+        german = as_root.get(address, headers={"Accept-Language": "de"})
+        assert german.content == plain.content
+        assert german.headers["Content-Language"] == plain.headers["Content-Language"] == "en"
         with translation.override("de"):
             assert as_root.get(address).content == plain.content
 

@@ -162,3 +162,12 @@ def test_the_admin_and_the_page_link_to_each_other(as_root: Client, acme: Owner)
     admin = f"/admin/jobs/submission/{found.pk}/change/"
     assert f'href="{path(found)}"' in as_root.get(admin).content.decode()
     assert admin in as_root.get(path(found)).content.decode()
+
+
+def test_the_tiles_of_a_submission_are_no_links(as_root: Client, acme: Owner) -> None:
+    """Nor are they when the live part is renewed: it would be another look."""
+    [run] = submitted(acme)
+    answer = as_root.get(f"/submissions/{run.submission_id}/")
+    assert answer.content.count(b'class="card tile"') >= 1
+    for tile in answer.content.split(b'class="card tile"')[1:]:
+        assert b"<a " not in tile.partition(b"</div>")[0]

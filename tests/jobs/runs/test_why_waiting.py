@@ -13,6 +13,7 @@ from fleet import Kind, MessagePosition, OwnerSettings
 from jobs import submit
 from jobs.calendars import changes
 from jobs.core import sql
+from jobs.core.phrases import Phrase
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
@@ -28,7 +29,10 @@ NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
 
 
 def why(run: Run) -> str:
-    return Run.objects.get(id=run.id).why_waiting()
+    found = Run.objects.get(id=run.id).why_waiting()
+    # A page renders it in the reader's language.
+    assert not found or isinstance(found, Phrase)
+    return found
 
 
 @pytest.fixture

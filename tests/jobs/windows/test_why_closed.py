@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from jobs.core.phrases import Phrase
 from jobs.windows import CalendarHours, Effect, Entry, NamedHours, why_closed
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
@@ -31,7 +32,10 @@ def named(*entries: Entry, name: str = "Acme", cut_off: timedelta = timedelta(0)
 
 
 def why(*calendars: NamedHours, needed: timedelta = HOUR) -> str:
-    return why_closed(calendars, now=NOON, needed=needed)
+    found = why_closed(calendars, now=NOON, needed=needed)
+    # A page renders it in the reader's language.
+    assert not found or isinstance(found, Phrase)
+    return found
 
 
 def test_the_window_that_opens_next() -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.urls import URLPattern, reverse
 
-from jobs.models import Owner
+from jobs.models import Owner, SavedView
 from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
 from jobs.pages.jobs.verbs import VERBS as JOB_VERBS
 from jobs.urls import urlpatterns
@@ -21,6 +22,20 @@ WORD: Final = "stranger"
 """The slug of the other owner, which all texts of its rows contain."""
 DAY: Final = "2030-01-05"
 
+
+def view_of(owner: Owner) -> int:
+    """Return a saved view of the visitor `mia` for acme, else of a member that is no visitor."""
+    name = "mia" if owner.slug == "acme" else rows.member_of(owner)
+    user = get_user_model().objects.get(username=name)
+    text = f"view of {owner.slug}"
+    return SavedView.objects.create(user=user, name=text, query=f"owner={owner.slug}").pk
+
+
+ENTRIES: Final[Mapping[str, rows.Parameter]] = {
+    **rows.PARAMETERS,
+    "view_id": rows.Parameter(view_of, rows.NONE),
+}
+"""Rows that addresses can name. A saved view belongs to a user: that of mia counts as acme's."""
 EXAMPLES: Final[Mapping[str, str]] = {
     "runs/<uuid:run_id>": "run_id",
     "submissions/<int:key>": "submission_id",
@@ -29,8 +44,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "calendars/windows/<int:key>": "window_id",
     "workers/<uuid:worker_id>": "worker_id",
     "owners/<str:slug>": "slug",
+    "runs/views/<int:key>": "view_id",
 }
-"""The rows of an address up to its parameter: the name of their entry in `rows.PARAMETERS`."""
+"""The rows of an address up to its parameter: the name of their entry in `ENTRIES`."""
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {"job_verb": JOB_VERBS, "window_verb": WINDOW_VERBS}
@@ -47,6 +63,9 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "run_retry": REASON,
     "runs_cancel": REASON,
     "runs_retry": REASON,
+    "save_view": {"name": "mine"},
+    "rename_view": {"name": "mine"},
+    "delete_view": {},
     "retry_failures": REASON,
     "submission_cancel": REASON,
     "submission_retry": REASON,
@@ -68,14 +87,17 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "runs_cancel": {"state": "open"},
     "runs_retry": {"state": "problem"},
+    "save_view": {"state": "open"},
     "retry_failures": {"task": "tests.add"},
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
 OF_INSTALLATION: Final = frozenset({"limit_owner", "drain_worker", "undrain_worker"})
 """Verbs that only a superuser may use."""
-SHOW_NO_TEXT: Final = frozenset({"workers", "drain_worker", "undrain_worker", "retry_failures"})
-"""Pages that count rows of owners, and show none."""
+OF_VISITOR: Final = frozenset({"saved_views", "save_view", "rename_view", "delete_view"})
+"""Pages of the visitor's own rows: no role gives access to those of others, nor takes it."""
+SHOW_NO_TEXT: Final = OF_VISITOR | {"workers", "drain_worker", "undrain_worker", "retry_failures"}
+"""Pages that count rows of owners, or show none."""
 
 FILTERS: Final = {
     **rows.FILTERS,
@@ -100,7 +122,7 @@ class Place:
 
     @property
     def rows(self) -> Mapping[str, str]:
-        """Parameters that name a row, and the entries of these in `rows.PARAMETERS`."""
+        """Parameters that name a row, and the entries of these in `ENTRIES`."""
         return {name: EXAMPLES[to] for name, to in self.parameters.items() if to in EXAMPLES}
 
     @property
@@ -111,14 +133,14 @@ class Place:
     @property
     def is_of_row(self) -> bool:
         """Whether a row that belongs to an owner is in its address."""
-        return any(rows.PARAMETERS[entry].is_owned for entry in self.rows.values())
+        return any(ENTRIES[entry].is_owned for entry in self.rows.values())
 
     @property
     def has_form(self) -> bool:
         return self.id in FORMS
 
     def address(self, keys: Mapping[str, Any], **query: str) -> str:
-        """Return the address with these rows, by their entries in `rows.PARAMETERS`."""
+        """Return the address with these rows, by their entries in `ENTRIES`."""
         assert not self.missing, f"{self.id}: add {self.missing} to EXAMPLES in places.py"
         given = {name: keys[entry] for name, entry in self.rows.items()}
         given |= {name: GIVEN[to] for name, to in self.parameters.items() if to in GIVEN}
@@ -152,7 +174,7 @@ def places() -> Iterator[Place]:
 
 def unknown_keys() -> dict[str, Any]:
     """Return keys of the right form that no row has."""
-    return {entry: rows.PARAMETERS[entry].unknown for entry in EXAMPLES.values()}
+    return {entry: ENTRIES[entry].unknown for entry in EXAMPLES.values()}
 
 
 def value_of(name: str, owner: Owner) -> str:

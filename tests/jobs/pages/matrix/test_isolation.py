@@ -28,10 +28,12 @@ from tests.jobs.pages.matrix.asking import (
 )
 from tests.jobs.pages.matrix.places import (
     FILTERS,
+    FORMS,
     LISTS,
     NAME_NO_ROW,
     OF_INSTALLATION,
     OF_ROWS,
+    OF_VISITOR,
     PLACES,
     REASON,
     SHOW_NO_TEXT,
@@ -111,8 +113,10 @@ def test_own_forms_act(world: World, place: Place) -> None:
     pairs = [(world.doer_of(place), world.acme), (world.visitors["root"], world.stranger)]
     if place.id in OF_INSTALLATION and not place.is_of_row:
         del pairs[1:]  # both would act on the same row
+    if place.id in OF_VISITOR:
+        del pairs[1:]  # not for a superuser, either
     for client, owner in pairs:
-        changed = owner if place.id not in OF_INSTALLATION else None
+        changed = owner if place.id not in OF_INSTALLATION | OF_VISITOR else None
         before, keys = stored(changed), world.keys_of(owner)
         answer = send(client, place, keys, filled_in(client, place, keys))
         assert answer.status_code in {200, 302} and stored(changed) != before
@@ -242,7 +246,7 @@ def export(client: Client, media: str, **query: str) -> Any:
     return ask_at(client, listed.context[media], "get")
 
 
-@by(PLACES)
+@by([one for one in PLACES if one.id not in OF_VISITOR])
 def test_a_viewer_reads_and_changes_nothing(world: World, place: Place) -> None:
     """A form is answered 403, as one of another row is 404."""
     make_ready(world, place)
@@ -254,6 +258,21 @@ def test_a_viewer_reads_and_changes_nothing(world: World, place: Place) -> None:
         data = filled_in(world.doer_of(place), place, keys)
         assert send(client, place, keys, data).status_code == 403
     assert stored() == before
+
+
+@pytest.mark.parametrize("visitor", ["both", "read only", "root"])
+@by([one for one in PLACES if one.id in OF_VISITOR])
+def test_saved_views_are_their_users_only(world: World, place: Place, visitor: str) -> None:
+    """Not a superuser's, either. A viewer has some of its own."""
+    client, keys = world.visitors[visitor], world.keys_of(world.acme)
+    before = stored()
+    answers = [ask(client, place, keys, how) for how in ASKED]
+    assert {answer.status_code for answer in answers} == {404 if place.is_of_row else 200}
+    for answer in answers:
+        assert "view of acme" not in text_of(answer)
+    if place.is_of_row:
+        assert send(client, place, keys, FORMS[place.id]).status_code == 404
+        assert stored() == before
 
 
 @by(PLACES)

@@ -35,7 +35,7 @@ from jobs.system.rollups.rolling import count_minute
 from tests.jobs.api.matrix.rows import PARAMETERS
 from tests.jobs.api.matrix.world import rows_of
 from tests.jobs.pages.matrix.asking import Keys
-from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place
+from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place, view_of
 from tests.jobs.pages.matrix.stored import mark, owned
 from tests.jobs.scenes import keep_beating, living_worker, silence
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at
@@ -49,7 +49,7 @@ class World:
     northwind: Owner
     stranger: Owner
     keys: Mapping[int, Keys]
-    """By the id of the owner: its rows, by their entries in `rows.PARAMETERS`."""
+    """By the id of the owner: its rows, by their entries in `places.ENTRIES`."""
     visitors: Mapping[str, Client]
 
     def keys_of(self, owner: Owner) -> Keys:
@@ -85,6 +85,7 @@ def make_world() -> World:
 def _complete(owner: Owner, unowned: dict[str, Any]) -> dict[str, Any]:
     """Make rows of each kind of an owner; return their keys."""
     made = {name: key for (_owner, name), key in rows_of(owner, unowned).items()}
+    made["view_id"] = view_of(owner)
     AuditEntry.write("limit", on=owner, reason=owner.slug, whose=owner.slug)
     at = now() - timedelta(hours=1)
     Missed.objects.create(
