@@ -22,11 +22,14 @@ def _storable(text: str) -> str:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    """Return the moment in UTC: PostgreSQL refuses offsets of 16 hours and more."""
+    """Return the moment in UTC: PostgreSQL refuses offsets of 16 hours and more.
+
+    One that has no year in UTC becomes the nearest that has one, for the limits of its field.
+    """
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError("is outside of the years 1 to 9999 in UTC") from None
+        return (datetime.min if moment.year == 1 else datetime.max).replace(tzinfo=UTC)
 
 
 Text = Annotated[str, AfterValidator(_storable)]

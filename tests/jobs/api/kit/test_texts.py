@@ -8,7 +8,7 @@ from jobs import submit
 from jobs.core.errors import OptionError
 from jobs.definitions.fields import FIELDS
 from jobs.models import Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.conftest import ROOT, Caller, post
 from tests.tasks import add
 
 FAR_EAST = timezone(timedelta(hours=19, minutes=57))
@@ -26,8 +26,8 @@ def test_a_time_with_any_offset_is_stored_and_compared(caller: Caller, acme: Own
     for path in ("/runs", "/audit", "/submissions", "/dead-letters"):
         found = client.get(f"{ROOT}{path}", {"before": due.isoformat()})
         assert found.status_code == 200, path
-    refused = client.get(f"{ROOT}/runs", {"before": "0001-01-01T00:00:00+19:57"})
-    assert problem(refused, 422, "invalid")["field"] == "before"
+    none = client.get(f"{ROOT}/runs", {"before": "0001-01-01T00:00:00+19:57"})
+    assert (none.status_code, none.json()["items"]) == (200, [])
 
 
 def test_a_job_has_its_times_in_utc() -> None:
