@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -50,3 +50,15 @@ def refuse_labels(labels: Any) -> None:
         # The name first: the error about the value contains it.
         refuse_text("labels", name, most=LABEL_LIMIT)
         refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC: PostgreSQL refuses offsets of 16 hours and more.
+
+    One that has no year in UTC becomes the nearest that has one, for the limits of its field.
+    """
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        year = 1 if moment.year == 1 else 9999
+        return datetime(year, 1, 1, tzinfo=UTC)

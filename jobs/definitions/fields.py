@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from celery import Task
@@ -14,7 +14,7 @@ from jobs.catalog.error_names import refuse_unknown_names
 from jobs.catalog.policies import CHECKS, whole_number
 from jobs.catalog.registry import resolve
 from jobs.core.errors import OptionError
-from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_text
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, in_utc, refuse_labels, refuse_text
 from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.runs import preparation
 from jobs.runs.options import Options
@@ -105,11 +105,7 @@ def _moment(name: str, value: Any) -> datetime:
         raise OptionError(name, problem) from None
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
         raise OptionError(name, problem)
-    try:
-        # PostgreSQL refuses offsets of 16 hours and more.
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise OptionError(name, problem) from None
+    return in_utc(moment)
 
 
 OWN: Final = ("key", "name", "target", "labels", "lock_key")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
-from jobs.core.inputs import KEY_LIMIT, LABEL_LIMIT, REASON_LIMIT
+from jobs.core.inputs import KEY_LIMIT, LABEL_LIMIT, REASON_LIMIT, in_utc
 from jobs.models.fields import OWNER_LIMIT
 
 
@@ -21,17 +20,6 @@ def _storable(text: str) -> str:
     return text
 
 
-def _in_utc(moment: datetime) -> datetime:
-    """Return the moment in UTC: PostgreSQL refuses offsets of 16 hours and more.
-
-    One that has no year in UTC becomes the nearest that has one, for the limits of its field.
-    """
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        return (datetime.min if moment.year == 1 else datetime.max).replace(tzinfo=UTC)
-
-
 Text = Annotated[str, AfterValidator(_storable)]
 Slug = Annotated[Text, Field(max_length=OWNER_LIMIT, description="An owner, by its slug.")]
 Name = Annotated[Text, Field(max_length=LABEL_LIMIT)]
@@ -42,6 +30,6 @@ Reason = Annotated[
 ]
 Moment = Annotated[
     AwareDatetime,
-    AfterValidator(_in_utc),
+    AfterValidator(in_utc),
     Field(description="RFC 3339, with an offset or Z."),
 ]
