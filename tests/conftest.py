@@ -3,6 +3,7 @@
 import gc
 
 from django.conf import settings as project
+from django.utils import translation
 from hypothesis import settings
 
 # One busy machine must not fail what another one passes: the same examples each time, at any speed.
@@ -21,3 +22,8 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: the collector need not visit them any more."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    """A request of Django's test client leaves the reader's language: the next test has none."""
+    translation.deactivate()
