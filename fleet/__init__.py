@@ -28,6 +28,7 @@ from fleet.contract import (
 from fleet.crash_points import crash_point
 from fleet.fairness.request_rate import Bucket, RequestRates, Verdict
 from fleet.keys import installation_key
+from fleet.logs import Event, one_line
 from fleet.plural import counted
 from fleet.refusal import Refused
 from fleet.router import (
@@ -55,6 +56,7 @@ __all__ = [
     "BrokerUnavailable",
     "Bucket",
     "Call",
+    "Event",
     "Hint",
     "Kind",
     "MessagePosition",
@@ -84,6 +86,7 @@ __all__ = [
     "is_hint",
     "is_installed",
     "is_routing",
+    "one_line",
     "owner_header",
     "route_calls",
     "untested_versions",

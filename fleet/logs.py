@@ -1,24 +1,36 @@
-"""Log lines that name an event and its facts, by Python's own logging."""
+"""Log lines that are events with facts, by Python's own logging."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 
-def log_event(
-    logger: logging.Logger,
-    level: int,
-    name: str,
-    facts: Mapping[str, Any],
-    *,
-    exc_info: bool = False,
-) -> None:
-    """Write a line `name key=value …`; with `exc_info`, also the traceback being handled.
+@dataclass(frozen=True)
+class Event:
+    """An event of the log, declared once in a catalogue."""
 
-    A formatter finds both, unformatted, in the record's `event` and `facts`.
-    """
-    text = " ".join([name, *(f"{key}=%s" for key in facts)])
-    extra = {"event": name, "facts": facts}
-    logger.log(level, text, *facts.values(), extra=extra, exc_info=exc_info, stacklevel=2)
+    name: str
+    """Stable: programs look for it. Words in lower case, joined by underscores."""
+    level: int
+    text: str
+    """The line for people: a sentence for `str.format` with the names of facts."""
+    advice: str
+    """What it means to an operator, and what to do."""
+
+    def log(self, logger: logging.Logger, *, exc_info: Any = None, **facts: Any) -> None:
+        """Write the line; with `exc_info`, also the traceback of that error.
+
+        True stands for the error being handled. A formatter finds the name and the facts,
+        unformatted, in the record's `event` and `facts`.
+        """
+        if logger.isEnabledFor(self.level):
+            extra = {"event": self.name, "facts": facts}
+            text = self.text.format_map(facts)
+            logger.log(self.level, "%s", text, extra=extra, exc_info=exc_info, stacklevel=2)
+
+
+def one_line(error: object) -> str:
+    """Return an error's text without its line breaks."""
+    return " ".join(str(error).split())

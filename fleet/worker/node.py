@@ -17,6 +17,7 @@ from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
+from fleet import log_events
 from fleet.contract import Application, Node, Orders
 from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
@@ -154,13 +155,13 @@ class DurableRuns(bootsteps.StartStopStep):
         """Record what is left, then end this node's row, so that rescue need not wait."""
         self._answer()
         if not self.io_thread.flush(timeout=FLUSH_SECONDS):
-            logger.error("outcomes are not recorded; their runs will be rescued")
+            log_events.OUTCOMES_NOT_RECORDED.log(logger)
         self.io_thread.stop()
         self.heartbeat.stop()
         try:
             self.application.leave(self.node.id)
         except Exception:
-            logger.exception("the worker's row stays; its runs wait for the end of the lease")
+            log_events.WORKER_ROW_STAYS.log(logger, exc_info=True)
 
 
 def current_node(worker: Any, node: Node) -> Node:
@@ -214,7 +215,7 @@ def _run_callback(callback: Callable[[], None]) -> None:
     try:
         callback()
     except Exception:
-        logger.exception("the result of an admission or a report was not handled")
+        log_events.CALLBACK_FAILED.log(logger, exc_info=True)
 
 
 def _pool_of(worker: Any) -> str:
