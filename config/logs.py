@@ -6,12 +6,21 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict
 
+from fleet import bound_facts
+
 TEXT_CHARACTERS = 20_000
 
 # They log "received" and "succeeded" for each task; rows and events say the same.
 EACH_TASK_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
 
+
+def _add_bound_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Give a line the run, owner, worker and trace of the process or block that logs it."""
+    return {**bound_facts(), **event}
+
+
 SHARED_PROCESSORS: list[Any] = [
+    _add_bound_facts,
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,

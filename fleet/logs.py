@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -34,3 +38,45 @@ class Event:
 def one_line(error: object) -> str:
     """Return an error's text without its line breaks."""
     return " ".join(str(error).split())
+
+
+# --- facts that every line of a process or a block has -------------------------------------
+_of_process: dict[str, Any] = {}
+_of_block: ContextVar[Mapping[str, Any]] = ContextVar(
+    "fairshift_log_facts", default=MappingProxyType({})
+)
+BOUND: Final = ("worker", "run_id", "owner", "task", "attempt", "trace_id")
+"""The names of bound facts, in the order of a line."""
+
+
+def bind_process(**facts: Any) -> None:
+    """Add facts to every later line of this process, and of those that it forks."""
+    _of_process.update(facts)
+
+
+@contextmanager
+def bind(**facts: Any) -> Iterator[None]:
+    """Add facts to the lines that this thread or async task logs in the block."""
+    slot = _of_block.set({**_of_block.get(), **facts})
+    try:
+        yield
+    finally:
+        _of_block.reset(slot)
+
+
+def bound_facts() -> dict[str, Any]:
+    """Return the facts that a line has here; those of the block win over those of the process."""
+    return {**_of_process, **_of_block.get()}
+
+
+class BoundFacts(logging.Filter):
+    """Gives each record every fact of `BOUND` as an attribute; empty where it is not bound.
+
+    For projects without structlog: in a handler's `filters`, so that its format may name them.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        facts = bound_facts()
+        for name in BOUND:
+            setattr(record, name, facts.get(name, ""))
+        return True

@@ -19,6 +19,7 @@ from celery.worker import state
 
 from fleet import log_events
 from fleet.contract import Application, Node, Orders
+from fleet.logs import bind_process
 from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
 from fleet.worker.draining import Draining
@@ -58,6 +59,8 @@ class DurableRuns(bootsteps.StartStopStep):
 
     def _close_remote_control(self, worker: Any) -> None:
         """Disable remote control on the system's worker, and limit it on others."""
+        # Before the fork: the children's lines say it as well.
+        bind_process(worker=worker.hostname)
         # Before the fork: this raises for a name that is no command.
         self._commands = remote.commands(self.application.remote_commands)
         self._opened = self.application.remote_commands

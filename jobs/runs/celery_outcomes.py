@@ -52,7 +52,8 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
     """
     if not run_ids:
         return
-    asked = list(Run.objects.filter(id__in=run_ids, state__in=ENDED).exclude(options={}))
+    ended = Run.objects.filter(id__in=run_ids, state__in=ENDED)
+    asked = list(ended.filter(options__has_key="ignore_result"))
     slugs = dict(
         Owner.objects.filter(id__in={run.owner_id for run in asked}).values_list("id", "slug")
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from config.logs import logging_settings
-from fleet import Event, log_events
+from fleet import BoundFacts, Event, bind, bind_process, bound_facts, log_events
 from jobs.core import log_events as jobs_log_events
 
 logger = logging.getLogger("tests.fleet.logs")
@@ -123,3 +123,35 @@ def _calls() -> Iterator[tuple[Path, ast.Call]]:
 
 def _facts_of(event: Event) -> list[Any]:
     return [name for _, name, _, _ in string.Formatter().parse(event.text) if name]
+
+
+def test_a_line_has_the_facts_of_its_process_and_block(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line's own facts win, then those of the innermost block."""
+    monkeypatch.setattr("fleet.logs._of_process", {})
+    bind_process(worker="w1", owner="shared")
+    with bind(owner="acme", run_id="of the block"):
+        first, second = map(json.loads, _lines("json", capsys))
+    assert (first["worker"], first["owner"], first["run_id"]) == ("w1", "acme", "r1")
+    assert second["run_id"] == "of the block"
+    assert bound_facts() == {"worker": "w1", "owner": "shared"}
+
+
+def test_a_plain_formatter_may_name_bound_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    """By a filter, in projects without structlog; what is not bound is empty."""
+    handler = logging.StreamHandler()
+    handler.addFilter(BoundFacts())
+    handler.setFormatter(logging.Formatter("[%(owner)s/%(attempt)s%(trace_id)s] %(message)s"))
+    logger.addHandler(handler)
+    try:
+        with bind(owner="acme", attempt=2):
+            logger.error("plain line")
+        logger.error("outside")
+    finally:
+        logger.removeHandler(handler)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition("] ")[::2] for line in lines] == [
+        ("[acme/2", "plain line"),
+        ("[/", "outside"),
+    ]
