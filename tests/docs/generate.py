@@ -52,6 +52,8 @@ def _default(rule: Rule) -> str:
 def _limits(key: str, rule: Rule) -> str:
     if rule.kind is Kind.SWITCH:
         return "on or off"
+    if rule.kind is Kind.NETWORKS:
+        return "comma-separated networks"
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
         return "comma-separated words"
     unit = {
@@ -65,6 +67,7 @@ def _limits(key: str, rule: Rule) -> str:
         "MINUTE": "requests a minute",
         "RUNS": "runs",
         "JOBS": "jobs",
+        "NAMES": "names",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
 
