@@ -135,7 +135,7 @@ class Owners:
         """
         with self._broker.client(timeout=timeout) as client:
             keys = [queue_key(q, name) for name in ("eligible", "resting") for q in self.queues]
-            found = [name for key in keys for name in client.zrange(key, 0, most - 1)]
+            found: list[Any] = [name for key in keys for name in client.zrange(key, 0, most - 1)]
         return list(dict.fromkeys(name.decode() for name in found))
 
     def find(self, queue: str, message_id: str, *, timeout: float) -> MessagePosition | None:

@@ -23,9 +23,7 @@ class MetricTotal(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=("owner_id", "queue", "name"), name="metric_total_once"
-            )
+            models.UniqueConstraint(fields=("owner_id", "queue", "name"), name="metric_total_once")
         ]
 
     def __str__(self) -> str:

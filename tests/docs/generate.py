@@ -22,7 +22,12 @@ from tests.docs.pages import PROJECT, code_words, read
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 OPENAPI: Final = "docs/use/openapi.json"
 UNSAID: Final = "(say here what it is for)"
-PAGES: Final = ("docs/operate/settings.md", "docs/understand/states.md", "docs/use/errors.md")
+PAGES: Final = (
+    "docs/operate/settings.md",
+    "docs/operate/metrics.md",
+    "docs/understand/states.md",
+    "docs/use/errors.md",
+)
 
 
 def generated(page: str) -> str:
@@ -158,11 +163,24 @@ def openapi() -> str:
     return json.dumps(document(tasks=own, prefix="/api/v1/"), indent=1, ensure_ascii=False) + "\n"
 
 
+def metrics(_before: str) -> str:
+    """Return a row for each family of metrics."""
+    from jobs.pages.metrics.families import FAMILIES
+
+    rows = ["| metric | labels | kind | content |", "|---|---|---|---|"]
+    for family in FAMILIES:
+        labels = ", ".join(family.labels)
+        kind = family.kind.name.lower()
+        rows.append(f"| `{family.full_name}` | {labels} | {kind} | {family.help} |")
+    return "\n".join(rows)
+
+
 PARTS: Final[dict[str, Callable[[str], str]]] = {
     "settings": settings,
     "states": states,
     "exceptions": exceptions,
     "checks": checks,
+    "metrics": metrics,
 }
 
 

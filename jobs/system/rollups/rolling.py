@@ -97,7 +97,10 @@ def count_minute(minute: datetime, *, is_final: bool) -> None:
         sql.run(
             "system/rollup_minute",
             {
-                **{"minute": minute, "end": end, "growth": GROWTH, "shortest": SHORTEST},
+                "minute": minute,
+                "end": end,
+                "growth": GROWTH,
+                "shortest": SHORTEST,
                 **metric_totals.parameters(minute, end=end, adds=adds),
             },
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fleet import OwnerSettings, Owners
+from fleet import Owners, OwnerSettings
 from fleet.keys import queue_key
 from jobs.core import sql
 from jobs.models import Owner
@@ -30,7 +30,8 @@ WITH owners AS (
     SELECT %(first)s + n, 'o' || n, '', 1, 'UTC', '' FROM generate_series(1, %(count)s) AS n
     RETURNING id
 ), runs AS (
-    INSERT INTO jobs_run (id, owner_id, task, queue, state, payload, max_attempts, ended_at, history)
+    INSERT INTO jobs_run
+        (id, owner_id, task, queue, state, payload, max_attempts, ended_at, history)
     SELECT (lpad(to_hex((extract(epoch FROM %(at)s::timestamptz) * 1000)::bigint), 12, '0')
             || '70008000' || lpad(to_hex(id), 12, '0'))::uuid,
         id, 'tests.add', 'jobs', 'succeeded', '', 1, %(at)s, '[]' FROM owners
@@ -74,7 +75,9 @@ def test_owners_in_redis_are_summed_up_beyond_the_named(acme: Owner) -> None:
     for number in range(60):
         submitted(Owner.objects.create(slug=f"o{number}"), 1 + number % 2)
     found = series()
-    backlogs = {labels: number for (name, labels), number in found.items() if name == "owner_backlog"}
+    backlogs = {
+        labels: number for (name, labels), number in found.items() if name == "owner_backlog"
+    }
     assert len(backlogs) <= NAMES + 10 + 1
     assert sum(backlogs.values()) == value(found, "queue_ready", queue="jobs") == 90
     entitled = [n for (name, _), n in found.items() if name == "owner_share_entitled"]

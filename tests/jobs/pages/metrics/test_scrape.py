@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from django.db import connections
 
+import tests.flows.tasks  # noqa: F401  registers the task with a secret
 from fleet import Kind, Node
 from jobs import __version__, submit
 from jobs.core import sql
@@ -228,7 +229,7 @@ def test_no_secret_is_in_a_metric(acme: Owner) -> None:
     run.refresh_from_db()
     facts = {"error_type": f"{canary}.Error", "error_message": canary, "traceback": canary}
     record([told(admitted(living_worker(f"{canary}@here"), run), Kind.FAILED, **facts)])
-    submit("tests.add", {"x": 1, "y": 2}, owner=acme, idempotency_key=canary)
+    submit("flows.secret", owner=acme, arguments={"value": canary}, idempotency_key=canary)
     sql.query("UPDATE jobs_attempt SET recorded_at = %s", [minutes_ago(2)])
     rolled_up()
     text = scraped().decode()

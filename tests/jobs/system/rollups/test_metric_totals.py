@@ -188,8 +188,11 @@ def test_missed_spans_are_counted_by_reason(acme: Owner, no_ticks: None) -> None
             "INSERT INTO jobs_missed (job_id, owner_id, first_at, last_at, count, reason, "
             "created_at) VALUES (%(job)s, %(owner)s, %(at)s, %(at)s, 7, %(reason)s, %(made)s)",
             {
-                **{"job": job, "owner": acme.pk, "reason": reason},
-                **{"at": at + timedelta(seconds=number), "made": at + timedelta(seconds=number)},
+                "job": job,
+                "owner": acme.pk,
+                "reason": reason,
+                "at": at + timedelta(seconds=number),
+                "made": at + timedelta(seconds=number),
             },
         )
     ended(acme, at - MINUTE)
