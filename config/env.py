@@ -160,7 +160,7 @@ class Environment:
                 return partial(self.integer, minimum=int(rule.least), maximum=int(rule.most))
             case Kind.SWITCH:
                 return self.boolean
-            case Kind.WORDS | Kind.PAIRS:
+            case Kind.WORDS | Kind.PAIRS | Kind.NETWORKS:
                 return self.words
             case Kind.NAME:
                 return None

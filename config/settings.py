@@ -166,6 +166,8 @@ SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
 SESSION_COOKIE_HTTPONLY = True
 SECURE_SSL_REDIRECT = env.boolean("SECURE_SSL_REDIRECT", default=False)
+# Asked by programs on the inner network, past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^metrics$", r"^health/"]
 SECURE_HSTS_SECONDS = env.integer(
     "SECURE_HSTS_SECONDS", default=0, minimum=0, maximum=2 * 365 * 86400
 )

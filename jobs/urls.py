@@ -17,6 +17,7 @@ from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.jobs.job import job
 from jobs.pages.jobs.listing import jobs
 from jobs.pages.jobs.verbs import job_verb
+from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
 from jobs.pages.owners import limit, owner, owners, pause, resume
 from jobs.pages.runs.acts import run_cancel, run_retry
@@ -76,4 +77,8 @@ urlpatterns = [
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),
+    # For programs.
+    path("metrics", metrics, name="metrics"),
+    path("health/live", live, name="live"),
+    path("health/ready", ready, name="ready"),
 ]

@@ -128,6 +128,16 @@ class Owners:
             rows = [row for queue in self.queues for row in _rows(client, queue, names)]
         return Snapshot(at / SECOND, merged(_seen(row, at) for row in rows))
 
+    def waiting_names(self, *, most: int, timeout: float) -> list[str]:
+        """Return owners that may be chosen or are over their rate, `most` of each in a queue.
+
+        Those that have had least come first, and those whose rest ends first.
+        """
+        with self._broker.client(timeout=timeout) as client:
+            keys = [queue_key(q, name) for name in ("eligible", "resting") for q in self.queues]
+            found: list[Any] = [name for key in keys for name in client.zrange(key, 0, most - 1)]
+        return list(dict.fromkeys(name.decode() for name in found))
+
     def find(self, queue: str, message_id: str, *, timeout: float) -> MessagePosition | None:
         """Return a message's position in a fair queue; None if it is unknown.
 

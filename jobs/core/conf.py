@@ -6,6 +6,7 @@ environment (`config/settings.py`). Spans are in seconds, sizes in bytes.
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ class Kind(Enum):
     SWITCH = "True or False"
     WORDS = "a list of words"
     PAIRS = "a list of OWNER:TASK, such as 'northwind:reports.*'"
+    NETWORKS = "a list of networks, such as '10.0.0.0/8'"
     NAME = f"a name of 1 to {LONGEST} characters"
 
 
@@ -53,14 +55,11 @@ class Rule:
             return isinstance(value, bool)
         if self.kind is Kind.NAME:
             return isinstance(value, str) and 1 <= len(value) <= LONGEST
-        if self.kind in {Kind.WORDS, Kind.PAIRS}:
+        if self.kind in {Kind.WORDS, Kind.PAIRS, Kind.NETWORKS}:
             # A text is iterable, too: by letters.
             is_many = isinstance(value, list | tuple | set | frozenset)
             is_words = is_many and all(isinstance(word, str) and word for word in value)
-            return is_words and (
-                self.kind is Kind.WORDS
-                or all(part.strip() for word in value for part in word.partition(":"))
-            )
+            return is_words and all(map(self._allows_word, value))
         types = int if self.kind is Kind.WHOLE else int | float
         return (
             isinstance(value, types)
@@ -68,6 +67,16 @@ class Rule:
             and math.isfinite(value)
             and self.least <= value <= self.most
         )
+
+    def _allows_word(self, word: str) -> bool:
+        if self.kind is Kind.PAIRS:
+            return all(part.strip() for part in word.partition(":"))
+        if self.kind is Kind.NETWORKS:
+            try:
+                ipaddress.ip_network(word)
+            except ValueError:
+                return False
+        return True
 
 
 RULES: Final[dict[str, Rule]] = {
@@ -104,6 +113,8 @@ RULES: Final[dict[str, Rule]] = {
     "API_OWNER_PER_MINUTE": Rule(120_000, Kind.WHOLE, 1, 10_000_000),
     "API_OWNER_WAITING_RUNS": Rule(1_000_000, Kind.WHOLE, 1, 100_000_000),
     "API_OWNER_JOBS": Rule(1_000_000, Kind.WHOLE, 1, 100_000_000),
+    "METRICS_ADDRESSES": Rule((), Kind.NETWORKS),
+    "METRICS_NAMES": Rule(50, Kind.WHOLE, 1, 1_000),
 }
 DEFAULTS: Final[dict[str, Any]] = {key: rule.default for key, rule in RULES.items()}
 

@@ -16,6 +16,8 @@ from jobs.models.job import Job as Job
 from jobs.models.job import MisfirePolicy as MisfirePolicy
 from jobs.models.job import OverlapPolicy as OverlapPolicy
 from jobs.models.job import ScheduleKind as ScheduleKind
+from jobs.models.metric import MetricOwner as MetricOwner
+from jobs.models.metric import MetricTotal as MetricTotal
 from jobs.models.outbox import Outbox as Outbox
 from jobs.models.owner import Membership as Membership
 from jobs.models.owner import Owner as Owner

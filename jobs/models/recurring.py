@@ -81,7 +81,10 @@ class Missed(models.Model):
         constraints = [
             models.UniqueConstraint(fields=("job", "first_at", "reason"), name="missed_span_once")
         ]
-        indexes = [models.Index(fields=["owner", "-id"], name="missed_of_owner")]
+        indexes = [
+            models.Index(fields=["owner", "-id"], name="missed_of_owner"),
+            models.Index(fields=["created_at"], name="missed_recorded"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.count} × {self.reason}"

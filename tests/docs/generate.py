@@ -29,6 +29,7 @@ OPENAPI: Final = "docs/use/openapi.json"
 UNSAID: Final = "(say here what it is for)"
 PAGES: Final = (
     "docs/operate/logs.md",
+    "docs/operate/metrics.md",
     "docs/operate/settings.md",
     "docs/understand/states.md",
     "docs/use/errors.md",
@@ -62,6 +63,8 @@ def _default(rule: Rule) -> str:
 def _limits(key: str, rule: Rule) -> str:
     if rule.kind is Kind.SWITCH:
         return "on or off"
+    if rule.kind is Kind.NETWORKS:
+        return "comma-separated networks"
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
         return "comma-separated words"
     unit = {
@@ -75,6 +78,7 @@ def _limits(key: str, rule: Rule) -> str:
         "MINUTE": "requests a minute",
         "RUNS": "runs",
         "JOBS": "jobs",
+        "NAMES": "names",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
 
@@ -183,12 +187,25 @@ def openapi() -> str:
     return json.dumps(document(tasks=own, prefix="/api/v1/"), indent=1, ensure_ascii=False) + "\n"
 
 
+def metrics(_before: str) -> str:
+    """Return a row for each family of metrics."""
+    from jobs.pages.metrics.families import FAMILIES
+
+    rows = ["| metric | labels | kind | content |", "|---|---|---|---|"]
+    for family in FAMILIES:
+        labels = ", ".join(family.labels)
+        kind = family.kind.name.lower()
+        rows.append(f"| `{family.full_name}` | {labels} | {kind} | {family.help} |")
+    return "\n".join(rows)
+
+
 PARTS: Final[dict[str, Callable[[str], str]]] = {
     "settings": settings,
     "states": states,
     "exceptions": exceptions,
     "checks": checks,
     "events": events,
+    "metrics": metrics,
 }
 
 

@@ -28,6 +28,8 @@ TABLES = (
     "jobs_rollup",
     "jobs_rolluptotal",
     "jobs_rollupposition",
+    "jobs_metrictotal",
+    "jobs_metricowner",
     "jobs_attempt",
     "jobs_run",
     "jobs_submission",

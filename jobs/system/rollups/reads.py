@@ -118,15 +118,20 @@ def by_owner(
     given = _parameters(owner_ids, start, end)
     ended = sorted(state.value for state in ENDED)
     rows = sql.run("system/rollup_owners", {**given, "ended": ended})
-    with barrier.lifted():
-        # Other owners count in the whole, also for a reader who does not see them.
-        [whole] = sql.run("system/rollup_worker_seconds", given)
-    total = whole["worker_seconds"]
+    # Other owners count in the whole, also for a reader who does not see them.
+    total = worker_seconds(start=start, end=end)
     return [
         # A minute may have been counted again between the two statements.
         OwnerTotals(**row, received=min(1.0, row["worker_seconds"] / total) if total else None)
         for row in rows
     ]
+
+
+def worker_seconds(*, start: datetime, end: datetime) -> float:
+    """Return the worker time of all owners in a span."""
+    with barrier.lifted():
+        [whole] = sql.run("system/rollup_worker_seconds", {"start": start, "end": end})
+    return float(whole["worker_seconds"])
 
 
 def failures(

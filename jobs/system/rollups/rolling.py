@@ -21,6 +21,7 @@ from django.db import transaction
 
 from jobs.core import sql
 from jobs.core.conf import setting
+from jobs.system.rollups import metric_totals
 from jobs.system.rollups.histogram import GROWTH, SHORTEST
 
 MINUTE: Final = timedelta(minutes=1)
@@ -31,6 +32,7 @@ MOST_MINUTES: Final = 120
 MOST_DROPPED: Final = 50_000
 """Rows of each table that one round deletes at most."""
 
+_LOCK: Final = "SELECT final_until FROM jobs_rollupposition FOR UPDATE"
 _ADVANCE: Final = """
 UPDATE jobs_rollupposition SET
     counted_until = greatest(counted_until, %(end)s),
@@ -77,10 +79,16 @@ def roll_up() -> int:
 
 
 def count_minute(minute: datetime, *, is_final: bool) -> None:
-    """Replace the rollups of one minute, and their total, by a count of its rows."""
+    """Replace the rollups of one minute, and their total, by a count of its rows.
+
+    The totals of metrics get the minute once: when it becomes final.
+    """
     end = minute + MINUTE
     with transaction.atomic():
-        # First, because it locks the position: one process counts at a time.
+        # First: one process counts at a time.
+        position = sql.query(_LOCK)
+        # guard: a minute is added to the totals of metrics once
+        adds = is_final and bool(position) and position[0]["final_until"] < end
         sql.query(_ADVANCE, {"end": end, "is_final": is_final})
         # A new partition has no statistics, and PostgreSQL would not use its BRIN index.
         sql.query("SET LOCAL enable_seqscan = off")
@@ -88,7 +96,13 @@ def count_minute(minute: datetime, *, is_final: bool) -> None:
             sql.query(f"DELETE FROM {table} WHERE minute = %s", [minute])  # noqa: S608
         sql.run(
             "system/rollup_minute",
-            {"minute": minute, "end": end, "growth": GROWTH, "shortest": SHORTEST},
+            {
+                "minute": minute,
+                "end": end,
+                "growth": GROWTH,
+                "shortest": SHORTEST,
+                **metric_totals.parameters(minute, end=end, adds=adds),
+            },
         )
         sql.run("system/rollup_total", {"minute": minute})
 

@@ -1,9 +1,9 @@
 -- A part of other statements: what ended in a span, one row an attempt or run.
 -- Parameters: minute and end timestamptz (end not included).
--- Result: owner_id, task, outcome, at, error_type; wait and run in seconds, or null.
+-- Result: owner_id, task, queue, outcome, at, error_type; wait and run in seconds, or null.
 -- Cost: attempts of the span by attempt_recorded, and the run of each by its id; the few runs that did not
 -- succeed by run_ended.
-SELECT r.owner_id, r.task, a.run_state AS outcome, a.recorded_at AS at,
+SELECT r.owner_id, r.task, r.queue, a.run_state AS outcome, a.recorded_at AS at,
     CASE WHEN a.run_state IN ('failed', 'retrying') THEN a.error_type ELSE '' END AS error_type,
     greatest(extract(epoch FROM a.started_at - a.queued_at), 0) AS wait,
     greatest(extract(epoch FROM a.ended_at - a.started_at), 0) AS run
@@ -14,7 +14,7 @@ WHERE a.recorded_at >= %(minute)s AND a.recorded_at < %(end)s
     -- guard: an attempt that was given back has no outcome
     AND a.run_state NOT IN ('', 'queued')
 UNION ALL
-SELECT r.owner_id, r.task, r.state, r.ended_at, '', NULL, NULL
+SELECT r.owner_id, r.task, r.queue, r.state, r.ended_at, '', NULL, NULL
 FROM jobs_run AS r
 WHERE r.state IN ('failed', 'cancelled', 'expired')
     AND r.ended_at >= %(minute)s AND r.ended_at < %(end)s

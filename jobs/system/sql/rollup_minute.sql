@@ -1,9 +1,9 @@
 -- Count what ended in one minute, and insert it.
 -- Parameters: minute and end timestamptz (end not included); growth and shortest float8: see
--- jobs/system/rollups/histogram.py.
+-- jobs/system/rollups/histogram.py; and those of metric_minute.sql.
 -- Result: none.
 -- Keeps true: the same rows give the same rollups (seconds are added as numeric, which is exact).
--- Cost: that of rollup_ended.sql.
+-- Cost: that of rollup_ended.sql and of metric_minute.sql.
 WITH ended AS MATERIALIZED (
     {system/rollup_ended}
 ), counted AS (
@@ -27,6 +27,7 @@ WITH ended AS MATERIALIZED (
         array_agg(count ORDER BY bucket) FILTER (WHERE NOT is_wait) AS run_counts
     FROM bucketed GROUP BY owner_id, task, outcome, error_type
 )
+{system/metric_minute}
 INSERT INTO jobs_rollup (minute, owner_id, task, outcome, error_type, count,
     wait_seconds, wait_buckets, wait_counts, worker_seconds, run_buckets, run_counts)
 SELECT %(minute)s, c.owner_id, c.task, c.outcome, c.error_type, c.count,

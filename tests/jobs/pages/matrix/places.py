@@ -52,8 +52,14 @@ GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {"job_verb": JOB_VERBS, "window_verb": WINDOW_VERBS}
 """The words that the last parameter of an address can be; each is a page."""
 
-WITHOUT_LOGIN: Final = frozenset({"calendar_feed", "login", "logout", "theme"})
-"""They show no rows, but for the feed: its secret address is the access (test_calendars)."""
+WITHOUT_LOGIN: Final = frozenset(
+    {"calendar_feed", "login", "logout", "theme", "metrics", "live", "ready"}
+)
+"""They show no rows, but for two.
+
+The feed's secret address is the access (test_calendars); metrics need a token of the installation
+(tests/jobs/pages/metrics/test_access.py).
+"""
 
 TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}

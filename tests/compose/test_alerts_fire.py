@@ -1,0 +1,187 @@
+"""Each alert fires in a real fault: a real Prometheus, web process, worker, beat and servers.
+
+Times of the rules are a twentieth of the shipped ones (`tests/compose/alarm.py`), as are the lease
+and the heartbeat of workers (`QUICK`). One installation, and its faults in a row.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import urllib3
+
+from fleet.stack import programs
+from fleet.stack.stack import free_port
+from tests.compose.alarm import Alarm, watching
+from tests.flows.installation import Installation, installed
+from tests.flows.processes import Process
+from tests.proxy import Faults, Proxy
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+MAKE_TOKENS = """
+from jobs.owners.tokens import make_token
+for scopes in (["read"], ["read", "submit"]):
+    print("token", make_token("play", scopes=scopes).secret)
+"""
+MAKE_JOB = """
+from datetime import timedelta
+from jobs import upsert_jobs
+from jobs.core.sql import now
+upsert_jobs("acme", [{
+    "key": "soon", "task": "tests.record", "arguments": {"n": 1}, "misfire": "skip",
+    "once_at": now() + timedelta(seconds=3),
+}])
+"""
+GRACE = 10
+"""Seconds after which a due time is missed; the least that the setting allows."""
+RUNNING = "SELECT count(*) FROM jobs_run WHERE state = 'running'"
+OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
+MISSED = "SELECT count(*) FROM jobs_missed"
+DUE = "SELECT count(*) FROM jobs_job WHERE key = 'soon' AND once_at < clock_timestamp()"
+MINUTE_SECONDS = 110
+"""A minute, the time until it is final, and a scrape."""
+
+
+@dataclass
+class Play:
+    """The installation, what watches it, and the processes that are broken."""
+
+    installation: Installation
+    alarm: Alarm
+    proxy: Proxy
+    """The worker's way to Redis."""
+    worker: Process
+    beat: Process
+    site: str
+    token: str
+
+    def submit(self, owner: str, task: str, count: int, **arguments: Any) -> None:
+        """Submit runs over the API."""
+        body = {
+            "owner": owner,
+            "task": task,
+            "arguments": [arguments] * count,
+            "max_attempts": 1,
+        }
+        answer = urllib3.request(
+            "POST",
+            f"{self.site}/api/v1/submissions",
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+            body=json.dumps(body).encode(),
+            timeout=30,
+        )
+        assert answer.status in (201, 202), answer.data
+
+    def count(self, query: str, *, is_: int, seconds: float = 30) -> None:
+        """Wait until a query answers a number."""
+        wait_for(lambda: self.installation.count(query) == is_, seconds=seconds, what=query)
+
+    def runs(self, code: str) -> list[str]:
+        """Run code with Django; return the lines that it prints."""
+        process = self.installation.python(code, **self.installation.urls)
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, output
+        return list(output.splitlines())
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+    """A sound installation, scraped by Prometheus."""
+    folder = tmp_path_factory.mktemp("alerts")
+    with installed(folder, runs=False) as here, Proxy(here.servers.redis.url) as proxy:
+        tokens = _tokens(here)
+        port = free_port(0)
+        grace = {"FAIRSHIFT_MISFIRE_GRACE_SECONDS": str(GRACE)}
+        web = here.start(
+            programs.web(port=port, processes=1),
+            **here.urls,
+            ALLOWED_HOSTS="127.0.0.1",
+            FAIRSHIFT_OFFERED_TASKS="tests.*",
+        )
+        system = here.start_system(**here.urls, **grace)
+        beat = here.start_beat(**here.urls, **grace)
+        worker = here.start_worker(**{**here.urls, "REDIS_URL": proxy.url})
+        for process in (web, system, beat, worker):
+            process.ready(seconds=60)
+        with watching(f"127.0.0.1:{port}", token=tokens[0], folder=folder / "prom") as alarm:
+            yield Play(
+                *(here, alarm, proxy, worker, beat),
+                site=f"http://127.0.0.1:{port}",
+                token=tokens[1],
+            )
+        here.stop()
+
+
+def _tokens(here: Installation) -> list[str]:
+    output, _ = here.python(MAKE_TOKENS, **here.urls).communicate(timeout=60)
+    return [line.split()[1] for line in output.splitlines() if line.startswith("token ")]
+
+
+def test_a_sound_installation_is_scraped(play: Play) -> None:
+    """With the token, and no alert of a fault fires."""
+    play.submit("acme", "tests.record", 3, n=1)
+    play.count(OPEN, is_=0)
+    scraped = "count_over_time(fairshift_info[1m])"
+    wait_for(lambda: (play.alarm.value(scraped) or 0) >= 5, seconds=30, what="scrapes")
+    assert play.alarm.firing() == set()
+
+
+def test_a_queue_is_stuck(play: Play) -> None:
+    """Its worker lives, and cannot reach Redis: what was submitted is not taken."""
+    play.proxy.faults = Faults(lost=1.0, hangs=True)
+    play.submit("acme", "tests.record", 3, n=1)
+    play.alarm.fires("QueueStuck", seconds=60)
+    assert "NoWorkers" not in play.alarm.firing()
+    play.proxy.faults = Faults()
+    play.proxy.cut_all()
+    play.count(OPEN, is_=0, seconds=60)
+    wait_for(lambda: "QueueStuck" not in play.alarm.firing(), seconds=30)
+
+
+def test_a_message_is_malformed(play: Play) -> None:
+    """The worker puts it into quarantine, and works on."""
+    with play.installation.servers.client() as redis:
+        redis.lpush("jobs", b"\xff no message")
+    play.alarm.fires("QuarantineGrowing", seconds=30)
+
+
+def test_beat_is_silent(play: Play) -> None:
+    """It is killed, and a job is due meanwhile, which is missed when another beat comes."""
+    play.submit("acme", "tests.fail", 8, times=1)
+    play.submit("acme", "tests.sleep", 2, seconds=4)
+    play.count(OPEN, is_=0)
+    # All slots are busy with long runs of acme when globex submits.
+    play.submit("acme", "tests.sleep", 2, seconds=600)
+    play.count(RUNNING, is_=2)
+    play.submit("globex", "tests.record", 3, n=1)
+    play.runs(MAKE_JOB)
+    play.beat.kill()
+    play.alarm.fires("BeatSilent", seconds=40)
+    overdue = f"{DUE} - interval '{GRACE + 2} s'"
+    play.count(overdue, is_=1, seconds=30)
+    play.installation.start_beat(
+        **play.installation.urls, FAIRSHIFT_MISFIRE_GRACE_SECONDS=str(GRACE)
+    ).ready()
+    play.count(MISSED, is_=1, seconds=30)
+
+
+def test_failures_misfires_and_a_starving_owner(play: Play) -> None:
+    """They are counted when their minute is final."""
+    play.alarm.fires("FailureRatio", "Misfires", "OwnerStarving", seconds=MINUTE_SECONDS)
+
+
+def test_no_worker_is_alive(play: Play) -> None:
+    """The only one is killed with its runs: its queue is stuck, too."""
+    play.worker.kill()
+    play.alarm.fires("NoWorkers", "QueueStuck", seconds=60)
+
+
+def test_runs_are_not_published(play: Play) -> None:
+    """Redis is killed, and submits are still stored."""
+    play.installation.servers.redis.kill()
+    play.submit("acme", "tests.record", 3, n=1)
+    play.alarm.fires("ServerAway", "UnpublishedRuns", seconds=60)

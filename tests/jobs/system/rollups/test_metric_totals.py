@@ -1,0 +1,209 @@
+"""jobs/system/rollups/metric_totals.py: counters to which each final minute is added once."""
+
+import random
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from pytest_django import Settings
+
+from jobs.core import sql
+from jobs.core.ids import first_id_of
+from jobs.models import Attempt, MetricOwner, MetricTotal, Owner, Run
+from jobs.system.rollups.metric_totals import LIMITS, OTHER, Totals, missed_name, read
+from jobs.system.rollups.rolling import count_minute, roll_up
+from tests.jobs.admin.conftest import stored_job
+from tests.jobs.scenes import open_transaction
+from tests.jobs.system.rollups.minutes import (
+    MINUTE,
+    ended,
+    history,
+    minutes_ago,
+    plain_count,
+    rolled_up,
+)
+from tests.jobs.system.rollups.test_rolling import LATE
+
+pytestmark = pytest.mark.usefixtures("committed", "broker")
+
+QUEUE = "jobs"
+
+
+def named(settings: Settings, most: int) -> None:
+    """Let metrics name so many owners."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "METRICS_NAMES": most}
+
+
+def of(found: Totals, owner: str) -> dict[str, float]:
+    """Return the totals of an owner in the queue of the jobs; none: an empty dict."""
+    return dict(found.each[owner, QUEUE].values) if (owner, QUEUE) in found.each else {}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_totals_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: int) -> None:
+    """By owner and outcome, and in sum."""
+    history([acme, northwind], random.Random(seed), count=40)
+    rolled_up()
+    slugs = {acme.pk: "acme", northwind.pk: "northwind"}
+    counted: Counter[tuple[str, str]] = Counter()
+    for (_minute, owner, _task, outcome, _error), count in plain_count().items():
+        counted[slugs[owner], outcome] += count
+    found = read()
+    for (owner, outcome), count in counted.items():
+        assert of(found, owner)[outcome] == count
+    for outcome in {outcome for _owner, outcome in counted}:
+        both = sum(count for (_, name), count in counted.items() if name == outcome)
+        assert found.all[outcome] == both
+
+
+def test_times_are_in_the_bucket_of_their_size(acme: Owner) -> None:
+    """A value that equals a limit is below it, as Prometheus counts."""
+    run = ended(acme, minutes_ago(3))
+    for wait, took in ((0.05, 3600.0), (0.051, 3600.001), (0.0, 0.0)):
+        sql.query(
+            "UPDATE jobs_attempt SET started_at = queued_at + make_interval(secs => %s), "
+            "ended_at = queued_at + make_interval(secs => %s) WHERE run_id = %s",
+            [wait, wait + took, run.id],
+        )
+        run = ended(acme, minutes_ago(3))
+    sql.query("DELETE FROM jobs_attempt WHERE run_id = %s", [run.id])
+    rolled_up()
+    found = read().each["acme", QUEUE]
+    assert found.buckets("wait") == [2, 1, *[0] * (len(LIMITS) - 1)]
+    assert found.buckets("run") == [1, *[0] * (len(LIMITS) - 2), 1, 1]
+    assert found["wait_seconds"] == pytest.approx(0.101)
+    assert found["run_seconds"] == pytest.approx(7200.001)
+    assert found["started"] == Attempt.objects.count() == 3
+
+
+def test_a_minute_is_added_once(acme: Owner) -> None:
+    """Counting it again, also as final, adds nothing."""
+    at = minutes_ago(3)
+    ended(acme, at)
+    rolled_up()
+    count_minute(at, is_final=True)
+    count_minute(at, is_final=False)
+    assert of(read(), "acme")["succeeded"] == 1
+
+
+def test_a_minute_is_added_when_it_is_final(acme: Owner) -> None:
+    """With what was committed late: a total that was added too early could not rise any more."""
+    at = minutes_ago(4)
+    ended(acme, at)
+    with open_transaction(LATE, acme.pk, at):
+        rolled_up()
+        assert of(read(), "acme") == {}
+    rolled_up()
+    assert of(read(), "acme")["succeeded"] == 1
+
+
+def test_runs_are_counted_as_submitted_in_the_minute_of_their_ids(acme: Owner) -> None:
+    """By owner and queue; those of other minutes are not."""
+    runs = [ended(acme, minutes_ago(2)) for _ in range(3)]
+    for number, run in enumerate(runs):
+        moved = first_id_of(minutes_ago(3)).int + number
+        sql.query(
+            "UPDATE jobs_run SET id = (lpad(to_hex(%s::bigint), 16, '0') || "
+            "lpad(to_hex(%s::bigint), 16, '0'))::uuid WHERE id = %s",
+            [moved >> 64, moved & (1 << 62) - 1, run.id],
+        )
+    ended(acme, minutes_ago(3))  # submitted in the running minute
+    rolled_up()
+    assert of(read(), "acme")["submitted"] == 3
+    assert read().all["submitted"] == 3
+
+
+def test_the_owners_with_most_load_are_named(
+    acme: Owner, northwind: Owner, stranger: Owner, settings: Settings
+) -> None:
+    """Others are counted together; a sum of them never falls when one of them gets a name."""
+    named(settings, 1)
+    at = minutes_ago(5)
+    for owner in (acme, acme, northwind, stranger):
+        ended(owner, at)
+    for _ in range(5):
+        ended(northwind, at + 2 * MINUTE)
+    rolled_up()
+    found = read()
+    assert of(found, "northwind")["succeeded"] == 5
+    assert of(found, OTHER)["succeeded"] == 2
+    assert of(found, "acme") == {}
+    assert found.all["succeeded"] == 9
+    assert [row.owner_id for row in MetricOwner.objects.all()] == [northwind.pk]
+
+
+def test_a_load_ends_with_time(acme: Owner, northwind: Owner, settings: Settings) -> None:
+    """An owner that was busy an hour ago makes room for one that is busy now."""
+    named(settings, 1)
+    MetricOwner.objects.create(owner_id=acme.pk, load=3)
+    ended(northwind, minutes_ago(42))
+    for _ in range(2):
+        ended(northwind, minutes_ago(2))
+    rolled_up()
+    assert [row.owner_id for row in MetricOwner.objects.all()] == [northwind.pk]
+
+
+def test_queues_without_a_name_are_counted_together(acme: Owner) -> None:
+    """The fair queues have names: others are those of tasks that were routed elsewhere."""
+    run = ended(acme, minutes_ago(2))
+    sql.query("UPDATE jobs_run SET queue = 'elsewhere' WHERE id = %s", [run.id])
+    rolled_up()
+    assert read().each["acme", OTHER]["succeeded"] == 1
+
+
+def test_rows_are_few_whatever_the_number_of_owners(
+    acme: Owner, northwind: Owner, settings: Settings
+) -> None:
+    """Rows of an owner without a name are deleted."""
+    named(settings, 1)
+    ended(acme, minutes_ago(5))
+    rolled_up()
+    before = MetricTotal.objects.count()
+    sql.query("UPDATE jobs_metricowner SET load = 0")
+    sql.query("UPDATE jobs_rollupposition SET final_until = %s", [minutes_ago(3)])
+    for _ in range(2):
+        ended(northwind, minutes_ago(2))
+    rolled_up()
+    assert not MetricTotal.objects.filter(owner_id=acme.pk).exists()
+    assert MetricTotal.objects.count() <= before + 2
+
+
+def test_a_deleted_owner_is_not_read(acme: Owner, northwind: Owner) -> None:
+    """Its name is not known any more; the sum keeps what it had."""
+    for owner in (acme, northwind):
+        ended(owner, minutes_ago(2))
+    rolled_up()
+    sql.query("DELETE FROM jobs_submission WHERE owner_id = %s", [acme.pk])
+    sql.query("DELETE FROM jobs_owner WHERE id = %s", [acme.pk])
+    assert {owner for owner, _queue in read().each} == {"northwind"}
+    assert read().all["succeeded"] == 2
+
+
+def test_missed_spans_are_counted_by_reason(acme: Owner, no_ticks: None) -> None:
+    """In the minute in which they were recorded."""
+    job = stored_job(acme, "hourly").pk
+    at = minutes_ago(3)
+    for number, reason in enumerate(("outage", "outage", "window")):
+        sql.query(
+            "INSERT INTO jobs_missed (job_id, owner_id, first_at, last_at, count, reason, "
+            "created_at) VALUES (%(job)s, %(owner)s, %(at)s, %(at)s, 7, %(reason)s, %(made)s)",
+            {
+                "job": job,
+                "owner": acme.pk,
+                "reason": reason,
+                "at": at + timedelta(seconds=number),
+                "made": at + timedelta(seconds=number),
+            },
+        )
+    ended(acme, at - MINUTE)
+    rolled_up()
+    assert read().all[missed_name("outage")] == 2
+    assert read().all[missed_name("window")] == 1
+    assert read().all[missed_name("cap")] == 0
+
+
+def test_an_idle_installation_has_no_totals() -> None:
+    """And a read of them fails not."""
+    roll_up()
+    assert read().each == {}
+    assert Run.objects.count() == 0
