@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 ("day", models.DateField()),
                 ("number", models.PositiveIntegerField()),
                 ("run_count", models.PositiveBigIntegerField()),
-                ("attempt_count", models.PositiveBigIntegerField()),
+                ("attempt_count", models.PositiveBigIntegerField(null=True)),
                 ("file", models.CharField(blank=True, max_length=100)),
                 ("size_bytes", models.PositiveBigIntegerField(default=0)),
                 ("sha256", models.CharField(blank=True, max_length=64)),

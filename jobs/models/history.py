@@ -14,7 +14,8 @@ class HistoryPart(models.Model):
     day = models.DateField()
     number = models.PositiveIntegerField()
     run_count = models.PositiveBigIntegerField()
-    attempt_count = models.PositiveBigIntegerField()
+    # Null: not counted, as there was no archive.
+    attempt_count = models.PositiveBigIntegerField(null=True)
     # Below the archive's folder; empty if there was no archive.
     file = models.CharField(max_length=100, blank=True)
     size_bytes = models.PositiveBigIntegerField(default=0)

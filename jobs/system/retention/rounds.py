@@ -38,7 +38,7 @@ FEW: Final = 2_000
 _LOOK: Final = """
 SELECT (SELECT count(*) FROM (
     SELECT FROM {source} r LEFT JOIN jobs_owner o ON o.id = r.owner_id
-    WHERE {leaves} LIMIT %(few)s) AS some) AS leaving,
+    WHERE {leaves} LIMIT %(few)s) AS found) AS leaving,
     NOT EXISTS (SELECT FROM {source}) AS is_empty
 """
 _LOOK_AT_ATTEMPTS: Final = """
