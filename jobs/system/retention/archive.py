@@ -1,7 +1,7 @@
-"""Files of the archive: one or more for each day, gzipped lines of JSON. Knows no database.
+r"""Files of the archive: one or more for each day, gzipped lines of JSON. Knows no database.
 
 The first line names the day. Then comes a line for each run: all its columns, as PostgreSQL writes
-them as JSON (bytes as hex after `\\x`, and so encrypted ones as they are stored), its attempts, and
+them as JSON (bytes as hex after `\x`, and so encrypted ones as they are stored), its attempts, and
 its owner's slug. The last line has counts and the SHA-256 of all lines before it: a file without it
 is not complete.
 """
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 from uuid import UUID
 
 VERSION: Final = 1
@@ -165,7 +165,9 @@ def _write(folder: Path, day: date, number: int, lines: Iterable[Line]) -> Writt
     run_count = attempt_count = 0
     with temporary.open("wb") as raw:
         file, digest = _Counting(raw), hashlib.sha256()
-        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=LEVEL, mtime=0) as packed:  # type: ignore[call-overload]
+        with gzip.GzipFile(
+            fileobj=cast("BinaryIO", file), mode="wb", compresslevel=LEVEL
+        ) as packed:
 
             def put(text: str) -> None:
                 data = text.encode()

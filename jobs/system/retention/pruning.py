@@ -46,9 +46,7 @@ def prune_owners(*, rules: Rules) -> int:
     return total
 
 
-def _find(
-    source: str, *, low: UUID, high: UUID, owner: int | None, rules: Rules
-) -> list[UUID]:
+def _find(source: str, *, low: UUID, high: UUID, owner: int | None, rules: Rules) -> list[UUID]:
     text = sql.statement("system/history_find_runs").replace("{source}", source)
     given = {**rules.parameters, "low": low, "high": high, "owner": owner, "most": MOST}
     return [row["id"] for row in sql.query(text, given)]

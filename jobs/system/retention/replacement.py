@@ -7,9 +7,9 @@
    are now; the partitions are detached, and the new table is attached under the first one's name.
 5. The old tables are dropped, when no statement can find them any more.
 
-Until 4 commits, nothing has changed for any reader; after it, all rows that stay are there. A process
-may end between any two steps: the next round begins anew, and drops what was left. Only 1 and 4 wait
-for locks, LOCK_TIMEOUT at most, so no other statement waits behind them for longer.
+Until 4 commits, nothing has changed for any reader; after it, all rows that stay are there. A
+process may end between any two steps: the next round begins anew, and drops what was left. Only 1
+and 4 wait for locks, LOCK_TIMEOUT at most, so no other statement waits behind them for longer.
 """
 
 from __future__ import annotations
@@ -48,6 +48,16 @@ _COLUMNS: Final = """
 SELECT attname AS name FROM pg_attribute
 WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
+_FORGET: Final = "DELETE FROM {aside} WHERE {column} = ANY(%(touched)s)"
+_COPY_AGAIN: Final = """
+INSERT INTO {aside} ({columns}) SELECT {values} FROM {source} r WHERE r.{column} = ANY(%(touched)s)
+"""
+_TAKE_IN: Final = """
+WITH moved AS (
+    DELETE FROM {table}_default r WHERE r.{column} >= %(low)s AND r.{column} < %(high)s RETURNING *)
+INSERT INTO {aside} ({columns}) SELECT {values} FROM moved r
+"""
+_ANY: Final = "SELECT EXISTS (SELECT FROM {name}) AS it"
 _COPY: Final = {
     "jobs_run": "system/history_copy_runs",
     "jobs_attempt": "system/history_copy_attempts",
@@ -127,9 +137,7 @@ def _swap(table: Table, sources: Sequence[Partition], parts: Sequence[HistoryPar
     sql.query("SELECT pg_advisory_xact_lock(%s, 0)", [LockClass.PARTITIONS])
     # Both: a worker's statements name the partition, and do not lock the table.
     sql.query(f"LOCK TABLE ONLY {table.name} IN ACCESS EXCLUSIVE MODE")
-    sql.query(
-        f"LOCK TABLE {', '.join(source.name for source in sources)} IN ACCESS EXCLUSIVE MODE"
-    )
+    sql.query(f"LOCK TABLE {', '.join(source.name for source in sources)} IN ACCESS EXCLUSIVE MODE")
     _copy_touched(table, sources)
     for source in sources:
         sql.query(f"ALTER TABLE {table.name} DETACH PARTITION {source.name}")
@@ -153,31 +161,24 @@ def _copy_touched(table: Table, sources: Sequence[Partition]) -> None:
     if len(touched) > MOST_TOUCHED:
         raise Busy(f"{sources[0].name}: {len(touched)} of its runs have just been written")
     if touched:
-        sql.query(f"DELETE FROM {table.aside} WHERE {table.column} = ANY(%s)", [touched])
+        sql.query(_with_columns(table, _FORGET), {"touched": touched})
         for source in sources:
-            text = (
-                "INSERT INTO {aside} ({columns}) SELECT {values} FROM "
-                f"{source.name} r WHERE r.{table.column} = ANY(%(touched)s)"
-            )
+            text = _COPY_AGAIN.replace("{source}", source.name)
             sql.query(_with_columns(table, text), {"touched": touched})
-    text = (
-        f"WITH moved AS (DELETE FROM {table.name}_default r WHERE r.{table.column} >= %(low)s "
-        f"AND r.{table.column} < %(high)s RETURNING r.*) "
-        "INSERT INTO {aside} ({columns}) SELECT {values} FROM moved r"
-    )
-    sql.query(
-        _with_columns(table, text), {"low": sources[0].low, "high": sources[-1].high}
-    )
+    span = {"low": sources[0].low, "high": sources[-1].high}
+    sql.query(_with_columns(table, _TAKE_IN), span)
 
 
 def _any(name: str) -> bool:
-    return bool(sql.query(f"SELECT EXISTS (SELECT FROM {name}) AS it")[0]["it"])
+    return bool(sql.query(_ANY.format(name=name))[0]["it"])
 
 
 def _with_columns(table: Table, text: str) -> str:
     names = [row["name"] for row in sql.query(_COLUMNS, [table.name])]
     return (
-        text.replace("{aside}", table.aside)
+        text.replace("{table}", table.name)
+        .replace("{column}", table.column)
+        .replace("{aside}", table.aside)
         .replace("{columns}", ", ".join(names))
         .replace("{values}", ", ".join(f"r.{name}" for name in names))
     )

@@ -13,7 +13,6 @@ from typing import Final
 
 from django.db.models.functions import Now
 
-from fleet import counted
 from jobs.core import sql
 from jobs.models import HistoryRound
 from jobs.system.retention import other_tables, pruning, replacement
@@ -68,7 +67,7 @@ def remove_old_history(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
             found["partitions"], found["runs"] = _remove_runs(rules, until)
     except (ArchiveError, replacement.Busy) as error:
         problem = str(error)
-        logger.error("old runs stay: %s", problem)
+        logger.warning("old runs stay: %s", problem)
     found |= other_tables.remove_others(rules)
     _note(problem)
     if any(found.values()):

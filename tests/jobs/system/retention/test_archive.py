@@ -4,6 +4,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pytest_django import Settings
@@ -141,14 +142,17 @@ def test_a_damaged_file_is_known(acme: Owner, folder: Path) -> None:
     old_run(acme, 100)
     remove_old_history()
     [path] = archive.all_files(folder)
-    whole, lines = path.read_bytes(), gzip.open(path).read().splitlines(keepends=True)
+    whole = path.read_bytes()
+    lines = gzip.decompress(whole).splitlines(keepends=True)
     path.write_bytes(whole[:-20])
     with pytest.raises(archive.ArchiveError, match="cannot be read"):
         archive.verify(path)
     path.write_bytes(gzip.compress(b"".join(lines[:-1])))
     with pytest.raises(archive.ArchiveError, match="not complete"):
         archive.verify(path)
-    path.write_bytes(gzip.compress(b"".join([lines[0], lines[1].replace(b"jobs", b"JOBS"), lines[2]])))
+    path.write_bytes(
+        gzip.compress(b"".join([lines[0], lines[1].replace(b"jobs", b"JOBS"), lines[2]]))
+    )
     with pytest.raises(archive.ArchiveError, match="damaged"):
         archive.verify(path)
 
@@ -162,10 +166,8 @@ def _break_fsync(monkeypatch: Any, error: OSError) -> None:
 
 def _archived(folder: Path, days_ago: int) -> dict[int, set[Any]]:
     """Return the ids of the runs of a day in the archive, by the number of the file."""
-    from uuid import UUID
-
     found = {}
     for path in archive.files_of(folder, midnight(days_ago).date()):
-        first, *runs, _last = [json.loads(line) for line in gzip.open(path)]
+        first, *runs, _last = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
         found[first["part"]] = {UUID(each["run"]["id"]) for each in runs}
     return found

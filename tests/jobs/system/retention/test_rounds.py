@@ -138,10 +138,10 @@ def test_a_key_finds_its_run_as_long_as_it_is_there(acme: Owner, settings: Setti
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "RUN_DAYS": 1, "FAILED_RUN_DAYS": 1}
     runs = {day: old_run(acme, day) for day in (29, 30, 31)}
     for day, run in runs.items():
-        key = IdempotencyKey.objects.create(
-            owner=acme, key=str(day), fingerprint=b"", run_id=run
+        key = IdempotencyKey.objects.create(owner=acme, key=str(day), fingerprint=b"", run_id=run)
+        IdempotencyKey.objects.filter(pk=key.pk).update(
+            created_at=midnight(day) + timedelta(hours=12)
         )
-        IdempotencyKey.objects.filter(pk=key.pk).update(created_at=midnight(day) + timedelta(hours=12))
     remove_old_history()
     assert left(runs.values()) == {runs[29], runs[30]}
     assert set(IdempotencyKey.objects.values_list("key", flat=True)) == {"29", "30"}
@@ -164,7 +164,9 @@ def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
     for day in (100, 101, 103, 120, 125, 140):
         old_run(acme, day)
     remove_old_history()
-    names = [f"jobs_{kind}_{midnight(day):%Y%m%d}" for kind in ("attempt", "run") for day in (140, 103)]
+    names = [
+        f"jobs_{kind}_{midnight(day):%Y%m%d}" for kind in ("attempt", "run") for day in (140, 103)
+    ]
     assert left(failed) == set(failed) == attempts_left(failed)
     assert old_tables() == names
 
@@ -217,9 +219,10 @@ def test_attempts_may_leave_before_their_runs(acme: Owner, settings: Settings) -
     """After ATTEMPT_DAYS; those of open runs stay."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ATTEMPT_DAYS": 100}
     runs = [old_run(acme, day, state="failed") for day in (100, 101)]
-    sql.query("UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s", [
-        opened := old_run(acme, 150, state="failed")
-    ])
+    sql.query(
+        "UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s",
+        [opened := old_run(acme, 150, state="failed")],
+    )
     remove_old_history()
     assert left([*runs, opened]) == {*runs, opened}
     assert attempts_left([*runs, opened]) == {runs[0], opened}
@@ -257,9 +260,7 @@ ADVANCE = "UPDATE jobs_run SET state = 'admitted', token = 9 WHERE id = %s"
 
 
 @pytest.mark.parametrize("moment", ["_parts", "_copy"])
-def test_what_changes_meanwhile_is_not_lost(
-    acme: Owner, monkeypatch: Any, moment: str
-) -> None:
+def test_what_changes_meanwhile_is_not_lost(acme: Owner, monkeypatch: Any, moment: str) -> None:
     """A run that is reopened, moved or stored while its partition is replaced stays as it is."""
     reopened, moved = old_run(acme, 100), old_run(acme, 100, state="queued")
     others = [old_run(acme, 100), old_run(acme, 100, state="failed")]
@@ -279,6 +280,8 @@ def test_what_changes_meanwhile_is_not_lost(
     monkeypatch.setattr(replacement, moment, meanwhile)
     remove_old_history()
     assert left([reopened, moved, *others, *made]) == {reopened, moved, others[1], *made}
-    rows = sql.query("SELECT id, state, token FROM jobs_run WHERE id = ANY(%s)", [[reopened, moved]])
+    rows = sql.query(
+        "SELECT id, state, token FROM jobs_run WHERE id = ANY(%s)", [[reopened, moved]]
+    )
     found = {row["id"]: (row["state"], row["token"]) for row in rows}
     assert found == {reopened: ("queued", 1), moved: ("admitted", 9)}
