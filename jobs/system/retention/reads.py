@@ -86,7 +86,7 @@ def _reasons(source: str, rules: Rules) -> Counter[str]:
 def _from_row(run_id: UUID) -> dict[str, Any] | None:
     text = sql.statement("system/history_rows").replace("{source}", "jobs_run")
     # The end is not included, and the next id is not of this run.
-    given = {"low": run_id, "high": UUID(int=run_id.int + 1)}
+    given = {"low": run_id, "high": UUID(int=min(run_id.int + 1, 2**128 - 1))}
     rows = sql.query(text.replace("{condition}", "true"), given)
     if not rows:
         return None
@@ -98,7 +98,11 @@ def _from_archive(run_id: UUID) -> dict[str, Any] | None:
     folder = archive_folder()
     if folder is None:
         return None
-    found = archive.find(folder, run_id, time_of(run_id).astimezone(UTC).date())
+    try:
+        day = time_of(run_id).astimezone(UTC).date()
+    except OverflowError:
+        return None  # no id of ours is of the year 10,000
+    found = archive.find(folder, run_id, day)
     return None if found is None else {**found[0], "file": str(found[1])}
 
 
