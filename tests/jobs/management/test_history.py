@@ -60,8 +60,12 @@ def test_a_dry_run_counts_by_reason(acme: Owner, northwind: Owner, said: Said) -
     found = json.loads(said("drop", "--dry-run", "--json"))
     assert found["leaving"] == 3
     assert found["total"] == {
-        **{"leaves": 2, "leaves, failed": 1, "failed": 1, "open": 1},
-        **{"days of the owner": 1, "ended later": 1},
+        "leaves": 2,
+        "leaves, failed": 1,
+        "failed": 1,
+        "open": 1,
+        "days of the owner": 1,
+        "ended later": 1,
     }
     assert found["partitions"][f"jobs_run_{midnight(200):%Y%m%d}"] == {"leaves, failed": 1}
     assert said("drop", "--dry-run").endswith("3 runs of 7 would be removed.\n")
