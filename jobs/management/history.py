@@ -58,7 +58,7 @@ def listed(given: Mapping[str, Any]) -> Answer:
     folder = archive_folder()
     if folder is None:
         raise CommandError("There is no archive: FAIRSHIFT_ARCHIVE_FOLDER is not set.")
-    files = [
+    files: list[dict[str, Any]] = [
         {
             "file": path.relative_to(folder).as_posix(),
             "bytes": path.stat().st_size,

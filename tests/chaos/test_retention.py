@@ -96,8 +96,8 @@ def test_retention(tmp_path: Path, runs: int, kills: int, every: int) -> None:
         again = sum(map(len, lines.values())) - len(lines)
         print(
             f"{runs:,} old runs, {len(left):,} stayed, of them {len(retried)} retried; "
-            f"{took:.0f} s; {figures['files']} files of {figures['bytes']:,} bytes, {again} lines twice; "
-            f"a reader of all that stays, {len(reads)} times: {spread(reads)}"
+            f"{took:.0f} s; {figures['files']} files of {figures['bytes']:,} bytes, "
+            f"{again} lines twice; a reader of all that stays, {len(reads)} times: {spread(reads)}"
         )
 
 
