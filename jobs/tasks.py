@@ -109,7 +109,7 @@ def roll_up() -> int:
 @shared_task(name="fairshift.system.remove_old_history", send_events=False)
 def remove_old_history() -> dict[str, int] | None:
     """Remove history that is older than the settings and the owners say; archive it first."""
-    return rounds.remove_old_history()
+    return rounds.remove_old_history(looks_again=False)
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

@@ -97,6 +97,8 @@ class Migration(migrations.Migration):
                 ("ended_at", models.DateTimeField(null=True)),
                 ("problem", models.TextField(blank=True)),
                 ("problem_since", models.DateTimeField(null=True)),
+                ("looked_at", models.JSONField(default=list)),
+                ("looked_by", models.CharField(blank=True, max_length=64)),
             ],
         ),
         migrations.AddConstraint(

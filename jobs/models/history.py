@@ -40,6 +40,9 @@ class HistoryRound(models.Model):
     # Why rows that should have been removed are still there; empty: nothing prevented it.
     problem = models.TextField(blank=True)
     problem_since = models.DateTimeField(null=True)
+    # Partitions in which nothing more leaves today, and a digest of the rules by which.
+    looked_at = models.JSONField(default=list)
+    looked_by = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
         return self.problem or f"{self.began_at:%Y-%m-%d %H:%M}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,11 @@ _OPEN_SUBMISSIONS = """
 SELECT DISTINCT submission_id AS id FROM jobs_run
 WHERE submission_id IS NOT NULL AND state = ANY(%s)
 UNION SELECT submission_id FROM jobs_backfill WHERE done_at IS NULL
+"""
+
+_OWNERS = """
+SELECT id, run_days, failed_run_days FROM jobs_owner
+WHERE run_days IS NOT NULL OR failed_run_days IS NOT NULL ORDER BY id
 """
 
 
@@ -58,6 +64,13 @@ class Rules:
             "attempts_before": self.before(self.attempt_days),
             "open_submissions": sql.array(self.open_submissions),
         }
+
+    @property
+    def digest(self) -> str:
+        """A text that changes at midnight, and with the days of the settings and of owners."""
+        days = (self.run_days, self.failed_run_days, self.attempt_days, self.key_days)
+        owners = sql.query(_OWNERS)
+        return sha256(repr((self.midnight, days, owners)).encode()).hexdigest()
 
     def before(self, days: int) -> datetime:
         """Return the midnight that many days ago."""
