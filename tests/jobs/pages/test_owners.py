@@ -176,13 +176,8 @@ def test_limits_are_set_by_admins_of_the_installation(
 ) -> None:
     """A larger share takes from others, so an owner's own admin does not set it."""
     own = person("ada", "view_owner", "change_owner", acme="admin")
-    given: dict[str, Any] = {
-        "weight": 5,
-        "max_running": 2,
-        "rate_limit_per_minute": "",
-        "run_days": 365,
-    }
-    given["reason"] = "agreed"
+    given: dict[str, Any] = {"weight": 5, "max_running": 2, "rate_limit_per_minute": ""}
+    given |= {"run_days": 365, "reason": "agreed"}
     assert own.post(address("limit_owner"), given).status_code == 403
     assert as_root.post(address("limit_owner"), given).status_code == 302
     acme.refresh_from_db()

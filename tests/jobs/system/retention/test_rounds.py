@@ -184,6 +184,19 @@ def test_a_second_round_changes_nothing(acme: Owner) -> None:
     assert left(kept) == set(kept)
 
 
+def test_a_partition_is_looked_at_once_a_day(acme: Owner) -> None:
+    """Unless the days of the settings or of an owner change, or an operator asks for a round."""
+    run = old_run(acme, 91, state="failed")
+    remove_old_history(looks_again=False)
+    assert f"jobs_run_{midnight(91):%Y%m%d}" in HistoryRound.objects.get().looked_at
+    sql.query("UPDATE jobs_run SET state = 'succeeded' WHERE id = %s", [run])
+    remove_old_history(looks_again=False)
+    assert left([run]) == {run}
+    Owner.objects.filter(pk=acme.pk).update(failed_run_days=300)
+    remove_old_history(looks_again=False)
+    assert not left([run])
+
+
 def test_runs_without_a_partition_leave_too(acme: Owner) -> None:
     """A run that was due before its partition was dropped lies in the default one."""
     gone = old_run(acme, 400, has_partition=False)
