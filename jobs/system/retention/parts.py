@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -61,8 +62,9 @@ def save(parts: Sequence[HistoryPart]) -> None:
 
 def _archived(leaving: Leaving, folder: Path) -> HistoryPart | None:
     day = leaving.day.date()
-    with transaction.atomic():
-        lines = _lines(leaving)
+    # Closed before the transaction ends: collected later, the cursor would wait for the lock that
+    # the same thread has on the connection.
+    with transaction.atomic(), closing(_lines(leaving)) as lines:
         written = archive.write(folder, day, number=_next_number(day), lines=lines)
     if written is None:
         return None
@@ -94,7 +96,7 @@ def _next_number(day: date) -> int:
     return (known or 0) + 1
 
 
-def _lines(leaving: Leaving) -> Iterator[archive.Line]:
+def _lines(leaving: Leaving) -> Generator[archive.Line, None, None]:
     low, high = limits_of(leaving.day)
     text = sql.statement("system/history_rows")
     text = text.replace("{source}", leaving.source).replace("{condition}", leaving.condition)
