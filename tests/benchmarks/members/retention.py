@@ -55,7 +55,7 @@ def measure(world: World) -> list[Row]:
     owner = Owner.objects.get(slug="submitter")
     rows = []
     for days_ago, stay in ((DAY_WITHOUT, 0), (DAY_WITH_FAILED, count // FAILED)):
-        _put_in(count, days_ago=days_ago, owner=owner.pk)
+        size = _put_in(count, days_ago=days_ago, owner=owner.pk)
         sql.query("CHECKPOINT")
         with _submitting() as usual:
             time.sleep(BEFORE_SECONDS)
@@ -82,6 +82,7 @@ def measure(world: World) -> list[Row]:
                 of_figure=True,
                 samples={"meanwhile": meanwhile, "usual": usual},
             ),
+            Row(what="disk of a run with its attempt", unit="bytes", figure=size / count),
         ]
     return rows
 
@@ -114,8 +115,11 @@ def _submitting() -> Iterator[list[float]]:
         thread.join()
 
 
-def _put_in(count: int, *, days_ago: int, owner: int) -> None:
-    """Have a day of runs that ended at once, each with an attempt, as vacuum would leave it."""
+def _put_in(count: int, *, days_ago: int, owner: int) -> int:
+    """Have a day of runs that ended at once, each with an attempt, as vacuum would leave it.
+
+    Return how many bytes they have on disk.
+    """
     from jobs.core import sql
     from jobs.system.retention.spans import limits_of
 
@@ -134,3 +138,7 @@ def _put_in(count: int, *, days_ago: int, owner: int) -> None:
         bounds = f"FOR VALUES FROM ('{low}') TO ('{high}')"
         sql.query(f"ALTER TABLE {table} ATTACH PARTITION {name} {bounds}")
         sql.query(f"VACUUM ANALYZE {name}")
+    [row] = sql.query(
+        "SELECT pg_total_relation_size(%s) + pg_total_relation_size(%s) AS bytes", [runs, attempts]
+    )
+    return int(row["bytes"])
