@@ -162,6 +162,8 @@ class Environment:
                 return self.boolean
             case Kind.WORDS | Kind.PAIRS | Kind.NETWORKS:
                 return self.words
+            case Kind.FOLDER:
+                return lambda name: str(self.path(name))
             case Kind.NAME:
                 return None
 

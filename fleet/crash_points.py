@@ -40,6 +40,9 @@ KNOWN: dict[str, str] = {
     "promotion.after_move": "due runs are queued and committed, no hint has been published",
     "rescue.after_move": "runs of a lost worker have moved and committed, no hint is published",
     "sweep.after_publish": "the sweep has published hints and not yet noted it in PostgreSQL",
+    "retention.after_copy": "runs that stay are copied, their partition is as it was",
+    "retention.after_archive": "runs that leave are in the archive, and still in PostgreSQL",
+    "retention.after_swap": "the copy has replaced the partition, which is not dropped yet",
 }
 
 

@@ -22,6 +22,7 @@ from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
 from jobs.system import partitions, promotion
 from jobs.system.rescue import rescue_runs
+from jobs.system.retention import rounds
 from jobs.system.rollups import rolling
 from jobs.system.sweep import sweep_hints
 
@@ -103,6 +104,12 @@ def extend_openings() -> int:
 def roll_up() -> int:
     """Count what ended in the minutes since the last round."""
     return rolling.roll_up()
+
+
+@shared_task(name="fairshift.system.remove_old_history", send_events=False)
+def remove_old_history() -> dict[str, int] | None:
+    """Remove history that is older than the settings and the owners say; archive it first."""
+    return rounds.remove_old_history(looks_again=False)
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

@@ -6,9 +6,11 @@ from django.apps import apps
 
 migration = import_module("jobs.migrations.0006_periodic_tasks")
 rollups = import_module("jobs.migrations.0010_rollups")
+retention = import_module("jobs.migrations.0015_retention")
 
 
 def make_periodic_tasks() -> None:
     """Make those that are missing, as the migrations do."""
     migration.make_periodic_tasks(apps, None)
     rollups.make_periodic_task(apps, None)
+    retention.make_periodic_task(apps, None)

@@ -6,6 +6,6 @@ wired. E1xx ask PostgreSQL and run with `migrate` and `check --database default`
 of each single setting.
 """
 
-from jobs.checks import boot, broker, database, settings, wiring
+from jobs.checks import boot, broker, database, history, settings, wiring
 
-__all__ = ("boot", "broker", "database", "settings", "wiring")
+__all__ = ("boot", "broker", "database", "history", "settings", "wiring")

@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -31,6 +32,7 @@ class Kind(Enum):
     PAIRS = "a list of OWNER:TASK, such as 'northwind:reports.*'"
     NETWORKS = "a list of networks, such as '10.0.0.0/8'"
     NAME = f"a name of 1 to {LONGEST} characters"
+    FOLDER = "an absolute path, or empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Rule:
             return isinstance(value, bool)
         if self.kind is Kind.NAME:
             return isinstance(value, str) and 1 <= len(value) <= LONGEST
+        if self.kind is Kind.FOLDER:
+            return isinstance(value, str | os.PathLike) and (
+                not str(value) or Path(value).is_absolute()
+            )
         if self.kind in {Kind.WORDS, Kind.PAIRS, Kind.NETWORKS}:
             # A text is iterable, too: by letters.
             is_many = isinstance(value, list | tuple | set | frozenset)
@@ -93,7 +99,15 @@ RULES: Final[dict[str, Rule]] = {
     "BACKOFF_CAP_SECONDS": Rule(600.0, Kind.SECONDS, 0, 30 * 86_400),
     "CANCEL_GRACE_SECONDS": Rule(10.0, Kind.SECONDS, 0, 3600),
     "PARTITION_DAYS_AHEAD": Rule(30, Kind.WHOLE, 2, 366),
+    "RUN_DAYS": Rule(90, Kind.WHOLE, 1, 3660),
+    "FAILED_RUN_DAYS": Rule(180, Kind.WHOLE, 1, 3660),
+    "ATTEMPT_DAYS": Rule(3660, Kind.WHOLE, 1, 3660),
+    "KEY_DAYS": Rule(30, Kind.WHOLE, 1, 3660),
+    "MISSED_DAYS": Rule(90, Kind.WHOLE, 1, 3660),
+    "AUDIT_DAYS": Rule(1_096, Kind.WHOLE, 90, 3660),
+    "WORKER_DAYS": Rule(180, Kind.WHOLE, 1, 3660),
     "ROLLUP_DAYS": Rule(90, Kind.WHOLE, 1, 3660),
+    "ARCHIVE_FOLDER": Rule("", Kind.FOLDER),
     "ALLOW_OTHER_POOLS": Rule(False, Kind.SWITCH),
     "CHILD_NICENESS": Rule(10, Kind.WHOLE, 0, 19),
     "JOBS_QUEUE": Rule("jobs", Kind.NAME),

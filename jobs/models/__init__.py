@@ -9,6 +9,8 @@ from jobs.models.calendar import Attachment as Attachment
 from jobs.models.calendar import Calendar as Calendar
 from jobs.models.calendar import EndBehaviour as EndBehaviour
 from jobs.models.calendar import Opening as Opening
+from jobs.models.history import HistoryPart as HistoryPart
+from jobs.models.history import HistoryRound as HistoryRound
 from jobs.models.inbox import InboxMark as InboxMark
 from jobs.models.inbox import JobImport as JobImport
 from jobs.models.job import HistoryPolicy as HistoryPolicy

@@ -28,6 +28,8 @@ WEIGHT_MOST = 1000
 COUNT_MOST = 2**31 - 1
 WEIGHT_LIMITS = whole_numbers(1, WEIGHT_MOST)
 COUNT_LIMITS = whole_numbers(1, COUNT_MOST)
+DAYS_MOST = 3660
+DAYS_LIMITS = whole_numbers(1, DAYS_MOST)
 SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 
 # PostgreSQL's text cannot store NUL.

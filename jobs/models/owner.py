@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from fleet import OWNER_NAME
 from jobs.models.fields import (
     COUNT_LIMITS,
+    DAYS_LIMITS,
+    DAYS_MOST,
     OWNER_LIMIT,
     OWNER_RULE,
     WEIGHT_LIMITS,
@@ -65,6 +67,20 @@ class Owner(models.Model):
         validators=COUNT_LIMITS,
         help_text=_("Spread evenly, a second's worth at once. Empty: no limit."),
     )
+    run_days = models.PositiveSmallIntegerField(
+        _("days that ended runs stay"),
+        null=True,
+        blank=True,
+        validators=DAYS_LIMITS,
+        help_text=_("1 to 3660. Empty: as the installation has it."),
+    )
+    failed_run_days = models.PositiveSmallIntegerField(
+        _("days that failed runs stay"),
+        null=True,
+        blank=True,
+        validators=DAYS_LIMITS,
+        help_text=_("1 to 3660. Empty: as the installation has it."),
+    )
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True, editable=False)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
     paused_reason = models.CharField(
@@ -105,6 +121,16 @@ class Owner(models.Model):
                 name="owner_rate_limit_positive",
                 condition=models.Q(rate_limit_per_minute__isnull=True)
                 | models.Q(rate_limit_per_minute__gte=1),
+            ),
+            models.CheckConstraint(
+                name="owner_run_days_1_to_3660",
+                condition=models.Q(run_days__isnull=True)
+                | models.Q(run_days__range=(1, DAYS_MOST)),
+            ),
+            models.CheckConstraint(
+                name="owner_failed_run_days_1_to_3660",
+                condition=models.Q(failed_run_days__isnull=True)
+                | models.Q(failed_run_days__range=(1, DAYS_MOST)),
             ),
         ]
 

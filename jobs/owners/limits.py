@@ -13,7 +13,7 @@ from jobs.core.errors import OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
-from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
+from jobs.models.fields import COUNT_MOST, DAYS_MOST, WEIGHT_MOST
 from jobs.models.verbs import Actor
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
@@ -67,6 +67,8 @@ LIMITS: Final = {
     "weight": WEIGHT_MOST,
     "max_running": COUNT_MOST,
     "rate_limit_per_minute": COUNT_MOST,
+    "run_days": DAYS_MOST,
+    "failed_run_days": DAYS_MOST,
 }
 """The limits that may be set, from 1 to these maxima."""
 
@@ -76,7 +78,9 @@ def limit_owner(
 ) -> None:
     """Set `weight` (1 to 1000), `max_running` or `rate_limit_per_minute` (None: no limit).
 
-    Other limits stay; active runs continue. Raises OptionError and UnknownOwner.
+    Or `run_days` and `failed_run_days`, the days for which ended runs stay (1 to 3660; None: as
+    the installation has it). Others are not changed; active runs continue. Raises OptionError and
+    UnknownOwner.
     """
     owner = preparation.as_owner(owner)
     refuse_text("reason", reason, most=REASON_LIMIT)

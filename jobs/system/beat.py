@@ -53,6 +53,7 @@ ROUNDS: Final = frozenset(
         "make_partitions",
         "extend_openings",
         "roll_up",
+        "remove_old_history",
     )
 )
 """Tasks that do all pending work in one round: at most one message of each waits."""

@@ -24,13 +24,19 @@ def make_partitions(*, days_ahead: int | None = None) -> list[str]:
     midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
     made = []
     for offset in range(-1, days + 1):
-        day = midnight + timedelta(days=offset)
-        with transaction.atomic():
-            sql.query("SELECT pg_advisory_xact_lock(%s, 0)", [LockClass.PARTITIONS])
-            made += [
-                _make(table, column, day=day) for table, column in TABLES if not _exists(table, day)
-            ]
+        made += make_day(midnight + timedelta(days=offset))
     return made
+
+
+def make_day(midnight: datetime) -> list[str]:
+    """Make the partitions of one day that are missing; return their names."""
+    with transaction.atomic():
+        sql.query("SELECT pg_advisory_xact_lock(%s, 0)", [LockClass.PARTITIONS])
+        return [
+            _make(table, column, day=midnight)
+            for table, column in TABLES
+            if not _exists(table, midnight)
+        ]
 
 
 def days_left() -> int:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import django
 from django.db import DatabaseError, InterfaceError, close_old_connections
@@ -51,6 +52,13 @@ def cancel(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
     from jobs.runs.cancellation import cancel_runs
 
     return {"cancelled": len(cancel_runs(ids))}
+
+
+def retry(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
+    """Have an operator retry these runs; return the ids of those that were there and had ended."""
+    from jobs.runs.manual_retry import reopen_runs
+
+    return {"ids": [str(key) for key in reopen_runs([UUID(key) for key in ids])]}
 
 
 def owner(log: SubmitLog, *, slug: str, **fields: Any) -> dict[str, Any]:
@@ -99,7 +107,8 @@ def calendar(log: SubmitLog, *, act: str, facts: dict[str, Any]) -> dict[str, An
 
 
 ACTS: dict[str, Callable[..., dict[str, Any]]] = {
-    act.__name__: act for act in (submit, cancel, owner, replay, call, upsert, edit, calendar)
+    act.__name__: act
+    for act in (submit, cancel, retry, owner, replay, call, upsert, edit, calendar)
 }
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ def _limits(key: str, rule: Rule) -> str:
         return "on or off"
     if rule.kind is Kind.NETWORKS:
         return "comma-separated networks"
+    if rule.kind is Kind.FOLDER:
+        return "an absolute path"
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
         return "comma-separated words"
     unit = {

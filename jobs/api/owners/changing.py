@@ -25,17 +25,19 @@ from jobs.api.owners.router import router
 from jobs.api.owners.schemas import OwnerDetails, etag_of_owner
 from jobs.core import barrier
 from jobs.models import Owner, Scope
-from jobs.models.fields import COUNT_MOST, WEIGHT_MOST
+from jobs.models.fields import COUNT_MOST, DAYS_MOST, WEIGHT_MOST
 from jobs.owners.limits import LIMITS, PAUSE_REASON_LIMIT, pause_owner, resume_owner
 from jobs.owners.registry import add_owner, change_owner
 
 ADDS = needs(Scope.ADMIN, "jobs.add_owner")
 CHANGES = needs(Scope.ADMIN, "jobs.change_owner")
 PAUSES = needs(Scope.OPERATE, "jobs.pause_owner")
+AS_INSTALLED: Final = "Days that its runs stay; null: as the installation has it."
 NEVER_NULL: Final = ("weight", "name", "zone")
 
 Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
 Limit = Annotated[int, Field(ge=1, le=COUNT_MOST, strict=True)]
+Days = Annotated[int, Field(ge=1, le=DAYS_MOST, strict=True)]
 OwnerName = Annotated[Text, Field(max_length=200)]
 Zone = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
 
@@ -51,13 +53,15 @@ class OwnerToAdd(Schema):
     weight: Weight = 1
     max_running: Limit | None = Field(None, description="Null: no limit.")
     rate_limit_per_minute: Limit | None = Field(None, description="Null: no limit.")
+    run_days: Days | None = Field(None, description=AS_INSTALLED)
+    failed_run_days: Days | None = Field(None, description=AS_INSTALLED)
     reason: Reason = ""
 
 
 class OwnerChange(Schema):
     """The facts of an owner to be changed; those that are absent stay.
 
-    Weight and limits are changed by admins of the installation only.
+    Weight, limits and days are changed by admins of the installation only.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -67,6 +71,8 @@ class OwnerChange(Schema):
     weight: Weight | None = None
     max_running: Limit | None = Field(None, description="Null: no limit.")
     rate_limit_per_minute: Limit | None = Field(None, description="Null: no limit.")
+    run_days: Days | None = Field(None, description=AS_INSTALLED)
+    failed_run_days: Days | None = Field(None, description=AS_INSTALLED)
     reason: Reason = ""
 
 

@@ -20,6 +20,12 @@ class OwnerDetails(Schema):
     weight: int = Field(description="Its share of the workers, in proportion to the others'.")
     max_running: int | None = Field(description="Most runs at once; null: no limit.")
     rate_limit_per_minute: int | None = Field(description="Most starts; null: no limit.")
+    run_days: int | None = Field(
+        description="Days that ended runs stay; null: as the installation has it."
+    )
+    failed_run_days: int | None = Field(
+        description="Days that failed runs stay; null: as the installation has it."
+    )
     is_paused: bool
     paused_at: datetime | None
     paused_until: datetime | None

@@ -41,7 +41,7 @@ class PauseForm(ReasonForm):
 
 
 class LimitForm(ReasonForm):
-    """The share and the limits of an owner."""
+    """The share and the limits of an owner, and how long its runs stay."""
 
     weight = forms.IntegerField(
         label=_("Weight"), help_text=_("Its share of the workers beside the weights of others.")
@@ -51,6 +51,16 @@ class LimitForm(ReasonForm):
     )
     rate_limit_per_minute = forms.IntegerField(
         label=_("Most starts a minute"), required=False, help_text=_("Empty: no limit.")
+    )
+    run_days = forms.IntegerField(
+        label=_("Days that ended runs stay"),
+        required=False,
+        help_text=_("1 to 3660. Empty: as the installation has it."),
+    )
+    failed_run_days = forms.IntegerField(
+        label=_("Days that failed runs stay"),
+        required=False,
+        help_text=_("1 to 3660. Empty: as the installation has it."),
     )
     field_order = (*LIMITS, "reason")
 

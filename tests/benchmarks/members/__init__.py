@@ -21,6 +21,7 @@ MEMBERS: Final = (
     "cpu",
     "durable",
     "rollups",
+    "retention",
     "submit",
     "crud",
     "api",

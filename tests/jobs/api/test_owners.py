@@ -62,6 +62,20 @@ def test_only_the_version_that_was_read_is_changed(caller: Caller, acme: Owner) 
     assert problem(none, 422, "invalid")["field"] == "weight"
 
 
+def test_days_of_history_are_changed_like_limits(caller: Caller, acme: Owner) -> None:
+    """Within 1 to 3660, by admins of the installation; null is as the installation has it."""
+    client = caller()
+    given = {"run_days": 365, "failed_run_days": 730}
+    changed = patch(client, "/owners/acme", given, **{"If-Match": "*"})
+    assert (changed.json()["run_days"], changed.json()["failed_run_days"]) == (365, 730)
+    usual = patch(client, "/owners/acme", {"run_days": None}, **{"If-Match": "*"})
+    assert usual.json()["run_days"] is None
+    for name, wrong in (("run_days", 0), ("failed_run_days", 3661)):
+        refused = patch(client, "/owners/acme", {name: wrong}, **{"If-Match": "*"})
+        found = problem(refused, 422, "invalid")
+        assert found["field"] == name and str(3660 if wrong else 1) in found["detail"]
+
+
 def test_an_owners_admin_changes_its_name_and_not_its_share(caller: Caller, acme: Owner) -> None:
     """A larger share takes from other owners."""
     client = caller(acme)

@@ -55,6 +55,11 @@ BAD: list[tuple[str, Any, str]] = [
     ("OFFERED_TASKS", [5], r"\[5\], but must be a list of words"),
     ("INBOX_ALLOWED", ["northwind"], r"\['northwind'\], but must be a list of OWNER:TASK"),
     ("INBOX_ALLOWED", ["northwind:"], r"\['northwind:'\], but must be a list of OWNER:TASK"),
+    ("RUN_DAYS", 0, "0, but must be a whole number from 1 up to 3660"),
+    ("FAILED_RUN_DAYS", 3661, "3661, but must be a whole number from 1 up to 3660"),
+    ("AUDIT_DAYS", 89, "89, but must be a whole number from 90 up to 3660"),
+    ("ARCHIVE_FOLDER", "history", "'history', but must be an absolute path, or empty"),
+    ("ARCHIVE_FOLDER", None, "None, but must be an absolute path, or empty"),
     ("JOBS_QUEUE", "", "'', but must be a name of 1 to 100 characters"),
 ]
 

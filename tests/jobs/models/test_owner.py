@@ -29,6 +29,8 @@ from jobs.models import Membership, Owner, Role
         ("slug", "_acme"),
         ("max_running", 0),
         ("rate_limit_per_minute", 0),
+        ("run_days", 0),
+        ("failed_run_days", 3661),
         ("paused_reason", "nul\x00"),
         ("zone", "Mars/Olympus"),
         ("zone", "../etc/passwd"),
@@ -67,7 +69,11 @@ def test_what_the_queues_take_is_an_owner_s_name(db: None, slug: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"weight": 0}, {"weight": 1001}, {"max_running": 0}, {"rate_limit_per_minute": 0}]
+    "wrong",
+    [
+        *({"weight": 0}, {"weight": 1001}, {"max_running": 0}, {"rate_limit_per_minute": 0}),
+        *({"run_days": 0}, {"run_days": 3661}, {"failed_run_days": 0}),
+    ],
 )
 def test_the_table_refuses_it_too(acme: Owner, wrong: dict[str, int]) -> None:
     """Also when no form is in between."""

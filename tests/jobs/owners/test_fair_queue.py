@@ -213,6 +213,8 @@ def test_two_changes_are_told_in_the_order_of_their_commits(
         ({"max_running": -3}, "is a whole number from 1 to 2147483647, or None for no limit"),
         ({"rate_limit_per_minute": 0}, "rate_limit_per_minute: "),
         ({"rate_limit_per_minute": 2**31}, "rate_limit_per_minute: "),
+        ({"run_days": 0}, "run_days: is a whole number from 1 to 3660"),
+        ({"failed_run_days": 3661}, "failed_run_days: is a whole number from 1 to 3660"),
         ({"max_runing": 5}, "max_runing: is no limit; max_running may be set"),
         ({"slug": "x"}, "slug: is no limit; weight, max_running"),
         ({"weight": 5, "max_running": -1}, "max_running: "),

@@ -176,11 +176,13 @@ def test_limits_are_set_by_admins_of_the_installation(
 ) -> None:
     """A larger share takes from others, so an owner's own admin does not set it."""
     own = person("ada", "view_owner", "change_owner", acme="admin")
-    given = {"weight": 5, "max_running": 2, "rate_limit_per_minute": "", "reason": "agreed"}
+    given: dict[str, Any] = {"weight": 5, "max_running": 2, "rate_limit_per_minute": ""}
+    given |= {"run_days": 365, "reason": "agreed"}
     assert own.post(address("limit_owner"), given).status_code == 403
     assert as_root.post(address("limit_owner"), given).status_code == 302
     acme.refresh_from_db()
     assert (acme.weight, acme.max_running, acme.rate_limit_per_minute) == (5, 2, None)
+    assert (acme.run_days, acme.failed_run_days) == (365, None)
     [entry] = AuditEntry.objects.filter(action="limit")
     assert entry.reason == "agreed" and entry.details["before"]["weight"] == 3
     as_root.post(address("limit_owner"), given)

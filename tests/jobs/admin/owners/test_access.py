@@ -163,11 +163,11 @@ def test_an_owners_admin_cannot_take_share_from_others(person: Person, acme: Own
     """Weight, cap and rate are set by who looks after all owners."""
     client = person("ann", *VIEW, *EDIT, acme="admin")
     url = reverse("admin:jobs_owner_change", args=[acme.pk])
-    limits = {"weight": "1000", "max_running": "9", "rate_limit_per_minute": "9"}
+    limits = {"weight": "1000", "max_running": "9", "rate_limit_per_minute": "9", "run_days": "9"}
     client.post(url, {"name": "Acme Ltd", "zone": "UTC", **limits})
     acme.refresh_from_db()
     assert (acme.name, acme.weight, acme.max_running) == ("Acme Ltd", 3, None)
-    assert acme.rate_limit_per_minute is None
+    assert acme.rate_limit_per_minute is None and acme.run_days is None
 
 
 def test_nobody_records_by_hand(as_root: Client, both: tuple[Run, Run]) -> None:

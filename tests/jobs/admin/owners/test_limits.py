@@ -63,7 +63,10 @@ def test_saved_limits_act_at_once(
 
 @pytest.mark.parametrize(
     ("limit", "most"),
-    [("weight", 1000), ("max_running", 2**31 - 1), ("rate_limit_per_minute", 2**31 - 1)],
+    [
+        *(("weight", 1000), ("max_running", 2**31 - 1), ("rate_limit_per_minute", 2**31 - 1)),
+        *(("run_days", 3660), ("failed_run_days", 3660)),
+    ],
 )
 def test_a_bad_limit_is_refused_as_python_refuses_it(
     as_root: Client, acme: Owner, limit: str, most: int

@@ -1,0 +1,113 @@
+"""Old rows of the tables that have no partitions, deleted in batches.
+
+Ticks and rollups are deleted where they are made: `recurring/sql/make_ticks.sql`, `rollups`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+
+from jobs.core import sql
+from jobs.core.conf import setting
+from jobs.system.retention.rules import Rules
+
+BATCH: Final = 1_000
+BATCHES: Final = 50
+"""Batches of each table in one round at most."""
+IMPORT_DAYS: Final = 2
+"""A file that no user has confirmed is no longer offered after one day."""
+
+_KEYS: Final = """
+DELETE FROM jobs_idempotencykey WHERE id IN (
+    SELECT id FROM jobs_idempotencykey WHERE created_at < %(before)s LIMIT %(most)s
+    FOR UPDATE SKIP LOCKED)
+RETURNING 1
+"""
+_MISSED: Final = """
+DELETE FROM jobs_missed WHERE id IN (
+    SELECT id FROM jobs_missed WHERE created_at < %(before)s AND last_at < %(before)s
+    LIMIT %(most)s FOR UPDATE SKIP LOCKED)
+RETURNING 1
+"""
+_AUDIT: Final = """
+DELETE FROM jobs_auditentry WHERE id IN (
+    SELECT id FROM jobs_auditentry WHERE at < %(before)s ORDER BY at LIMIT %(most)s)
+RETURNING 1
+"""
+# A worker that an open run names may be rescued from, or be alive and silent.
+_WORKERS: Final = """
+DELETE FROM jobs_worker w WHERE w.id IN (
+    SELECT id FROM jobs_worker
+    WHERE greatest(heartbeat_at, stopped_at) < %(before)s LIMIT %(most)s)
+AND NOT EXISTS (SELECT FROM jobs_run r
+    WHERE r.worker_id = w.id AND r.state IN ('admitted', 'running', 'cancelling'))
+RETURNING 1
+"""
+_IMPORTS: Final = """
+DELETE FROM jobs_jobimport WHERE id IN (
+    SELECT id FROM jobs_jobimport WHERE created_at < %(before)s LIMIT %(most)s)
+RETURNING 1
+"""
+# A submission without runs. Its key may still be asked for it.
+_SUBMISSIONS: Final = """
+WITH old AS MATERIALIZED (
+    SELECT s.id FROM jobs_submission s
+    WHERE s.created_at < %(before)s AND s.id > %(after)s
+        AND NOT EXISTS (SELECT FROM jobs_run r WHERE r.submission_id = s.id)
+        AND NOT EXISTS (
+            SELECT FROM jobs_backfill b WHERE b.submission_id = s.id AND b.done_at IS NULL)
+    ORDER BY s.id LIMIT %(most)s FOR UPDATE SKIP LOCKED
+), backfills AS (
+    DELETE FROM jobs_backfill b USING old WHERE b.submission_id = old.id
+)
+SELECT id FROM old
+"""
+
+
+def remove_keys(rules: Rules) -> tuple[int, bool]:
+    """Delete old idempotency keys; return how many, and whether none is left.
+
+    First of all: a key that is not deleted must find its run.
+    """
+    return _remove(_KEYS, rules, days=rules.key_days)
+
+
+def remove_others(rules: Rules) -> dict[str, int]:
+    """Delete old rows of the other tables; return how many of each."""
+    return {
+        "missed": _remove(_MISSED, rules, days=setting("MISSED_DAYS"))[0],
+        "audit": _remove(_AUDIT, rules, days=setting("AUDIT_DAYS"))[0],
+        "workers": _remove(_WORKERS, rules, days=setting("WORKER_DAYS"))[0],
+        "imports": _remove(_IMPORTS, rules, days=IMPORT_DAYS)[0],
+        "submissions": _remove_submissions(rules),
+    }
+
+
+def _remove(statement: str, rules: Rules, *, days: int) -> tuple[int, bool]:
+    total = 0
+    for _ in range(BATCHES):
+        with transaction.atomic():
+            # Lets the trigger of the audit pass.
+            sql.query("SELECT set_config('fairshift.removes_history', 'on', true)")
+            gone = len(sql.query(statement, {"before": rules.before(days), "most": BATCH}))
+        total += gone
+        if gone < BATCH:
+            return total, True
+    return total, False
+
+
+def _remove_submissions(rules: Rules) -> int:
+    """Delete submissions whose runs are all gone, with their backfills."""
+    before, total = rules.before(max(rules.run_days, rules.key_days)), 0
+    for _ in range(BATCHES):
+        with transaction.atomic():
+            rows = sql.query(_SUBMISSIONS, {"before": before, "after": 0, "most": BATCH})
+            ids = [row["id"] for row in rows]
+            # In a second statement: the constraint of backfills is checked at its end.
+            sql.query("DELETE FROM jobs_submission WHERE id = ANY(%s)", [ids])
+        total += len(ids)
+        if len(ids) < BATCH:
+            break
+    return total

@@ -1,0 +1,300 @@
+"""jobs/system/retention/rounds.py: what leaves, what stays, and for how long."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pytest_django import Settings
+
+from jobs.core import sql
+from jobs.models import (
+    Backfill,
+    HistoryPart,
+    HistoryRound,
+    IdempotencyKey,
+    Job,
+    Owner,
+    Submission,
+)
+from jobs.system.retention.rounds import remove_old_history
+from tests.jobs.scenes import open_transaction
+from tests.jobs.system.retention.old import (
+    attempts_left,
+    left,
+    midnight,
+    old_run,
+    old_tables,
+)
+
+pytestmark = pytest.mark.usefixtures("history")
+
+OPEN = ("scheduled", "held", "queued", "admitted", "running", "cancelling", "retrying")
+
+
+def submission_of(owner: Owner) -> Submission:
+    made = Submission.objects.create(owner=owner, task="tests.add", queue="jobs", run_count=2)
+    Submission.objects.filter(pk=made.pk).update(created_at=midnight(400))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("state", "days", "stays"),
+    [
+        ("succeeded", 90, True),
+        ("succeeded", 91, False),
+        ("cancelled", 90, True),
+        ("cancelled", 91, False),
+        ("expired", 91, False),
+        ("failed", 91, True),
+        ("failed", 180, True),
+        ("failed", 181, False),
+        *((state, 400, True) for state in OPEN),
+    ],
+)
+def test_each_state_has_its_days(acme: Owner, state: str, days: int, stays: bool) -> None:
+    """90 days after its end, a failed run 180; an open one stays, however old it is."""
+    run = old_run(acme, days, state=state)
+    remove_old_history()
+    assert left([run]) == ({run} if stays else set())
+    assert attempts_left([run]) == ({run} if stays and state not in OPEN else set())
+
+
+def test_days_count_from_the_end(acme: Owner) -> None:
+    """A run that waited for a year and ended last week is a week old."""
+    late = old_run(acme, 400, ended_days_ago=7)
+    gone = old_run(acme, 400)
+    remove_old_history()
+    assert left([late, gone]) == {late}
+    assert attempts_left([late, gone]) == {late}
+
+
+@pytest.mark.parametrize(
+    ("days", "state", "stays_until"),
+    [
+        ({"run_days": 365}, "succeeded", 365),
+        ({"run_days": 365}, "failed", 365),
+        ({"failed_run_days": 365}, "failed", 365),
+        ({"failed_run_days": 365}, "succeeded", 90),
+        ({"run_days": 40}, "succeeded", 40),
+        ({"run_days": 40}, "failed", 180),
+        ({"run_days": 40, "failed_run_days": 50}, "failed", 50),
+        ({"failed_run_days": 10}, "failed", 90),
+        ({"run_days": 5}, "succeeded", 30),
+    ],
+)
+def test_an_owner_may_have_other_days(
+    acme: Owner, stranger: Owner, days: dict[str, int], state: str, stays_until: int
+) -> None:
+    """Longer or shorter, but not shorter than idempotency keys; other owners keep theirs."""
+    Owner.objects.filter(pk=acme.pk).update(**days)
+    last, gone = (old_run(acme, day, state=state) for day in (stays_until, stays_until + 1))
+    usual = old_run(stranger, 90, state=state)
+    remove_old_history()
+    assert left([last, gone, usual]) == {last, usual}
+    assert attempts_left([last, gone, usual]) == {last, usual}
+
+
+def test_runs_of_a_deleted_owner_leave_as_others_do(acme: Owner) -> None:
+    """Its rows have no constraint; the usual days apply."""
+    last, gone = old_run(acme, 90), old_run(acme, 91)
+    sql.query("DELETE FROM jobs_owner WHERE id = %s", [acme.pk])
+    remove_old_history()
+    assert left([last, gone]) == {last}
+
+
+def test_a_run_stays_while_its_submission_has_open_runs(acme: Owner) -> None:
+    """The progress of a submission, and a chord over its runs, count all of them."""
+    waiting, done = submission_of(acme), submission_of(acme)
+    ended = old_run(acme, 100, submission=waiting.pk)
+    still_open = old_run(acme, 100, state="held", submission=waiting.pk)
+    gone = old_run(acme, 100, submission=done.pk)
+    remove_old_history()
+    assert left([ended, still_open, gone]) == {ended, still_open}
+    assert waiting.progress.total == 2
+    assert list(Submission.objects.values_list("pk", flat=True)) == [waiting.pk]
+
+
+def test_a_run_stays_while_its_backfill_makes_runs(acme: Owner) -> None:
+    """Its submission grows; when it is done, both go with the last run."""
+    job = Job.objects.create(
+        owner=acme, key="a", task="tests.add", schedule="interval", interval_minutes=1
+    )
+    made = submission_of(acme)
+    times = {"start_at": midnight(401), "end_at": midnight(400), "next_at": midnight(401)}
+    backfill = Backfill.objects.create(job=job, submission=made, count=5, **times)
+    run = old_run(acme, 100, submission=made.pk)
+    remove_old_history()
+    assert left([run]) == {run}
+    Backfill.objects.filter(pk=backfill.pk).update(done_at=midnight(100))
+    remove_old_history()
+    assert not left([run])
+    assert not Submission.objects.exists() and not Backfill.objects.exists()
+
+
+def test_a_key_finds_its_run_as_long_as_it_is_there(acme: Owner, settings: Settings) -> None:
+    """Keys leave first, and no run leaves before KEY_DAYS."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "RUN_DAYS": 1, "FAILED_RUN_DAYS": 1}
+    runs = {day: old_run(acme, day) for day in (29, 30, 31)}
+    for day, run in runs.items():
+        key = IdempotencyKey.objects.create(owner=acme, key=str(day), fingerprint=b"", run_id=run)
+        IdempotencyKey.objects.filter(pk=key.pk).update(
+            created_at=midnight(day) + timedelta(hours=12)
+        )
+    remove_old_history()
+    assert left(runs.values()) == {runs[29], runs[30]}
+    assert set(IdempotencyKey.objects.values_list("key", flat=True)) == {"29", "30"}
+
+
+def test_days_with_nothing_that_stays_have_no_partition(acme: Owner) -> None:
+    """They are dropped, also empty ones; those of younger days stay."""
+    for day in (89, 91, 95, 200):
+        old_run(acme, day)
+    old_run(acme, 120, state="failed")
+    before = old_tables()
+    remove_old_history()
+    gone = {f"{midnight(day):%Y%m%d}" for day in (91, 95, 200)}
+    assert old_tables() == [name for name in before if name[-8:] not in gone]
+
+
+def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
+    """A partition costs planning time: those of up to 31 days become one, with each of its runs."""
+    failed = [old_run(acme, day, state="failed") for day in (100, 101, 103, 120, 125, 140)]
+    for day in (100, 101, 103, 120, 125, 140):
+        old_run(acme, day)
+    remove_old_history()
+    names = [
+        f"jobs_{kind}_{midnight(day):%Y%m%d}" for kind in ("attempt", "run") for day in (140, 103)
+    ]
+    assert left(failed) == set(failed) == attempts_left(failed)
+    assert old_tables() == names
+
+
+def test_a_second_round_changes_nothing(acme: Owner) -> None:
+    """And writes no table again."""
+    kept = [old_run(acme, 91, state="failed"), old_run(acme, 89)]
+    old_run(acme, 91)
+    remove_old_history()
+    files = "SELECT relname, relfilenode FROM pg_class WHERE relname ~ '^jobs_(run|attempt)_[0-9]'"
+    before = sql.query(files)
+    found = remove_old_history()
+    assert found is not None and not any(found.values())
+    assert sql.query(files) == before
+    assert left(kept) == set(kept)
+
+
+def test_a_partition_is_looked_at_once_a_day(acme: Owner) -> None:
+    """Unless the days of the settings or of an owner change, or an operator asks for a round."""
+    run = old_run(acme, 91, state="failed")
+    remove_old_history(looks_again=False)
+    assert f"jobs_run_{midnight(91):%Y%m%d}" in HistoryRound.objects.get().looked_at
+    sql.query("UPDATE jobs_run SET state = 'succeeded' WHERE id = %s", [run])
+    remove_old_history(looks_again=False)
+    assert left([run]) == {run}
+    Owner.objects.filter(pk=acme.pk).update(failed_run_days=300)
+    remove_old_history(looks_again=False)
+    assert not left([run])
+
+
+def test_runs_without_a_partition_leave_too(acme: Owner) -> None:
+    """A run that was due before its partition was dropped lies in the default one."""
+    gone = old_run(acme, 400, has_partition=False)
+    stays = old_run(acme, 400, ended_days_ago=3, has_partition=False)
+    remove_old_history()
+    assert left([gone, stays]) == {stays} == attempts_left([gone, stays])
+
+
+def test_runs_of_the_default_partition_move_into_a_new_one(acme: Owner) -> None:
+    """When a partition that is replaced covers their day."""
+    failed = [old_run(acme, day, state="failed") for day in (100, 110)]
+    lone = old_run(acme, 105, state="failed", has_partition=False)
+    for day in (100, 110):
+        old_run(acme, day)
+    remove_old_history()
+    assert left([*failed, lone]) == {*failed, lone} == attempts_left([*failed, lone])
+    rows = sql.query("SELECT DISTINCT tableoid::regclass::text AS home FROM jobs_run")
+    assert [row["home"] for row in rows] == [f"jobs_run_{midnight(110):%Y%m%d}"]
+
+
+def test_few_runs_leave_a_large_partition_one_by_one(acme: Owner, monkeypatch: Any) -> None:
+    """It is not copied for them."""
+    monkeypatch.setattr("jobs.system.retention.spans.SMALL", 0)
+    failed = old_run(acme, 100, state="failed")
+    gone = old_run(acme, 100)
+    sql.query(f"ANALYZE jobs_run_{midnight(100):%Y%m%d}")
+    found = remove_old_history()
+    assert found is not None and (found["runs"], found["partitions"]) == (1, 0)
+    assert left([failed, gone]) == {failed} == attempts_left([failed, gone])
+
+
+def test_attempts_may_leave_before_their_runs(acme: Owner, settings: Settings) -> None:
+    """After ATTEMPT_DAYS; those of open runs stay."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ATTEMPT_DAYS": 100}
+    runs = [old_run(acme, day, state="failed") for day in (100, 101)]
+    sql.query(
+        "UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s",
+        [opened := old_run(acme, 150, state="failed")],
+    )
+    remove_old_history()
+    assert left([*runs, opened]) == {*runs, opened}
+    assert attempts_left([*runs, opened]) == {runs[0], opened}
+
+
+def test_it_notes_what_it_removed_and_when(acme: Owner) -> None:
+    """A part for each day, and the round."""
+    for day in (100, 100, 101):
+        old_run(acme, day)
+    remove_old_history()
+    parts = HistoryPart.objects.values_list("day", "number", "run_count")
+    assert list(parts) == [(midnight(101).date(), 1, 1), (midnight(100).date(), 1, 2)]
+    last = HistoryRound.objects.get()
+    assert last.ended_at is not None and last.problem == "" and last.problem_since is None
+
+
+def test_a_partition_in_use_stays_until_later(acme: Owner, monkeypatch: Any) -> None:
+    """A round gives up, says so, and the next one succeeds; no statement waits behind it."""
+    monkeypatch.setattr("jobs.system.retention.replacement.TRIES", 2)
+    monkeypatch.setattr("jobs.system.retention.replacement.PAUSE_SECONDS", 0.01)
+    gone = old_run(acme, 100)
+    with open_transaction("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", gone):
+        remove_old_history()
+        assert left([gone]) == {gone}
+        last = HistoryRound.objects.get()
+        assert "is in use" in last.problem and last.problem_since is not None
+    remove_old_history()
+    assert not left([gone])
+    assert HistoryRound.objects.get().problem == ""
+
+
+Change = Callable[[UUID], None]
+REOPEN = "UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s"
+ADVANCE = "UPDATE jobs_run SET state = 'admitted', token = 9 WHERE id = %s"
+
+
+@pytest.mark.parametrize("moment", ["_parts", "_copy"])
+def test_what_changes_meanwhile_is_not_lost(acme: Owner, monkeypatch: Any, moment: str) -> None:
+    """A run that is reopened, moved or stored while its partition is replaced stays as it is."""
+    reopened, moved = old_run(acme, 100), old_run(acme, 100, state="queued")
+    others = [old_run(acme, 100), old_run(acme, 100, state="failed")]
+    made: list[UUID] = []
+    from jobs.system.retention import replacement
+
+    real = getattr(replacement, moment)
+
+    def meanwhile(table: Any, *given: Any) -> Any:
+        found = real(table, *given)
+        if table.name == "jobs_run":
+            sql.query(REOPEN, [reopened])
+            sql.query(ADVANCE, [moved])
+            made.append(old_run(acme, 100, has_partition=False))
+        return found
+
+    monkeypatch.setattr(replacement, moment, meanwhile)
+    remove_old_history()
+    assert left([reopened, moved, *others, *made]) == {reopened, moved, others[1], *made}
+    rows = sql.query(
+        "SELECT id, state, token FROM jobs_run WHERE id = ANY(%s)", [[reopened, moved]]
+    )
+    found = {row["id"]: (row["state"], row["token"]) for row in rows}
+    assert found == {reopened: ("queued", 1), moved: ("admitted", 9)}
