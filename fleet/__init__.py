@@ -10,6 +10,7 @@ from fleet.broker.broker import Broker, BrokerUnavailable
 from fleet.broker.inbox import Call
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.request_rates import SharedRequestRates
+from fleet.broker.rights import refused_commands
 from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
 from fleet.contract import (
     HEADER,
@@ -85,6 +86,7 @@ __all__ = [
     "is_installed",
     "is_routing",
     "owner_header",
+    "refused_commands",
     "route_calls",
     "untested_versions",
     "use_fair_transport",

@@ -1,0 +1,393 @@
+"""manage.py doctor on a real installation that is really broken: the id, the fix and the time."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import pytest
+
+from tests.commands import Done, python
+from tests.flows.installation import Installation, installed
+from tests.flows.processes import environment
+from tests.flows.secured import secured
+from tests.flows.test_acl import url as url_of
+from tests.flows.test_acl import users
+from tests.pgbouncer import pgbouncer
+from tests.waiting import wait_for
+
+SECONDS = 5.0
+SLACK = 3.0  # seconds, of a machine that has other work
+SAFE = {
+    "DJANGO_SETTINGS_MODULE": "tests.flows.doctor_settings",
+    "ALLOWED_HOSTS": "fairshift.example",
+    "SECRET_KEY": "Zb4-not-a-secret-but-long-enough-for-the-checks-of-django-7f2e",
+    "SECURE_SSL_REDIRECT": "1",
+    "SECURE_HSTS_SECONDS": "3600",
+}
+MANY_DAYS = "from jobs.system.partitions import make_partitions; make_partitions(days_ahead=9)"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Two workers, the system's worker and beat, with partitions for some days."""
+    with installed(tmp_path_factory.mktemp("doctor")) as installation:
+        made = installation.python(MANY_DAYS, **installation.urls)
+        output, _ = made.communicate(timeout=60)
+        assert made.returncode == 0, output
+        pulsed = "SELECT count(*) FROM jobs_cursor WHERE beat_at > now() - interval '9 s'"
+        wait_for(lambda: installation.count(pulsed), seconds=60, what="the pulse")
+        yield installation
+
+
+def doctor(installation: Installation, *options: str, **environ: str) -> Done:
+    """Run the command on an installation."""
+    ours = {**environment(installation.tasks.path), **installation.urls, **SAFE, **environ}
+    return python("manage.py", "doctor", *options, environ={**os.environ, **ours})
+
+
+def found(installation: Installation, **environ: str) -> dict[str, dict[str, Any]]:
+    """Return what the command finds, by id; its status and its time are as they should be."""
+    began_at = time.monotonic()
+    done = doctor(installation, "--json", **environ)
+    seconds = time.monotonic() - began_at
+    assert done.stdout.startswith("{"), done.stderr
+    told = json.loads(done.stdout)
+    assert told["seconds"] < SECONDS and seconds < SECONDS + SLACK
+    levels = {one["level"] for one in told["findings"]}
+    expected = 1 if "broken" in levels else 2 if "warning" in levels else 0
+    assert done.returncode == told["status"] == expected, done.stderr
+    assert all(one["fix"] for one in told["findings"])
+    return {one["id"].removeprefix("fairshift."): one for one in told["findings"]}
+
+
+def test_a_sound_installation_gets_one_line(sound: Installation) -> None:
+    """With the number of checks and the seconds, and the status 0."""
+    done = doctor(sound)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [line] = done.stdout.splitlines()
+    assert line.startswith("Nothing is broken: ") and " checks in " in line
+
+
+Break = Callable[[Installation], AbstractContextManager[None]]
+
+
+@contextmanager
+def hung_redis(it: Installation) -> Iterator[None]:
+    it.servers.redis.freeze()
+    try:
+        yield
+    finally:
+        it.servers.redis.thaw()
+
+
+@contextmanager
+def hung_postgres(it: Installation) -> Iterator[None]:
+    it.servers.postgres.freeze()
+    try:
+        yield
+    finally:
+        it.servers.postgres.thaw()
+
+
+@contextmanager
+def both_hung(it: Installation) -> Iterator[None]:
+    with hung_redis(it), hung_postgres(it):
+        yield
+
+
+@contextmanager
+def no_redis(it: Installation) -> Iterator[None]:
+    it.servers.redis.stop()
+    try:
+        yield
+    finally:
+        it.servers.redis.start()
+
+
+@contextmanager
+def no_postgres(it: Installation) -> Iterator[None]:
+    it.servers.postgres.stop()
+    try:
+        yield
+    finally:
+        it.servers.postgres.start()
+
+
+@pytest.mark.parametrize(
+    ("breaking", "ids"),
+    [
+        (hung_redis, {"E201"}),
+        (no_redis, {"E201"}),
+        (hung_postgres, {"E102"}),
+        (no_postgres, {"E102"}),
+        (both_hung, {"E102", "E201"}),
+    ],
+)
+def test_a_server_that_hangs_or_is_away_is_named_in_time(
+    sound: Installation, breaking: Break, ids: set[str]
+) -> None:
+    """Within five seconds, and the other server is examined all the same."""
+    with breaking(sound):
+        told = found(sound)
+    # While Redis hangs, workers lose their connection; what waits for it is a consequence.
+    assert ids <= told.keys() <= ids | {"D306", "D309"}
+    assert all("Start it, or correct" in told[one]["fix"] for one in ids)
+    wait_for(lambda: not found(sound), seconds=40, what="the installation to be sound again")
+
+
+def redis_with(name: str, value: str) -> Break:
+    """Break Redis by one of its settings."""
+
+    @contextmanager
+    def broken(it: Installation) -> Iterator[None]:
+        client = it.servers.client()
+        before = client.config_get(name)[name]
+        client.config_set(name, value)
+        try:
+            yield
+        finally:
+            client.config_set(name, before)
+
+    return broken
+
+
+@contextmanager
+def foreign_redis(it: Installation) -> Iterator[None]:
+    """As if another installation had used this Redis before."""
+    client = it.servers.client()
+    ours = client.get("fairshift:installation")
+    client.set("fairshift:installation", "7/other")
+    try:
+        yield
+    finally:
+        client.set("fairshift:installation", ours or b"")
+
+
+@contextmanager
+def replica(it: Installation) -> Iterator[None]:
+    it.servers.client().replicaof("127.0.0.1", "1")
+    try:
+        yield
+    finally:
+        it.servers.client().replicaof("NO", "ONE")
+
+
+@contextmanager
+def nearly_full(it: Installation) -> Iterator[None]:
+    used = int(it.servers.client().info("memory")["used_memory"])
+    with redis_with("maxmemory", str(used + 100_000))(it):
+        yield
+
+
+@contextmanager
+def unable_to_save(it: Installation) -> Iterator[None]:
+    """The folder of its snapshots is gone."""
+    client = it.servers.client()
+    before = client.config_get("dbfilename")["dbfilename"]
+    folder = client.config_get("dir")["dir"]
+    os.rename(folder, f"{folder}.away")
+    try:
+        client.bgsave()
+        wait_for(
+            lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err",
+            what="a save that fails",
+        )
+        yield
+    finally:
+        os.rename(f"{folder}.away", folder)
+        client.config_set("dir", folder)
+        client.bgsave()
+        client.config_set("dbfilename", before)
+
+
+def postgres_with(broken: str, mended: str) -> Break:
+    """Break PostgreSQL by a statement, and mend it by another one."""
+
+    @contextmanager
+    def break_it(it: Installation) -> Iterator[None]:
+        # One statement each: ALTER SYSTEM runs in no transaction block.
+        it.statement(broken)
+        try:
+            yield
+        finally:
+            it.statement(mended)
+
+    return break_it
+
+
+NEWER = "INSERT INTO django_migrations (app, name, applied) VALUES ('jobs', '9999_later', now())"
+BROKEN: list[tuple[str, Break, dict[str, str], str, str]] = [
+    (
+        "an evicting Redis",
+        redis_with("maxmemory-policy", "allkeys-lru"),
+        {},
+        "E203",
+        "maxmemory-policy to noeviction",
+    ),
+    ("another's Redis", foreign_redis, {}, "E204", "Give each installation a Redis"),
+    ("a replica", replica, {}, "D203", "REPLICAOF NO ONE"),
+    ("a full Redis", nearly_full, {}, "D204", "Raise maxmemory"),
+    ("a Redis that cannot save", unable_to_save, {}, "D202", "is its disk full"),
+    (
+        "a Redis that stores nothing",
+        lambda _it: nullcontext(),
+        {"SILENCED": "fairshift.W205 security.W021"},
+        "D201",
+        "Set appendonly to yes",
+    ),
+    (
+        "pickle",
+        lambda _it: nullcontext(),
+        {"ACCEPTED": "json pickle"},
+        "E003",
+        "Set CELERY_ACCEPT_CONTENT to ['json']",
+    ),
+    (
+        "a short lease",
+        lambda _it: nullcontext(),
+        {"FAIRSHIFT_LEASE_SECONDS": "0.6"},
+        "E002",
+        "FAIRSHIFT_LEASE_SECONDS to at least twice",
+    ),
+    (
+        "no wait for the disk",
+        postgres_with(
+            "ALTER ROLE postgres SET synchronous_commit = off",
+            "ALTER ROLE postgres RESET synchronous_commit",
+        ),
+        {},
+        "E104",
+        "Set synchronous_commit to on",
+    ),
+    (
+        "a read-only user",
+        postgres_with(
+            "ALTER ROLE postgres SET default_transaction_read_only = on",
+            # A session of this role begins read-only.
+            "BEGIN READ WRITE; ALTER ROLE postgres RESET default_transaction_read_only; COMMIT",
+        ),
+        {},
+        "D102",
+        "default_transaction_read_only to off",
+    ),
+    (
+        "a newer database",
+        postgres_with(NEWER, "DELETE FROM django_migrations WHERE name = '9999_later'"),
+        {},
+        "D105",
+        "Install that version here, too",
+    ),
+]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("breaking", "environ", "number", "fix"),
+    [row[1:] for row in BROKEN],
+    ids=[row[0] for row in BROKEN],
+)
+def test_what_is_broken_is_named_with_its_fix(
+    sound: Installation, breaking: Break, environ: dict[str, str], number: str, fix: str
+) -> None:
+    """Each by its own id."""
+    with breaking(sound):
+        told = found(sound, **environ)
+        assert number in told, told
+        assert fix in told[number]["fix"]
+
+
+@pytest.mark.proof
+def test_an_unmigrated_database(sound: Installation) -> None:
+    """And the Redis of another installation."""
+    sound.statement("CREATE DATABASE empty")
+    url = sound.urls["DATABASE_URL"].replace("/fairshift?", "/empty?")
+    told = found(sound, DATABASE_URL=url)
+    assert told.keys() == {"E105", "E204"}
+    assert told["E105"]["fix"] == "Run manage.py migrate."
+
+
+@pytest.mark.proof
+def test_a_missing_partition(sound: Installation) -> None:
+    """Of tomorrow."""
+    [(name,)] = sound.servers.sql("SELECT to_char(now() + interval '4 days', 'YYYYMMDD')")
+    sound.statement(f"DROP TABLE jobs_run_{name}")
+    told = found(sound)
+    assert told.keys() == {"D104"}
+    assert "make_partitions" in told["D104"]["fix"]
+    sound.python(MANY_DAYS, **sound.urls).communicate(timeout=60)
+    assert not found(sound)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
+    """PgBouncer in one of the modes that lose locks and settings."""
+    with pgbouncer(sound.urls["DATABASE_URL"], mode=mode) as url:
+        told = found(sound, DATABASE_URL=url)
+        assert f"between {mode}s" in told["D101"]["text"]
+        assert "pool_mode = session" in told["D101"]["fix"]
+
+
+@pytest.mark.proof
+def test_a_pooler_with_sessions(sound: Installation) -> None:
+    with pgbouncer(sound.urls["DATABASE_URL"], mode="session") as url:
+        assert not found(sound, DATABASE_URL=url)
+
+
+@pytest.mark.proof
+def test_a_user_of_redis_that_lacks_rights(sound: Installation) -> None:
+    """A command that the fair queue needs; and a user that may not ask is no error."""
+    with secured(users()) as server:
+        told = found(sound, REDIS_URL=url_of(server, "producer"))
+        assert told.keys() == {"D207"} and "producer may not ask" in told["D207"]["text"]
+        server.admin.execute_command("ACL", "SETUSER", "worker", "-zadd")
+        told = found(sound, REDIS_URL=url_of(server, "worker"))
+        assert "ZADD" in told["D205"]["text"] and "SECURITY.md" in told["D205"]["fix"]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"FAIRSHIFT_LEASE_SECOND": "3"}, "Did you mean FAIRSHIFT_LEASE_SECONDS?"),
+        ({"FAIRSHIFT_LEASE_SECONDS": "long"}, "must be a number of seconds"),
+        ({"SECRET_KEY": ""}, "SECRET_KEY is required but not set"),
+        ({"DATABASE_URL": "mysql://x"}, "DATABASE_URL is not a URL with one of the schemes"),
+    ],
+)
+def test_settings_with_which_nothing_starts(
+    sound: Installation, environ: dict[str, str], words: str
+) -> None:
+    """One sentence with the name of the variable, the status 1, and no traceback."""
+    done = doctor(sound, **environ)
+    assert done.returncode == 1 and words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.proof
+def test_processes_that_are_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Killed one after the other, with work that waits: each by its own id."""
+    with installed(tmp_path_factory.mktemp("missing")) as it:
+        it.python(MANY_DAYS, **it.urls).communicate(timeout=60)
+        submitted = it.submitter("--count", "1", prefix="waiting", **SAFE)
+        assert submitted.wait() == 0
+        it.drained()
+        for name in ("one", "two"):
+            it.stack.kill_group(name)
+        waiting = it.submitter("--count", "1", prefix="more")
+        assert waiting.wait() == 0
+        wait_for(lambda: {"D304", "D309"} <= found(it).keys(), seconds=20, what="the jobs' workers")
+        it.stack.kill_group("system")
+        it.stack.kill_group("beat")
+        wait_for(lambda: "D301" in found(it), seconds=20, what="all workers")
+        it.statement("UPDATE jobs_cursor SET beat_at = now() - interval '1 min'")
+        it.statement(
+            "INSERT INTO jobs_outbox (run_ids, created_at) VALUES ('{}', now() - interval '2 min')"
+        )
+        told = found(it)
+        assert {"D301", "D302", "D306"} <= told.keys()
+        assert "Start a celery worker" in told["D301"]["fix"]
+        assert "Start a celery beat" in told["D302"]["fix"]
