@@ -26,7 +26,8 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
             # Without this, Celery would retry for long.
             connection.ensure_connection(max_retries=1, timeout=5)
             client = connection.default_channel.client
-            return [message for look in LOOKS for message in look(client)]
+            looks = (*SERVER_LOOKS, _installation)
+            return [message for look in looks for message in look(client)]
     except Exception as error:
         # Kombu, redis-py and sockets each raise classes of their own here.
         return [unreachable(" ".join(str(error).split()) or type(error).__name__)]
@@ -123,5 +124,5 @@ def _installation_id() -> str | None:
         return None
 
 
-LOOKS: Final = (_age, _known_faults, _eviction, _installation)
-"""Each takes a client of Redis, and yields what is wrong."""
+SERVER_LOOKS: Final = (_age, _known_faults, _eviction)
+"""Each takes a client of Redis, and yields what is wrong with the server."""

@@ -100,11 +100,12 @@ def as_dict(status: Status, *, most: int) -> dict[str, Any]:
 def busiest(found: Read, *, most: int) -> list[Standing]:
     """Return the owners with the largest backlogs, those with work only."""
     busy = [one for one in found.standings if one.seen and (one.seen.backlog or one.seen.running)]
-    return sorted(
-        busy, key=lambda one: (-one.seen.backlog, -one.seen.running, one.owner.slug)
-    )[  # type: ignore[union-attr]
-        :most
-    ]
+    return sorted(busy, key=_by_backlog)[:most]
+
+
+def _by_backlog(one: Standing) -> tuple[int, int, str]:
+    seen = one.seen
+    return (-seen.backlog, -seen.running, seen.name) if seen else (0, 0, one.owner.slug)
 
 
 def _owner(found: Read, one: Standing) -> dict[str, Any]:
@@ -200,8 +201,8 @@ def as_renderable(status: Status, *, most: int) -> RenderableType:
     if rows:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for heading in HEADINGS:
-            justify = "left" if heading == HEADINGS[0] else "right"
-            table.add_column(heading, justify=justify, no_wrap=True)
+            is_name = heading == HEADINGS[0]
+            table.add_column(heading, justify="left" if is_name else "right", no_wrap=True)
         for row in rows:
             table.add_row(*(Text(cell, overflow="ellipsis", no_wrap=True) for cell in row))
         parts += [Text(), table]

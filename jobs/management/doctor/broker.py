@@ -136,4 +136,4 @@ def _user_of(client: Redis) -> Any:
     return client.connection_pool.connection_kwargs.get("username") or "default"
 
 
-LOOKS: Final = (role, memory, saving, *broker.LOOKS, persistence, rights)
+LOOKS: Final = (role, memory, saving, *broker.SERVER_LOOKS, persistence, rights)

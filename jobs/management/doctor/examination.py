@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+from celery import current_app
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags
@@ -48,8 +50,8 @@ class _Part:
     """What one thread finds; it stays if the thread is late."""
 
     run: Callable[[_Part], None]
-    late: Callable[[str], CheckMessage]
-    """Makes the message of a part that is late, of a reason."""
+    late: Callable[[str], CheckMessage] | None
+    """Makes the message of a part that is late, of a reason; None: another part has one."""
     messages: list[CheckMessage] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
     """Names of the checks that were made."""
@@ -71,14 +73,16 @@ def examine() -> Diagnosis:
         _Part(_look_at_settings, late=_late_settings),
         _Part(_look_at_postgres, late=database_checks.unreachable),
         _Part(_look_at_redis, late=broker_checks.unreachable),
+        _Part(_look_at_both, late=None),
     ]
-    calls = [(part, Call(lambda part=part: part.run(part))) for part in parts]  # type: ignore[misc]
+    calls = [(part, Call(partial(part.run, part))) for part in parts]
     found: list[CheckMessage] = []
     for part, call in calls:
         try:
             call.answer(until=began_at + DEADLINE_SECONDS)
         except TimeoutError:
-            found.append(part.late(f"not within {DEADLINE_SECONDS:g} s"))
+            if part.late is not None:
+                found.append(part.late(f"not within {DEADLINE_SECONDS:g} s"))
         found += part.messages
     return Diagnosis(
         messages=sorted(_shown(found), key=lambda one: (-one.level, one.id or "")),
@@ -100,7 +104,8 @@ def _shown(found: Iterable[CheckMessage]) -> Iterator[CheckMessage]:
 def _look_at_settings(part: _Part) -> None:
     for check in registry.get_checks(include_deployment_checks=True):
         if check not in ASKS_A_SERVER and Tags.database not in check.tags:
-            part.add(lambda check=check: check(app_configs=None, databases=None), check.__name__)  # type: ignore[misc]
+            made: Any = check  # django-stubs do not know that it can be called
+            part.add(partial(made, app_configs=None, databases=None), name=made.__name__)
     part.add(disk.folders)
 
 
@@ -118,6 +123,16 @@ def _look_at_postgres(part: _Part) -> None:
 
 def _look_at_redis(part: _Part) -> None:
     part.messages.extend(broker.examined(part.made.append))
+
+
+def _look_at_both(part: _Part) -> None:
+    # It waits for PostgreSQL as well, and must not hide how Redis is.
+    part.add(installation)
+
+
+def installation() -> Iterable[CheckMessage]:
+    """Report a Redis of another installation; nothing if a server does not answer."""
+    return broker_checks.installation_problems(current_app._get_current_object())
 
 
 def _has(ids: str, part: _Part) -> bool:
