@@ -20,7 +20,7 @@ from tests.flows.servers import Servers, own_servers
 from tests.judge import read_submit_events, read_task_events
 from tests.waiting import wait_for
 
-ROWS = "SELECT id, state, ended_at IS NULL AS is_open, attempt FROM jobs_run"
+ROWS = "SELECT id, state, ended_at IS NULL AS is_open, token FROM jobs_run"
 
 
 class Restored(Installation):
@@ -40,10 +40,10 @@ def program(name: str, *words: str) -> None:
 
 
 def rows(servers: Servers) -> dict[str, Any]:
-    """Return all runs by id: state, whether it is open, attempt."""
+    """Return all runs by id: state, whether it is open, token."""
     with psycopg.connect(servers.postgres.url) as connection:
         found = connection.execute(ROWS).fetchall()
-    return {str(run_id): (state, is_open, attempt) for run_id, state, is_open, attempt in found}
+    return {str(run_id): (state, is_open, token) for run_id, state, is_open, token in found}
 
 
 def started(installation: Installation) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_restored_database_goes_on_from_its_snapshot(tmp_path: Path) -> None:
             begun = started(after)
             ended = rows(servers)
 
-    is_open = {run_id for run_id, (_state, open_then, _attempt) in snapshot.items() if open_then}
+    is_open = {run_id for run_id, (_state, open_then, _token) in snapshot.items() if open_then}
     # The scene means something: T is in the middle, with open runs and with ended ones.
     assert is_open and len(snapshot) > len(is_open)
     lost = known - snapshot.keys()
@@ -98,7 +98,7 @@ def test_a_restored_database_goes_on_from_its_snapshot(tmp_path: Path) -> None:
 
     assert set(begun) == is_open, "what was open at T runs, and nothing else"
     assert ended.keys() == snapshot.keys()
-    assert {state for state, _open, _attempt in ended.values()} == {"succeeded"}
+    assert {state for state, _open, _token in ended.values()} == {"succeeded"}
     unchanged = {one: fact for one, fact in snapshot.items() if one not in is_open}
     assert {one: ended[one] for one in unchanged} == unchanged
     assert len(begun) == len(is_open), "each once: no lease was lost after the restore"

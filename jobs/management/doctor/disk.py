@@ -40,12 +40,12 @@ def space(what: str, folder: Path) -> Iterator[CheckMessage]:
     room = Room(usage.free, usage.total)
     if not room.is_short:
         return
-    text = f"The disk of {what} has {_size(room.free)} of {_size(room.total)} left ({folder})."
-    hint = "Make room, or give it a larger disk: a PostgreSQL without room stops."
-    if room.is_out:
-        yield Error(text, hint=hint, id="fairshift.D401")
-    else:
-        yield Caution(text, hint=hint, id="fairshift.D402")
+    kind = Error if room.is_out else Caution
+    yield kind(
+        f"The disk of {what} has {_size(room.free)} of {_size(room.total)} left ({folder}).",
+        hint="Make room, or give it a larger disk: a PostgreSQL without room stops.",
+        id="fairshift.D401",
+    )
 
 
 def folders() -> Iterator[CheckMessage]:

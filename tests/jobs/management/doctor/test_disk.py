@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core import checks
 
 from jobs.management.doctor.disk import GIB, Room, folders, space
 
@@ -53,8 +54,10 @@ def test_a_disk_that_fills_up_is_reported(disk: Path) -> None:
     filling = disk / "filling"
     filling.write_bytes(b"x" * 1_000_000)
     [found] = space("logs", disk)
-    assert found.id == "fairshift.D402" and "0 MiB of 1 MiB left" in found.msg
+    assert (found.id, found.level) == ("fairshift.D401", checks.WARNING)
+    assert "0 MiB of 1 MiB left" in found.msg
     with pytest.raises(OSError, match="No space"):
         filling.write_bytes(b"x" * 2_000_000)
     [found] = space("logs", disk)
-    assert found.id == "fairshift.D401" and str(disk) in found.msg
+    assert (found.id, found.level) == ("fairshift.D401", checks.ERROR)
+    assert str(disk) in found.msg
