@@ -72,6 +72,20 @@ def test_a_sound_installation_gets_one_line(sound: Installation) -> None:
     assert line.startswith("Nothing is broken: ") and " checks in " in line
 
 
+def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
+    """A monitor gets 3; with the database back, it gets 0."""
+
+    def status() -> Done:
+        ours = {**environment(sound.tasks.path), **sound.urls, **SAFE}
+        return python("manage.py", "status", "--json", environ={**os.environ, **ours})
+
+    with hung_postgres(sound):
+        began_at = time.monotonic()
+        assert status().returncode == 3
+        assert time.monotonic() - began_at < SECONDS + SLACK
+    wait_for(lambda: status().returncode == 0, seconds=40, what="a healthy installation")
+
+
 Break = Callable[[Installation], AbstractContextManager[None]]
 
 
