@@ -3,20 +3,29 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.commands import Done, python
+from tests.contrast.scenery import FAKETIME
+from tests.flows.breaking import (
+    BROKEN,
+    Break,
+    both_hung,
+    hung_postgres,
+    hung_redis,
+    no_postgres,
+    no_redis,
+)
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import environment
-from tests.flows.secured import secured
+from tests.flows.secured import ADMIN, secured
 from tests.flows.test_acl import url as url_of
 from tests.flows.test_acl import users
 from tests.pgbouncer import pgbouncer
+from tests.proxy import Faults, Proxy
 from tests.waiting import wait_for
 
 SECONDS = 5.0
@@ -86,51 +95,6 @@ def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
     wait_for(lambda: status().returncode == 0, seconds=40, what="a healthy installation")
 
 
-Break = Callable[[Installation], AbstractContextManager[None]]
-
-
-@contextmanager
-def hung_redis(it: Installation) -> Iterator[None]:
-    it.servers.redis.freeze()
-    try:
-        yield
-    finally:
-        it.servers.redis.thaw()
-
-
-@contextmanager
-def hung_postgres(it: Installation) -> Iterator[None]:
-    it.servers.postgres.freeze()
-    try:
-        yield
-    finally:
-        it.servers.postgres.thaw()
-
-
-@contextmanager
-def both_hung(it: Installation) -> Iterator[None]:
-    with hung_redis(it), hung_postgres(it):
-        yield
-
-
-@contextmanager
-def no_redis(it: Installation) -> Iterator[None]:
-    it.servers.redis.stop()
-    try:
-        yield
-    finally:
-        it.servers.redis.start()
-
-
-@contextmanager
-def no_postgres(it: Installation) -> Iterator[None]:
-    it.servers.postgres.stop()
-    try:
-        yield
-    finally:
-        it.servers.postgres.start()
-
-
 @pytest.mark.parametrize(
     ("breaking", "ids"),
     [
@@ -151,151 +115,6 @@ def test_a_server_that_hangs_or_is_away_is_named_in_time(
     assert ids <= told.keys() <= ids | {"D306", "D309"}
     assert all("Start it, or correct" in told[one]["fix"] for one in ids)
     wait_for(lambda: not found(sound), seconds=40, what="the installation to be sound again")
-
-
-def redis_with(name: str, value: str) -> Break:
-    """Break Redis by one of its settings."""
-
-    @contextmanager
-    def broken(it: Installation) -> Iterator[None]:
-        client = it.servers.client()
-        before = client.config_get(name)[name]
-        client.config_set(name, value)
-        try:
-            yield
-        finally:
-            client.config_set(name, before)
-
-    return broken
-
-
-@contextmanager
-def foreign_redis(it: Installation) -> Iterator[None]:
-    """As if another installation had used this Redis before."""
-    client = it.servers.client()
-    ours = client.get("fairshift:installation")
-    client.set("fairshift:installation", "7/other")
-    try:
-        yield
-    finally:
-        client.set("fairshift:installation", ours or b"")
-
-
-@contextmanager
-def replica(it: Installation) -> Iterator[None]:
-    it.servers.client().replicaof("127.0.0.1", "1")
-    try:
-        yield
-    finally:
-        it.servers.client().replicaof("NO", "ONE")
-
-
-@contextmanager
-def nearly_full(it: Installation) -> Iterator[None]:
-    used = int(it.servers.client().info("memory")["used_memory"])
-    with redis_with("maxmemory", str(used + 100_000))(it):
-        yield
-
-
-@contextmanager
-def unable_to_save(it: Installation) -> Iterator[None]:
-    """Where its snapshot belongs is a folder."""
-    client = it.servers.client()
-    before = client.config_get("dbfilename")["dbfilename"]
-    (Path(client.config_get("dir")["dir"]) / "folder/in/it").mkdir(parents=True)
-
-    def saved(status: str) -> bool:
-        return bool(client.info("persistence")["rdb_last_bgsave_status"] == status)
-
-    client.config_set("dbfilename", "folder")
-    try:
-        client.bgsave()
-        wait_for(lambda: saved("err"), what="a save that fails")
-        yield
-    finally:
-        client.config_set("dbfilename", before)
-        client.bgsave()
-        wait_for(lambda: saved("ok"), what="a save")
-
-
-def postgres_with(broken: str, mended: str) -> Break:
-    """Break PostgreSQL by a statement, and mend it by another one."""
-
-    @contextmanager
-    def break_it(it: Installation) -> Iterator[None]:
-        # One statement each: ALTER SYSTEM runs in no transaction block.
-        it.statement(broken)
-        try:
-            yield
-        finally:
-            it.statement(mended)
-
-    return break_it
-
-
-NEWER = "INSERT INTO django_migrations (app, name, applied) VALUES ('jobs', '9999_later', now())"
-BROKEN: list[tuple[str, Break, dict[str, str], str, str]] = [
-    (
-        "an evicting Redis",
-        redis_with("maxmemory-policy", "allkeys-lru"),
-        {},
-        "E203",
-        "maxmemory-policy to noeviction",
-    ),
-    ("another's Redis", foreign_redis, {}, "E204", "Give each installation a Redis"),
-    ("a replica", replica, {}, "D203", "REPLICAOF NO ONE"),
-    ("a full Redis", nearly_full, {}, "D204", "Raise maxmemory"),
-    ("a Redis that cannot save", unable_to_save, {}, "D202", "is its disk full"),
-    (
-        "a Redis that stores nothing",
-        lambda _it: nullcontext(),
-        {"REPORTED": "fairshift.D201"},
-        "D201",
-        "Set appendonly to yes",
-    ),
-    (
-        "pickle",
-        lambda _it: nullcontext(),
-        {"ACCEPTED": "json pickle"},
-        "E003",
-        "Set CELERY_ACCEPT_CONTENT to ['json']",
-    ),
-    (
-        "a short lease",
-        lambda _it: nullcontext(),
-        {"FAIRSHIFT_LEASE_SECONDS": "0.6"},
-        "E002",
-        "to at least twice",
-    ),
-    (
-        "no wait for the disk",
-        postgres_with(
-            "ALTER ROLE postgres SET synchronous_commit = off",
-            "ALTER ROLE postgres RESET synchronous_commit",
-        ),
-        {},
-        "E104",
-        "Set synchronous_commit to on",
-    ),
-    (
-        "a read-only user",
-        postgres_with(
-            "ALTER ROLE postgres SET default_transaction_read_only = on",
-            # A session of this role begins read-only.
-            "BEGIN READ WRITE; ALTER ROLE postgres RESET default_transaction_read_only; COMMIT",
-        ),
-        {},
-        "D102",
-        "default_transaction_read_only to off",
-    ),
-    (
-        "a newer database",
-        postgres_with(NEWER, "DELETE FROM django_migrations WHERE name = '9999_later'"),
-        {},
-        "D105",
-        "Install that version here, too",
-    ),
-]
 
 
 @pytest.mark.proof
@@ -361,6 +180,35 @@ def test_a_user_of_redis_that_lacks_rights(sound: Installation) -> None:
         server.admin.execute_command("ACL", "SETUSER", "worker", "-zadd")
         told = found(sound, REDIS_URL=url_of(server, "worker"))
         assert "ZADD" in told["D205"]["text"] and "SECURITY.md" in told["D205"]["fix"]
+
+
+@pytest.mark.proof
+def test_an_old_redis(sound: Installation) -> None:
+    """By the version that it tells."""
+    with secured([]) as server:
+        version = server.admin.info("server")["redis_version"]
+        told = f"5{version[1:]}"
+        with Proxy(f"redis://127.0.0.1:{server.port}/0") as proxy:
+            proxy.faults = Faults(replaced=(f"n:{version}".encode(), f"n:{told}".encode()))
+            url = proxy.url.replace("redis://", f"redis://admin:{ADMIN}@")
+            found_there = found(sound, REDIS_URL=url)
+    assert found_there["E202"]["text"] == f"Redis {told} is too old."
+    assert "Use Redis 6.2 or newer" in found_there["E202"]["fix"]
+
+
+@pytest.mark.proof
+def test_a_worker_whose_clock_is_wrong(sound: Installation) -> None:
+    """By its name, and the seconds; with Debian's libfaketime."""
+    fake = {"LD_PRELOAD": FAKETIME, "FAKETIME": "+120s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    worker = sound.start_worker("early", 1, **sound.urls, **fake)
+    try:
+        worker.ready()
+        wait_for(lambda: "D311" in found(sound), seconds=20, what="its heartbeats")
+        told = found(sound)["D311"]
+    finally:
+        worker.stop()
+    assert "early@" in told["text"] and "s ahead of it" in told["text"]
+    assert "Synchronize the clocks" in told["fix"]
 
 
 @pytest.mark.proof
