@@ -10,6 +10,7 @@ from fleet.broker.broker import Broker, BrokerUnavailable
 from fleet.broker.inbox import Call
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.request_rates import SharedRequestRates
+from fleet.broker.rights import refused_commands
 from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
 from fleet.contract import (
     HEADER,
@@ -95,6 +96,7 @@ __all__ = [
     "is_routing",
     "one_line",
     "owner_header",
+    "refused_commands",
     "route_calls",
     "trace_id_of",
     "untested_versions",

@@ -85,6 +85,11 @@ def mended_key(queue: str) -> str:
     return _base(queue) + _MENDED
 
 
+def rights_key(queue: str) -> str:
+    """A key that exists only inside the script that tries the rights of a user of Redis."""
+    return _base(queue) + "rights"
+
+
 def rate_key(queue: str, bucket: str) -> str:
     """A string: the time in seconds until which a bucket of requests is full; it expires then."""
     return _base(queue) + f"rate:{bucket}"

@@ -34,6 +34,8 @@ class Faults:
     """The only command whose replies are lost, such as PUBLISH; empty for all."""
     hangs: bool | None = None
     """Whether every lost reply hangs, or none; None for chance."""
+    replaced: tuple[bytes, bytes] = (b"", b"")
+    """Bytes in replies, and as many that stand in their place, such as those of another version."""
 
 
 NONE: Final = Faults()
@@ -140,6 +142,8 @@ class Proxy:
                 if is_hung:
                     await asyncio.Event().wait()  # until the client closes the connection
                 return
+            if faults.replaced[0]:
+                data = data.replace(*faults.replaced)
             late.write(data, after=faults.delay_seconds)
             if self._chance.random() < faults.cut:
                 self.counts["cut"] += 1

@@ -87,8 +87,16 @@ class Deadline:
         return done
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The end of a scenario: its verdict, and the processes that stay up."""
+
+    verdict: Verdict
+    stack: Stack
+
+
 @contextmanager
-def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
+def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
     """Run the scenario and give the verdict; everything stays up until the context ends."""
     deadline = Deadline(options.deadline_seconds)
     large, small = device_names(options.devices), lab_names(LAB_DEVICES)
@@ -160,7 +168,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Verdict]:
         )
         show_verdict(verdict, submissions, screen=screen)
         show_places(places, login=login, screen=screen)
-        yield verdict
+        yield Played(verdict, stack)
 
 
 @contextmanager

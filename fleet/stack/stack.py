@@ -132,12 +132,17 @@ class Stack:
 
     def watch(self) -> None:
         """Restart the processes that have ended, or raise StackError."""
+        if not self._restart:
+            self.refuse_ended()
         for running in self._running.values():
-            if running.is_alive():
-                continue
-            if not self._restart:
+            if not running.is_alive():
+                running.spawn_when_due()
+
+    def refuse_ended(self) -> None:
+        """Raise StackError if a process has ended, with its name and the end of its log."""
+        for running in self._running.values():
+            if not running.is_alive():
                 raise running.error(f"ended with {running.returncode}")
-            running.spawn_when_due()
 
     def pid(self, name: str) -> int | None:
         """Return a program's process id; None while it is down."""

@@ -26,23 +26,20 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
             # Without this, Celery would retry for long.
             connection.ensure_connection(max_retries=1, timeout=5)
             client = connection.default_channel.client
-            return [
-                *_age(client),
-                *_known_faults(client),
-                *_eviction(client),
-                *_installation(client),
-            ]
+            looks = (*SERVER_LOOKS, _installation)
+            return [message for look in looks for message in look(client)]
     except Exception as error:
         # Kombu, redis-py and sockets each raise classes of their own here.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return [
-            Error(
-                f"Redis does not answer: {reason}",
-                hint="Start it, or correct CELERY_BROKER_URL "
-                "(REDIS_URL in Fairshift's own project).",
-                id="fairshift.E201",
-            )
-        ]
+        return [unreachable(" ".join(str(error).split()) or type(error).__name__)]
+
+
+def unreachable(reason: str) -> CheckMessage:
+    """Return the error of a Redis that does not answer."""
+    return Error(
+        f"Redis does not answer: {reason}",
+        hint="Start it, or correct CELERY_BROKER_URL (REDIS_URL in Fairshift's own project).",
+        id="fairshift.E201",
+    )
 
 
 def installation_problems(app: Celery) -> list[CheckMessage]:
@@ -125,3 +122,7 @@ def _installation_id() -> str | None:
             return str(cursor.fetchone()[0])
     except DatabaseError:
         return None
+
+
+SERVER_LOOKS: Final = (_age, _known_faults, _eviction)
+"""Each takes a client of Redis, and yields what is wrong with the server."""

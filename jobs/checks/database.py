@@ -75,7 +75,7 @@ def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
             )
             switched_off = sorted(name for (name,) in cursor.fetchall())
     except DatabaseError as error:
-        yield _unreachable(error)
+        yield unreachable(" ".join(str(error).split()))
         return
     if version < OLDEST_VERSION:
         yield Error(
@@ -97,7 +97,7 @@ def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError as error:
-        yield _unreachable(error)
+        yield unreachable(" ".join(str(error).split()))
         return
     if missing:
         yield Error(
@@ -195,9 +195,10 @@ def _unknown_tasks() -> Iterator[CheckMessage]:
         )
 
 
-def _unreachable(error: DatabaseError) -> CheckMessage:
+def unreachable(reason: str) -> CheckMessage:
+    """Return the error of a PostgreSQL that does not answer."""
     return Error(
-        f"PostgreSQL does not answer: {' '.join(str(error).split())}",
+        f"PostgreSQL does not answer: {reason}",
         hint="Start it, or correct DATABASES (DATABASE_URL in Fairshift's own project).",
         id="fairshift.E102",
     )

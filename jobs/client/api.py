@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 import urllib3
@@ -162,6 +163,11 @@ def _refusal(answer: Any) -> Refused:
         problem = None
     if not isinstance(problem, dict):
         place = answer.headers.get("Location", "")
-        text = f"{answer.status} {place}".strip()
-        problem = {"code": "not_fairshift", "detail": f"is FAIRSHIFT_URL right? It answers {text}"}
+        text = f"is FAIRSHIFT_URL right? It answers {answer.status} {place}".strip()
+        if answer.status == HTTPStatus.NOT_FOUND:
+            text += (
+                ". It must have the path at which the project mounts jobs.urls, such as"
+                " http://127.0.0.1:8000/fairshift"
+            )
+        problem = {"code": "not_fairshift", "detail": text}
     return Refused(answer.status, problem)

@@ -80,7 +80,7 @@ def as_table(
             f"{row['weight']:g}",
             f"{row['backlog']:,}",
             f"{row['running']:,}{cap}",
-            _span(row["oldest_wait_seconds"]),
+            span(row["oldest_wait_seconds"]),
             f"{row['worker_seconds']:,.1f}",
             f"{row['entitled']:.1%}",
             f"{row['received']:.1%}",
@@ -89,7 +89,8 @@ def as_table(
     return table
 
 
-def _span(seconds: float | None) -> str:
+def span(seconds: float | None) -> str:
+    """Return a span of time in words."""
     if seconds is None:
         return "–"
     if seconds < 60:

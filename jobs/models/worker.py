@@ -41,6 +41,9 @@ class Worker(models.Model):
     version = models.CharField(_("version"), max_length=32)
     started_at = models.DateTimeField(_("started at"), db_default=Now())
     heartbeat_at = models.DateTimeField(_("last heartbeat"), db_default=Now())
+    # By how much its machine's clock is ahead of PostgreSQL's. Null: not reported yet, or by a
+    # version that does not report it.
+    clock_ahead_seconds = models.FloatField(_("clock ahead (s)"), null=True)
     # Asked to take no more runs; it follows at its next heartbeat.
     draining_since = models.DateTimeField(_("draining since"), null=True)
     stopped_at = models.DateTimeField(_("stopped at"), null=True)

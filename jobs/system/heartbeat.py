@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from uuid import UUID
 
 from fleet import Node, Orders
+from jobs import __version__
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.states import State
@@ -17,7 +18,8 @@ from jobs.system.rescue import rescue_runs
 
 _BEAT = """
 WITH beaten AS (
-    UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %(slots)s, queues = %(queues)s
+    UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %(slots)s, queues = %(queues)s,
+        clock_ahead_seconds = %(clock)s - extract(epoch FROM clock_timestamp())
     WHERE id = %(id)s RETURNING draining_since IS NOT NULL AS drains
 )
 SELECT drains, r.id, r.state,
@@ -48,7 +50,7 @@ def beat(node: Node, held: Sequence[str]) -> Orders:
         "queues": json.dumps(list(node.queues)),
         "lease": setting("LEASE_SECONDS"),
     }
-    rows = sql.query(_BEAT, facts)
+    rows = sql.query(_BEAT, {**facts, "clock": time.time()})
     if not rows:
         _enter(node, facts)
     if any(row["is_old"] and str(row["id"]) not in held for row in rows):
@@ -68,7 +70,7 @@ def _enter(node: Node, facts: dict[str, Any]) -> None:
             "pid": node.pid,
             "pool": node.pool,
             "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
-            "version": _version(),
+            "version": __version__,
         },
     )
     # The sweep publishes the rest: a backlog must not delay a worker's boot.
@@ -79,10 +81,3 @@ def leave(worker_id: UUID) -> None:
     """Mark a worker as stopped and rescue its runs at once."""
     sql.query(_LEAVE, [worker_id])
     rescue_runs()
-
-
-def _version() -> str:
-    try:
-        return version("fairshift")
-    except PackageNotFoundError:
-        return "unpackaged"

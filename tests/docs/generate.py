@@ -28,6 +28,7 @@ _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)",
 OPENAPI: Final = "docs/use/openapi.json"
 UNSAID: Final = "(say here what it is for)"
 PAGES: Final = (
+    "docs/operate/doctor.md",
     "docs/operate/logs.md",
     "docs/operate/metrics.md",
     "docs/operate/settings.md",
@@ -126,8 +127,36 @@ def _plain_text(text: str) -> str:
 def checks(_before: str) -> str:
     """Return a line for each message of the system checks; `…` stands for a value."""
     found = [row for path in (PROJECT / "jobs/checks").glob("*.py") for row in _messages(path)]
-    rows = [f"- `{number}` {text} *{hint}*" for number, text, hint in sorted(found)]
-    return "\n".join(rows)
+    return _listed(found)
+
+
+def doctor(_before: str) -> str:
+    """Return a line for each message of the doctor that no system check has."""
+    folder = PROJECT / "jobs/management/doctor"
+    found = [row for path in folder.glob("*.py") for row in _messages(path)]
+    return _listed([*found, *_of_overview(folder / "running.py")])
+
+
+def _listed(found: list[tuple[str, str, str]]) -> str:
+    return "\n".join(f"- `{number}` {text} *{hint}*" for number, text, hint in sorted(found))
+
+
+def _of_overview(running: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the rules of the overview that have an id of the doctor."""
+    [ids] = re.findall(r"^IDS: .*? = (\{.*?^\})", running.read_text(), re.MULTILINE | re.DOTALL)
+    numbers = ast.literal_eval(ids)
+    verdict = (PROJECT / "jobs/pages/overview/verdict.py").read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(verdict)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Problem":
+            given = {str(word.arg): word.value for word in node.keywords}
+            code = getattr(given["code"], "value", "")
+            if code in numbers:
+                yield numbers[code], _first_text(given["text"]), _first_text(given["todo"])
+
+
+def _first_text(node: ast.expr) -> str:
+    texts = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    return re.sub(r"%\(\w+\)s", "…", str(next(one for one in texts if isinstance(one, str))))
 
 
 def _messages(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -136,7 +165,9 @@ def _messages(path: Path) -> Iterator[tuple[str, str, str]]:
         given = {word.arg: word.value for word in getattr(node, "keywords", ())}
         if isinstance(node, ast.Call) and {"id", "hint"} <= set(given):
             texts, hints = _texts(node.args[0], constants), _texts(given["hint"], constants)
-            number = ast.literal_eval(given["id"])
+            if not isinstance(given["id"], ast.Constant):
+                continue  # those of the overview
+            number = str(given["id"].value)
             if len(hints) > len(texts):
                 hints = [" Or: ".join(hints)]
             yield from ((number, *pair) for pair in zip(texts, hints, strict=True))
@@ -208,6 +239,7 @@ PARTS: Final[dict[str, Callable[[str], str]]] = {
     "checks": checks,
     "events": events,
     "metrics": metrics,
+    "doctor": doctor,
 }
 
 

@@ -15,6 +15,14 @@ def test_generated_parts_are_those_of_the_code(page: str) -> None:
     assert UNSAID not in read(page), f"say in {page} what the new setting is for"
 
 
+def test_every_check_of_the_doctor_is_in_its_catalogue() -> None:
+    """Those of the overview as well."""
+    folder = PROJECT / "jobs/management/doctor"
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
+    listed = re.findall(r"^- `(fairshift\.D\d+)`", read("docs/operate/doctor.md"), re.MULTILINE)
+    assert set(listed) == set(re.findall(r'"(fairshift\.D\d+)"', code))
+
+
 def test_every_check_is_in_the_catalogue() -> None:
     """The generator finds each check that the code can report."""
     code = "".join(path.read_text() for path in (PROJECT / "jobs/checks").glob("*.py"))

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import psycopg
+
 from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.conf import RULES
 from tests.few_partitions import KEPT_DAYS, LATER
@@ -81,6 +83,11 @@ class Installation(Processes):
         waiting = f"{WAITING} AND created_at < '{self.now()}'"
         wait_for(lambda: self.count(waiting) == 0, seconds=seconds, what="runs to start")
         return time.monotonic() - began_at
+
+    def statement(self, text: str) -> None:
+        """Run a statement outside of a transaction."""
+        with psycopg.connect(self.servers.postgres.url, autocommit=True) as connection:
+            connection.execute(text)  # type: ignore[call-overload]
 
     def now(self) -> str:
         """Return PostgreSQL's time, as text."""

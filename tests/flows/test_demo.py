@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.flows.servers import own_servers
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -170,4 +171,42 @@ def test_a_verdict_that_is_late_says_what_hangs(world: World) -> None:
     assert re.search("^Time is up|not ready within", err, re.MULTILINE), err[-3000:]
     if "Time is up" in err:
         assert json.loads(out.splitlines()[-1])["verified"] < 3004
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+def test_a_process_that_ends_by_itself_ends_the_demo(world: World) -> None:
+    """With its name, the place of its log, and the status 1."""
+    demo = world.start("--json")
+    assert demo.stderr is not None
+    _until(demo.stderr, "stays up")
+    [web] = [
+        int(line.split()[0])
+        for line in world.processes()
+        if "gunicorn" in line and os.getpgid(int(line.split()[0])) == int(line.split()[0])
+    ]
+    os.kill(web, signal.SIGKILL)
+    _, told = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert "web ended with -9. The end of " in told and "demo-logs/web.log" in told
+    assert "Traceback" not in told
+    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+
+
+def test_an_end_without_the_database_is_one_sentence(world: World) -> None:
+    """Its jobs cannot be switched off there; every process ends all the same."""
+    with own_servers() as servers:
+        own = {"DATABASE_URL": servers.postgres.url, "REDIS_URL": servers.redis.url, "DEBUG": "1"}
+        world.environment |= own
+        try:
+            demo = world.start("--json")
+            assert demo.stderr is not None
+            _until(demo.stderr, "stays up")
+            servers.postgres.stop()
+            demo.terminate()
+            _, told = demo.communicate(timeout=60)
+        finally:
+            for name in own:
+                del world.environment[name]
+    assert demo.returncode == 1
+    assert "PostgreSQL does not answer" in told and "Traceback" not in told
     wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")

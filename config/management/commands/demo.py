@@ -2,13 +2,17 @@
 
 import signal
 import sys
+import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
-from fleet.stack.stack import StackError
+from fleet.stack.stack import Stack, StackError
 from jobs.management.arguments import PORTS, interrupt, whole
+
+LOOK_SECONDS: Final = 0.25
 
 
 class Command(BaseCommand):
@@ -37,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--deadline", type=seconds, default=300, help="seconds for it all")
 
     def handle(self, *_args: Any, **given: Any) -> None:
-        """Run the demo; the exit status is 1 if the verdict is not good.
+        """Run the demo; the exit status is 1 if the verdict is not good, or a process has ended.
 
         A database with other data is refused before anything is written.
         """
@@ -58,22 +62,30 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, interrupt)
         is_good = False
         try:
-            with played_demo(options, screen=screen) as verdict:
-                is_good = verdict.is_good
+            with played_demo(options, screen=screen) as played:
+                verdict, is_good = played.verdict, played.verdict.is_good
                 if given["json"]:
                     print(verdict.as_json(workers=options.workers, slots=options.slots), flush=True)
                 if not given["exit"]:
                     screen.heading("Everything stays up. Ctrl-C ends it.")
-                    _wait_for_interrupt()
+                    _stay_up(played.stack)
         except (DemoError, StackError) as error:
             raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            reason = " ".join(str(error).split())
+            raise CommandError(
+                f"The demo has ended, and PostgreSQL does not answer: {reason}. Its jobs stay"
+                " switched on there."
+            ) from error
         except KeyboardInterrupt:
             sys.exit(130)
         if not is_good:
             sys.exit(1)
 
 
-def _wait_for_interrupt() -> None:
+def _stay_up(stack: Stack) -> None:
+    """Return at Ctrl-C; raise StackError when a process ends by itself."""
     with suppress(KeyboardInterrupt):
         while True:
-            signal.pause()
+            stack.refuse_ended()
+            time.sleep(LOOK_SECONDS)

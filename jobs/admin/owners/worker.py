@@ -70,6 +70,7 @@ class WorkerAdmin(RecordAdmin):
         "queue_names",
         "task_names",
         "version",
+        "clock_ahead_seconds",
         "started",
         "stopped",
     )

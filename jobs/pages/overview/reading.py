@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
+
+from django.db.models import QuerySet
 
 from fleet import Snapshot
 from jobs.calendars.reads.awaited import awaited_approval
@@ -14,8 +16,8 @@ from jobs.core.conf import setting
 from jobs.core.counting import capped_count
 from jobs.core.states import ACTIVE, State
 from jobs.models import Job, Owner, Run
+from jobs.models.access import Access
 from jobs.owners.standing import Standing, snapshot, standings, starved
-from jobs.pages.kit.visit import Visit
 from jobs.pages.overview.facts import Facts
 from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
@@ -30,6 +32,17 @@ FAILURES: Final = 8
 
 OwnerIds = Collection[int] | None
 """Ids of the owners that are shown; None: all."""
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
+
+
+class Viewer(Protocol):
+    """Decides which rows are read: a Visit of a page, or an operator at the command line."""
+
+    @property
+    def access(self) -> Access: ...
+    @property
+    def owner(self) -> Owner | None: ...
+    def rows(self, rows: Rows, *, path: str = "owner") -> Rows: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +68,15 @@ class Read:
     counts: Mapping[str, int]
 
 
-def owner_ids(visit: Visit) -> OwnerIds:
+def owner_ids(visit: Viewer) -> OwnerIds:
     """Return the owners of a visit: the chosen one, those of the visitor, or None for all."""
     if visit.owner is not None:
         return frozenset({visit.owner.pk})
     return None if visit.access.sees_all else visit.access.owner_ids()
 
 
-def read(visit: Visit) -> Read:
-    """Read the overview of a visit."""
+def read(visit: Viewer) -> Read:
+    """Read the overview of a visit, or of the whole installation."""
     ids = owner_ids(visit)
     with barrier.lifted():
         system = system_state()
@@ -104,7 +117,7 @@ def _failed(owner_keys: Collection[int], until: datetime | None) -> dict[int, in
     return {one.owner_id: one.failed for one in found}
 
 
-def _counts(visit: Visit) -> dict[str, int]:
+def _counts(visit: Viewer) -> dict[str, int]:
     runs = visit.rows(Run.objects.all())
     asked: dict[str, Any] = {
         "running": ACTIVE,
@@ -116,7 +129,7 @@ def _counts(visit: Visit) -> dict[str, int]:
 
 
 def _facts(
-    visit: Visit,
+    visit: Viewer,
     ids: OwnerIds,
     *,
     system: SystemState,
@@ -150,5 +163,5 @@ def _facts(
     )
 
 
-def _seen_jobs(visit: Visit, keys: Collection[Any]) -> int:
+def _seen_jobs(visit: Viewer, keys: Collection[Any]) -> int:
     return visit.rows(Job.objects.filter(pk__in=keys)).count() if keys else 0

@@ -163,10 +163,12 @@ def test_a_line_may_contain_any_character(
 
 
 def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """A proxy's page is no problem of ours; a redirect shows where to."""
+    """A proxy's page is no problem of ours; a redirect shows where to, a 404 what may miss."""
     with server((404, {}, "a page")) as seen:
         assert run(seen.url, "run", "7") == 1
-    assert "not_fairshift" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "not_fairshift" in told and "It answers 404. It must have the path" in told
+    assert "http://127.0.0.1:8000/fairshift" in told
     with server((301, {"Location": "https://jobs.example.com/"}, "moved")) as seen:
         assert run(seen.url, "run", "7") == 1
     assert "It answers 301 https://jobs.example.com/" in capsys.readouterr().err

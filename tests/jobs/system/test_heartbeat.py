@@ -7,9 +7,11 @@ from uuid import uuid4
 import pytest
 
 from fleet import Kind, Node, Orders
+from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Owner, Worker
 from jobs.runs.cancellation import cancel_runs
+from jobs.system import heartbeat
 from jobs.system.heartbeat import beat, leave
 from tests.jobs.scenes import admitted, age, recorded, silence, states, submitted
 
@@ -45,6 +47,35 @@ def test_a_later_beat_keeps_it_alive(node: Node) -> None:
     assert Worker.objects.get().tasks == ["tests.add"], "said once, at the boot"
     assert Worker.objects.alive().get().slots == 2
     assert now() - Worker.objects.get().heartbeat_at < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("shift", [0, 90, -7200])
+def test_the_clock_of_its_machine_is_recorded(
+    node: Node, monkeypatch: pytest.MonkeyPatch, shift: float
+) -> None:
+    """Seconds ahead of PostgreSQL's, from the second heartbeat on; nothing is decided by it."""
+    beat(node, [])
+    assert Worker.objects.get().clock_ahead_seconds is None
+    right = heartbeat.time.time
+    monkeypatch.setattr(heartbeat.time, "time", lambda: right() + shift)
+    beat(node, [])
+    ahead = Worker.objects.alive().get().clock_ahead_seconds
+    assert ahead is not None and abs(ahead - shift) < 1
+
+
+def test_workers_of_an_older_version_count(node: Node, acme: Owner) -> None:
+    """Their statements write neither tasks nor clock: they count as alive, and know each task."""
+    sql.query(
+        "INSERT INTO jobs_worker (id, hostname, pid, pool, slots, queues, version, started_at,"
+        " heartbeat_at) VALUES (%s, 'old@here', 1, 'prefork', 4, '[\"jobs\"]', '0.0.9',"
+        " clock_timestamp(), clock_timestamp())",
+        [node.id],
+    )
+    sql.query("UPDATE jobs_worker SET heartbeat_at = clock_timestamp() WHERE id = %s", [node.id])
+    worker = Worker.objects.alive().get()
+    assert worker.knows("tests.add") and worker.clock_ahead_seconds is None
+    [run] = submitted(acme)
+    assert recorded(admitted(node.id, run), Kind.STARTED) == "running"
 
 
 @pytest.mark.parametrize(("slots", "why"), [(0, "has no process"), (4, "consumes no queue")])

@@ -1,0 +1,142 @@
+"""`manage.py status`: the overview in a terminal, for people and monitors."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandParser, no_translations
+from django.db import Error as DatabaseError
+
+from jobs.management.arguments import number, whole
+from jobs.management.deadline import answer_within
+
+DEADLINE_SECONDS: Final = 4.0
+"""For one look."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Show the verdict of the overview page, what runs and waits, and the owners with the "
+        "largest backlogs. The exit status is 0 if all is healthy, 1 if it is degraded (something "
+        "needs attention), 2 if something is broken, 3 if the status cannot be read within "
+        f"{DEADLINE_SECONDS:g} s. With --watch it is 0."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="one JSON object a look, a line")
+        parser.add_argument("--watch", action="store_true", help="look again until Ctrl-C")
+        parser.add_argument(
+            "--seconds",
+            type=number(0.5, 3600),
+            default=2.0,
+            help="between two looks: 0.5 to 3600 (default 2)",
+        )
+        parser.add_argument(
+            "--most", type=whole(0, 20), default=10, help="owners that are shown (default 10)"
+        )
+
+    @no_translations
+    def handle(self, *_args: Any, **given: Any) -> None:
+        """Look once and exit with the status; or look until Ctrl-C."""
+        try:
+            if given["watch"]:
+                self._watch(given)
+            else:
+                self._once(given)
+        except KeyboardInterrupt:
+            sys.exit(0 if given["watch"] else 130)
+
+    def _once(self, given: dict[str, Any]) -> None:
+        from jobs.management.status_lines import UNREADABLE
+
+        try:
+            status = _look()
+        except Unreadable as error:
+            if given["json"]:
+                self.stdout.write(json.dumps({"status": "unreadable", "reason": str(error)}))
+            self.stderr.write(f"The status cannot be read: {error}")
+            sys.exit(UNREADABLE)
+        self._shown(given)(status)
+        if status.code:
+            sys.exit(status.code)
+
+    def _watch(self, given: dict[str, Any]) -> None:
+        live = None if given["json"] else _live()
+        with live or nullcontext():
+            show = self._shown(given, live)
+            while True:
+                try:
+                    show(_look())
+                except Unreadable as error:
+                    self._say(f"The status cannot be read: {error}", given, live)
+                time.sleep(given["seconds"])
+
+    def _say(self, text: str, given: dict[str, Any], live: Any) -> None:
+        if given["json"]:
+            self.stdout.write(json.dumps({"status": "unreadable", "reason": text}))
+            self.stdout.flush()
+        elif live is None:
+            self.stdout.write(text)
+            self.stdout.flush()
+        else:
+            live.update(_plain(text), refresh=True)
+
+    def _shown(self, given: dict[str, Any], live: Any = None) -> Callable[[Any], None]:
+        """Return the function that shows a status in the form that was asked for."""
+        from jobs.management import status_lines
+
+        def show(status: Any) -> None:
+            if given["json"]:
+                self.stdout.write(json.dumps(status_lines.as_dict(status, most=given["most"])))
+            elif live is not None:
+                live.update(status_lines.as_renderable(status, most=given["most"]), refresh=True)
+            else:
+                self.stdout.write(status_lines.as_text(status, most=given["most"]))
+            self.stdout.flush()
+
+        return show
+
+
+class Unreadable(Exception):
+    """PostgreSQL has not answered; the message has its reason."""
+
+
+def _look() -> Any:
+    try:
+        return answer_within(DEADLINE_SECONDS, _read)
+    except TimeoutError:
+        raise Unreadable(f"PostgreSQL has not answered within {DEADLINE_SECONDS:g} s.") from None
+    except (DatabaseError, ImproperlyConfigured) as error:
+        raise Unreadable(" ".join(str(error).split())) from error
+
+
+def _read() -> Any:
+    from jobs.management.operator import Operator
+    from jobs.management.status_lines import status_of
+    from jobs.pages.overview.reading import read
+
+    return status_of(read(Operator()))
+
+
+def _live() -> Any:
+    """Return rich's live display; None without rich, and if the output is no terminal."""
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ModuleNotFoundError:
+        return None
+    console = Console()
+    if not console.is_terminal:
+        return None
+    return Live(console=console, auto_refresh=False)
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)

@@ -1,0 +1,168 @@
+"""PostgreSQL and its rows, on a connection of this thread whose waits are limited."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as Caution
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+
+from fleet import counted
+from jobs.checks import database
+from jobs.core import sql
+from jobs.management.doctor.disk import space
+from jobs.management.doctor.pooling import pooling_mode
+
+CONNECT_SECONDS: Final = 2
+STATEMENT_MILLISECONDS: Final = 1_500
+CLOCK_SECONDS: Final = 2.0
+"""Difference of two clocks that is reported."""
+LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
+"""Those of a server on this machine; None: a unix socket."""
+SAID_BY_RUNNING: Final = ("fairshift.W108", "fairshift.W110", "fairshift.W111")
+"""System checks of workers and beat, which the overview's verdict reports as well."""
+
+Look = Callable[[], Iterable[CheckMessage]]
+
+
+def reach() -> Iterator[CheckMessage]:
+    """Connect; report a server that does not answer, and a pooler that keeps no session."""
+    if connection.vendor != "postgresql":
+        return  # the system checks say so
+    parameters = connection.get_connection_params() | {"connect_timeout": CONNECT_SECONDS}
+    connection.settings_dict = {
+        **connection.settings_dict,
+        "OPTIONS": {
+            **connection.settings_dict.get("OPTIONS", {}),
+            "connect_timeout": CONNECT_SECONDS,
+        },
+    }
+    try:
+        mode = pooling_mode(partial(psycopg.connect, **parameters, autocommit=True))
+    except psycopg.Error as error:
+        yield database.unreachable(" ".join(str(error).split()) or type(error).__name__)
+        return
+    if mode:
+        yield Error(
+            f"The pooler before PostgreSQL shares connections between {mode}s: locks, prepared"
+            " statements and settings of a session are lost, or another client gets them. Fairshift"
+            " needs sessions.",
+            hint="Set pool_mode = session in PgBouncer for this database, or give workers, beat and"
+            " web processes a way to PostgreSQL without the pooler.",
+            id="fairshift.D101",
+        )
+    else:
+        # Behind such a pooler it would stay with another client.
+        sql.query(f"SET statement_timeout = {STATEMENT_MILLISECONDS:d}")
+
+
+def checked() -> Iterator[CheckMessage]:
+    """Run the system checks of PostgreSQL and of Fairshift's rows."""
+    for message in database.check_deployed_database():
+        if message.id not in SAID_BY_RUNNING:
+            yield message
+
+
+def writable() -> Iterator[CheckMessage]:
+    """Report a server, or a user, that takes no writes."""
+    [row] = sql.query(
+        "SELECT pg_is_in_recovery() AS is_standby,"
+        " current_setting('default_transaction_read_only') = 'on' AS is_read_only"
+    )
+    if row["is_standby"] or row["is_read_only"]:
+        what = "is a standby" if row["is_standby"] else "is read-only for this user"
+        yield Error(
+            f"PostgreSQL {what}: nothing can be submitted, run or recorded.",
+            hint="Correct DATABASES (DATABASE_URL in Fairshift's own project) to the primary"
+            " server, promote this one, or set default_transaction_read_only to off.",
+            id="fairshift.D102",
+        )
+
+
+def clock() -> Iterator[CheckMessage]:
+    """Report a clock of this machine that differs from PostgreSQL's."""
+    began_at = time.time()
+    [row] = sql.query("SELECT extract(epoch FROM clock_timestamp())::float8 AS at")
+    ahead = (began_at + time.time()) / 2 - row["at"]
+    if abs(ahead) > CLOCK_SECONDS:
+        yield Caution(
+            f"The clock of this machine is {described(ahead)} PostgreSQL's. PostgreSQL's clock"
+            " decides; times in logs, and how long a token or a login counts, are wrong.",
+            hint="Synchronize the clocks of all machines, for example with chrony.",
+            id="fairshift.D103",
+        )
+
+
+def described(ahead: float) -> str:
+    """Return a difference of clocks in words."""
+    return f"{abs(ahead):,.1f} s {'ahead of' if ahead > 0 else 'behind'}"
+
+
+def partitions() -> Iterator[CheckMessage]:
+    """Report days without a partition that later days have."""
+    [row] = sql.query("SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today")
+    found = sql.query(
+        "SELECT relname AS name FROM pg_class WHERE relkind = 'r'"
+        " AND relname ~ '^jobs_(run|attempt)_[0-9]{8}$'"
+    )
+    names = {one["name"] for one in found}
+    days = [datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date() for name in names]
+    last = max(days, default=row["today"])
+    missing = [
+        name
+        for number in range((last - row["today"]).days + 1)
+        for table in ("jobs_run", "jobs_attempt")
+        if (name := f"{table}_{row['today'] + timedelta(days=number):%Y%m%d}") not in names
+    ]
+    if missing:
+        yield Error(
+            f"{counted(len(missing), 'partition')} missing, the first is {missing[0]}: its rows go"
+            " to the default partition, where statements are slow.",
+            hint="See why fairshift.system.make_partitions does not run; when it does, it makes"
+            " them and moves the rows.",
+            id="fairshift.D104",
+        )
+
+
+def migrations() -> Iterator[CheckMessage]:
+    """Report a database that a newer version has migrated."""
+    loader = MigrationLoader(connection)
+    known = {key for key in loader.disk_migrations if key[0] == "jobs"}
+    replaced = {key for one in loader.replacements.values() for key in one.replaces}
+    newer = sorted(
+        name
+        for app, name in loader.applied_migrations
+        if app == "jobs" and (app, name) not in known | replaced
+    )
+    if newer:
+        yield Caution(
+            f"The database has {counted(len(newer), 'migration')} that this code does not know,"
+            f" such as {newer[-1]}: a newer version has migrated it.",
+            hint="Install that version here, too. During an upgrade both may run side by side"
+            " (docs/operate/upgrades.md).",
+            id="fairshift.D105",
+        )
+
+
+def data_disk() -> Iterator[CheckMessage]:
+    """Report a disk of PostgreSQL's data that is nearly full, if it is one of this machine."""
+    [row] = sql.query("SELECT host(inet_server_addr()) AS address")
+    if row["address"] not in LOCAL_ADDRESSES:
+        return
+    try:
+        [row] = sql.query("SHOW data_directory")
+    except DatabaseError:
+        return  # the user may not know it
+    yield from space("PostgreSQL's data", Path(row["data_directory"]))
+
+
+ROWS: Final[tuple[Look, ...]] = (writable, clock, partitions, migrations, data_disk)
+"""For a database that is migrated."""

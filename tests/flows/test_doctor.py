@@ -1,0 +1,257 @@
+"""manage.py doctor on a real installation that is really broken: the id, the fix and the time."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.commands import Done, python
+from tests.contrast.scenery import FAKETIME
+from tests.flows.breaking import (
+    BROKEN,
+    Break,
+    both_hung,
+    hung_postgres,
+    hung_redis,
+    no_postgres,
+    no_redis,
+)
+from tests.flows.installation import Installation, installed
+from tests.flows.processes import environment
+from tests.flows.secured import ADMIN, secured
+from tests.flows.test_acl import url as url_of
+from tests.flows.test_acl import users
+from tests.pgbouncer import pgbouncer
+from tests.proxy import Faults, Proxy
+from tests.waiting import wait_for
+
+SECONDS = 5.0
+SLACK = 3.0  # seconds, of a machine that has other work
+SAFE = {
+    "DJANGO_SETTINGS_MODULE": "tests.flows.doctor_settings",
+    "ALLOWED_HOSTS": "fairshift.example",
+    "SECRET_KEY": "Zb4-not-a-secret-but-long-enough-for-the-checks-of-django-7f2e",
+    "SECURE_SSL_REDIRECT": "1",
+    "SECURE_HSTS_SECONDS": "3600",
+}
+MANY_DAYS = "from jobs.system.partitions import make_partitions; make_partitions(days_ahead=9)"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Two workers, the system's worker and beat, with partitions for some days."""
+    with installed(tmp_path_factory.mktemp("doctor")) as installation:
+        made = installation.python(MANY_DAYS, **installation.urls)
+        output, _ = made.communicate(timeout=60)
+        assert made.returncode == 0, output
+        pulsed = "SELECT count(*) FROM jobs_cursor WHERE beat_at > now() - interval '9 s'"
+        wait_for(lambda: installation.count(pulsed), seconds=60, what="the pulse")
+        yield installation
+
+
+def doctor(installation: Installation, *options: str, **environ: str) -> Done:
+    """Run the command on an installation."""
+    ours = {**environment(installation.tasks.path), **installation.urls, **SAFE, **environ}
+    return python("manage.py", "doctor", *options, environ={**os.environ, **ours})
+
+
+def found(installation: Installation, **environ: str) -> dict[str, dict[str, Any]]:
+    """Return what the command finds, by id; its status and its time are as they should be."""
+    began_at = time.monotonic()
+    done = doctor(installation, "--json", **environ)
+    seconds = time.monotonic() - began_at
+    assert done.stdout.startswith("{"), done.stderr
+    told = json.loads(done.stdout)
+    assert told["seconds"] < SECONDS and seconds < SECONDS + SLACK
+    levels = {one["level"] for one in told["findings"]}
+    expected = 1 if "broken" in levels else 2 if "warning" in levels else 0
+    assert done.returncode == told["status"] == expected, done.stderr
+    assert all(one["fix"] for one in told["findings"])
+    return {one["id"].removeprefix("fairshift."): one for one in told["findings"]}
+
+
+def test_a_sound_installation_gets_one_line(sound: Installation) -> None:
+    """With the number of checks and the seconds, and the status 0."""
+    done = doctor(sound)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [line] = done.stdout.splitlines()
+    assert line.startswith("Nothing is broken: ") and " checks in " in line
+
+
+def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
+    """A monitor gets 3; with the database back, it gets 0."""
+
+    def status() -> Done:
+        ours = {**environment(sound.tasks.path), **sound.urls, **SAFE}
+        return python("manage.py", "status", "--json", environ={**os.environ, **ours})
+
+    with hung_postgres(sound):
+        began_at = time.monotonic()
+        assert status().returncode == 3
+        assert time.monotonic() - began_at < SECONDS + SLACK
+    wait_for(lambda: status().returncode == 0, seconds=40, what="a healthy installation")
+
+
+@pytest.mark.parametrize(
+    ("breaking", "ids"),
+    [
+        (hung_redis, {"E201"}),
+        (no_redis, {"E201"}),
+        (hung_postgres, {"E102"}),
+        (no_postgres, {"E102"}),
+        (both_hung, {"E102", "E201"}),
+    ],
+)
+def test_a_server_that_hangs_or_is_away_is_named_in_time(
+    sound: Installation, breaking: Break, ids: set[str]
+) -> None:
+    """Within five seconds, and the other server is examined all the same."""
+    with breaking(sound):
+        told = found(sound)
+    # While Redis hangs, workers lose their connection; what waits for it is a consequence.
+    assert ids <= told.keys() <= ids | {"D306", "D309"}
+    assert all("Start it, or correct" in told[one]["fix"] for one in ids)
+    wait_for(lambda: not found(sound), seconds=40, what="the installation to be sound again")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("breaking", "environ", "number", "fix"),
+    [row[1:] for row in BROKEN],
+    ids=[row[0] for row in BROKEN],
+)
+def test_what_is_broken_is_named_with_its_fix(
+    sound: Installation, breaking: Break, environ: dict[str, str], number: str, fix: str
+) -> None:
+    """Each by its own id."""
+    with breaking(sound):
+        told = found(sound, **environ)
+        assert number in told, told
+        assert fix in told[number]["fix"]
+
+
+@pytest.mark.proof
+def test_an_unmigrated_database(sound: Installation) -> None:
+    """And the Redis of another installation."""
+    sound.statement("CREATE DATABASE empty")
+    url = sound.urls["DATABASE_URL"].replace("/fairshift?", "/empty?")
+    told = found(sound, DATABASE_URL=url)
+    assert told.keys() == {"E105", "E204"}
+    assert told["E105"]["fix"] == "Run manage.py migrate."
+
+
+@pytest.mark.proof
+def test_a_missing_partition(sound: Installation) -> None:
+    """Of tomorrow."""
+    [(name,)] = sound.servers.sql("SELECT to_char(now() + interval '4 days', 'YYYYMMDD')")
+    sound.statement(f"DROP TABLE jobs_run_{name}")
+    told = found(sound)
+    assert told.keys() == {"D104"}
+    assert "make_partitions" in told["D104"]["fix"]
+    sound.python(MANY_DAYS, **sound.urls).communicate(timeout=60)
+    assert not found(sound)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
+    """PgBouncer in one of the modes that lose locks and settings."""
+    with pgbouncer(sound.urls["DATABASE_URL"], mode=mode) as url:
+        told = found(sound, DATABASE_URL=url)
+        assert f"between {mode}s" in told["D101"]["text"]
+        assert "pool_mode = session" in told["D101"]["fix"]
+
+
+@pytest.mark.proof
+def test_a_pooler_with_sessions(sound: Installation) -> None:
+    with pgbouncer(sound.urls["DATABASE_URL"], mode="session") as url:
+        assert not found(sound, DATABASE_URL=url)
+
+
+@pytest.mark.proof
+def test_a_user_of_redis_that_lacks_rights(sound: Installation) -> None:
+    """A command that the fair queue needs; and a user that may not ask is no error."""
+    with secured(users()) as server:
+        told = found(sound, REDIS_URL=url_of(server, "producer"))
+        assert told.keys() == {"D207"} and "producer may not ask" in told["D207"]["text"]
+        server.admin.execute_command("ACL", "SETUSER", "worker", "-zadd")
+        told = found(sound, REDIS_URL=url_of(server, "worker"))
+        assert "ZADD" in told["D205"]["text"] and "SECURITY.md" in told["D205"]["fix"]
+
+
+@pytest.mark.proof
+def test_an_old_redis(sound: Installation) -> None:
+    """By the version that it tells."""
+    with secured([]) as server:
+        version = server.admin.info("server")["redis_version"]
+        told = f"5{version[1:]}"
+        with Proxy(f"redis://127.0.0.1:{server.port}/0") as proxy:
+            proxy.faults = Faults(replaced=(f"n:{version}".encode(), f"n:{told}".encode()))
+            url = proxy.url.replace("redis://", f"redis://admin:{ADMIN}@")
+            found_there = found(sound, REDIS_URL=url)
+    assert found_there["E202"]["text"] == f"Redis {told} is too old."
+    assert "Use Redis 6.2 or newer" in found_there["E202"]["fix"]
+
+
+@pytest.mark.proof
+def test_a_worker_whose_clock_is_wrong(sound: Installation) -> None:
+    """By its name, and the seconds; with Debian's libfaketime."""
+    fake = {"LD_PRELOAD": FAKETIME, "FAKETIME": "+120s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    worker = sound.start_worker("early", 1, **sound.urls, **fake)
+    try:
+        worker.ready()
+        wait_for(lambda: "D311" in found(sound), seconds=20, what="its heartbeats")
+        told = found(sound)["D311"]
+    finally:
+        worker.stop()
+    assert "early@" in told["text"] and "s ahead of it" in told["text"]
+    assert "Synchronize the clocks" in told["fix"]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"FAIRSHIFT_LEASE_SECOND": "3"}, "Did you mean FAIRSHIFT_LEASE_SECONDS?"),
+        ({"FAIRSHIFT_LEASE_SECONDS": "long"}, "must be a number of seconds"),
+        ({"SECRET_KEY": ""}, "SECRET_KEY is required but not set"),
+        ({"DATABASE_URL": "mysql://x"}, "DATABASE_URL is not a URL with one of the schemes"),
+    ],
+)
+def test_settings_with_which_nothing_starts(
+    sound: Installation, environ: dict[str, str], words: str
+) -> None:
+    """One sentence with the name of the variable, the status 1, and no traceback."""
+    done = doctor(sound, **environ)
+    assert done.returncode == 1 and words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.proof
+def test_processes_that_are_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Killed one after the other, with work that waits: each by its own id."""
+    with installed(tmp_path_factory.mktemp("missing")) as it:
+        it.python(MANY_DAYS, **it.urls).communicate(timeout=60)
+        submitted = it.submitter("--count", "1", prefix="waiting", **SAFE)
+        assert submitted.wait() == 0
+        it.drained()
+        for name in ("one", "two"):
+            it.stack.kill_group(name)
+        waiting = it.submitter("--count", "1", prefix="more")
+        assert waiting.wait() == 0
+        wait_for(lambda: {"D304", "D309"} <= found(it).keys(), seconds=20, what="the jobs' workers")
+        it.stack.kill_group("system")
+        it.stack.kill_group("beat")
+        wait_for(lambda: "D301" in found(it), seconds=20, what="all workers")
+        it.statement("UPDATE jobs_cursor SET beat_at = now() - interval '1 min'")
+        it.statement(
+            "INSERT INTO jobs_outbox (run_ids, created_at) VALUES ('{}', now() - interval '2 min')"
+        )
+        expected = {"D301", "D302", "D306"}
+        wait_for(lambda: expected <= found(it).keys(), seconds=30, what="the end of beat's lease")
+        told = found(it)
+        assert "Start a celery worker" in told["D301"]["fix"]
+        assert "Start a celery beat" in told["D302"]["fix"]

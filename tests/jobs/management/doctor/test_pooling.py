@@ -1,0 +1,32 @@
+"""jobs/management/doctor/pooling.py: what a pooler does with sessions, with Debian's PgBouncer."""
+
+from functools import partial
+
+import psycopg
+import pytest
+
+from jobs.management.doctor.pooling import pooling_mode
+from tests.flows.processes import database_url
+from tests.pgbouncer import pgbouncer
+
+
+@pytest.mark.django_db
+def test_a_server_without_a_pooler_keeps_sessions() -> None:
+    """One connection is enough to know."""
+    assert pooling_mode(partial(psycopg.connect, database_url(), autocommit=True)) == ""
+
+
+@pytest.mark.proof
+@pytest.mark.django_db
+@pytest.mark.parametrize("size", [1, 10])
+@pytest.mark.parametrize(
+    ("mode", "found"),
+    [("session", ""), ("transaction", "transaction"), ("statement", "statement")],
+)
+def test_each_mode_of_pgbouncer_is_known(mode: str, found: str, size: int) -> None:
+    """Also with a single connection to the server; a session of its own cannot be had then."""
+    if (mode, size) == ("session", 1):
+        pytest.skip("the second client would wait for the first one's end")
+    with pgbouncer(database_url(), mode=mode, size=size) as url:
+        for _ in range(3):
+            assert pooling_mode(partial(psycopg.connect, url, autocommit=True)) == found

@@ -1,0 +1,171 @@
+"""manage.py status: the overview in a terminal, and an exit status for monitors."""
+
+import builtins
+import json
+import os
+import time
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+import redis
+from django.core.management import call_command
+from rich.console import Console
+
+from jobs.core import sql
+from jobs.management.commands import status as command
+from jobs.management.operator import Operator
+from jobs.management.status_lines import as_renderable, status_of
+from jobs.models import Owner, Worker
+from jobs.pages.overview.reading import read
+from tests.commands import python
+from tests.jobs.scenes import keep_beating, living_worker, silence, submitted
+
+
+@pytest.fixture
+def healthy(committed: None, broker: redis.Redis) -> Iterator[None]:
+    """A beat, a worker of each queue, and a run of acme that waits."""
+    [before] = sql.query("SELECT beat_at FROM jobs_cursor")
+    keep_beating()
+    living_worker("w1@here")
+    living_worker("system@here", queues=["system"])
+    submitted(Owner.objects.create(slug="acme"), 3)
+    yield
+    sql.query("UPDATE jobs_cursor SET beat_at = %s", [before["beat_at"]])
+
+
+def told(capsys: pytest.CaptureFixture[str], *options: str, status: int) -> str:
+    """Return the output of the command, which ends with this status."""
+    try:
+        call_command("status", *options)
+        found = 0
+    except SystemExit as end:
+        found = int(str(end.code))
+    text = capsys.readouterr()
+    assert found == status, text.out + text.err
+    return text.out
+
+
+@pytest.mark.usefixtures("healthy")
+def test_json_has_verdict_numbers_and_owners(capsys: pytest.CaptureFixture[str]) -> None:
+    """One object; times in seconds."""
+    facts = json.loads(told(capsys, "--json", status=0))
+    [owner] = facts.pop("owners")
+    assert facts.pop("at") and facts.pop("oldest_wait_seconds") >= 0
+    assert facts == {
+        "status": "healthy",
+        "problems": [],
+        "workers": 2,
+        "slots": 8,
+        "running": 0,
+        "queued": 3,
+        "held": 0,
+        "retrying": 0,
+        "failed_last_hour": None,
+        "beat": "leads",
+        "has_system_worker": True,
+        "redis_answers": True,
+    }
+    assert owner.pop("oldest_wait_seconds") >= 0
+    assert owner == {
+        "owner": "acme",
+        "running": 0,
+        "backlog": 3,
+        "held": 0,
+        "failed_last_hour": None,
+    }
+
+
+@pytest.mark.usefixtures("healthy")
+def test_text_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """The verdict is the first line."""
+    text = told(capsys, status=0)
+    assert text.startswith("Healthy: nothing needs attention.\nworkers 2, slots 8   beat leads")
+    assert "queued 3   held 0" in text and "\nowner  running  backlog" in text
+    assert "acme" not in told(capsys, "--most", "0", status=0)
+
+
+@pytest.mark.usefixtures("healthy")
+def test_what_needs_attention_is_degraded(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to do about it."""
+    living_worker("w2@here")
+    silence(Worker.objects.get(hostname="w2@here").id, seconds=60)
+    text = told(capsys, status=1)
+    assert text.startswith(
+        "Degraded: Worker w2@here was lost.\n- Worker w2@here was lost.\n    do: "
+    )
+    assert json.loads(told(capsys, "--json", status=1))["problems"][0]["code"] == "lost_worker"
+
+
+@pytest.mark.usefixtures("healthy")
+def test_what_runs_wait_for_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    """The worst problem is the verdict, the others are counted and listed."""
+    silence(Worker.objects.get(hostname="system@here").id, seconds=60)
+    text = told(capsys, status=2)
+    assert text.startswith("Broken: No worker takes from queue system: ")
+    assert "And 1 more problem." in text and "system worker missing" in text
+
+
+def test_a_database_that_is_away_is_unreadable() -> None:
+    """The status is 3, and the reason is on the standard error."""
+    away = {"DATABASE_URL": "postgresql://x@127.0.0.1:1/x", "SECRET_KEY": "x", "DEBUG": "1"}
+    done = python("manage.py", "status", "--json", environ={**os.environ, **away})
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["status"] == "unreadable"
+    assert done.stderr.startswith("The status cannot be read: ") and "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_watching_looks_again_until_ctrl_c(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: list[str]
+) -> None:
+    """Its end is no error, whatever it showed."""
+    rounds = iter(range(4))
+
+    def sleep(_seconds: float) -> None:
+        if next(rounds) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    text = told(capsys, "--watch", *form, status=0)
+    assert text.count('"healthy"' if form else "Healthy: ") == 3
+
+
+@pytest.mark.usefixtures("healthy")
+def test_without_rich_it_is_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rich is an extra."""
+    find = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == "rich":
+            raise ModuleNotFoundError(name)
+        return find(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(
+        command.time, "sleep", lambda _seconds: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
+    assert told(capsys, "--watch", status=0).startswith("Healthy: ")
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_terminal_gets_the_same_facts() -> None:
+    """Within 80 columns; a name is no markup."""
+    submitted(Owner.objects.create(slug="x.red"), 1)
+    console = Console(file=StringIO(), width=80)
+    console.print(as_renderable(status_of(read(Operator())), most=10))
+    assert isinstance(console.file, StringIO)
+    text = console.file.getvalue()
+    assert text.startswith("Healthy") and "x.red" in text and "backlog" in text
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_look_has_a_deadline(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """What takes longer is unreadable."""
+    monkeypatch.setattr(command, "DEADLINE_SECONDS", 0.1)
+    monkeypatch.setattr(command, "_read", lambda: time.sleep(1))
+    told(capsys, status=3)
