@@ -23,6 +23,7 @@ from celery.beat import ScheduleEntry, Scheduler, SchedulingError
 from kombu.common import ignore_errors
 from kombu.exceptions import OperationalError as BrokerError
 
+from fleet.alive import touch
 from fleet.beat.due import due_after, last_due, send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
 from fleet.beat.signals import deferred_signals
@@ -123,6 +124,7 @@ class LeaseScheduler(Scheduler):
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send what is due, if we lead; return the seconds until the next round."""
         self._is_in_round = True
+        touch()
         try:
             if time.monotonic() >= self._ask_at:
                 self._ask()

@@ -16,6 +16,7 @@ from typing import Final
 
 from celery.worker import state as worker_state
 
+from fleet.alive import touch
 from fleet.contract import Application, Node, Orders
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class Heartbeat(threading.Thread):
         """Beat once; wait a while for a database that is coming up, as after a crash."""
         until = time.monotonic() + FIRST_SECONDS
         while True:
+            touch()
             try:
                 return self.beat()
             except Exception as error:
@@ -91,6 +93,7 @@ class Heartbeat(threading.Thread):
             if self._watch_loop and silent > self._application.lease_seconds:
                 logger.error("no heartbeat: the event loop has not turned for %.0f s", silent)
                 continue
+            touch()
             try:
                 self.beat()
             except Exception as error:
