@@ -1,4 +1,4 @@
-"""An installation of compose.yaml, each service in a room; Debian's servers stand for the images'."""
+"""The services of compose.yaml in rooms; Debian's servers stand for those of images."""
 
 from __future__ import annotations
 

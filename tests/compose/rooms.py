@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -57,9 +58,10 @@ exec env -u IMAGE -u ROOM -u PYTHON -u HOSTS -u ROOM_NAME chroot "$ROOM" setpriv
 """
 
 CONFIGURATION: Final = (
-    "passwd group shadow gshadow login.defs default/useradd nsswitch.conf resolv.conf hosts"
-    " localtime ld.so.conf ld.so.conf.d ssl ca-certificates.conf pip.conf xdg/pip"
-).split()
+    *("passwd", "group", "shadow", "gshadow", "login.defs", "default/useradd"),
+    *("hosts", "localtime", "nsswitch.conf", "resolv.conf", "ld.so.conf", "ld.so.conf.d"),
+    *("ssl", "ca-certificates.conf", "pip.conf", "xdg/pip"),
+)
 """Of /etc: users, names, certificates, and where pip finds packages."""
 
 DEPRIVED: Final = ("--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--clear-groups")
@@ -219,8 +221,6 @@ class Room:
 
     def kill(self) -> None:
         """End it and all its children at once."""
-        try:
-            os.killpg(self.process.pid, 9)
-        except ProcessLookupError:
-            pass
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

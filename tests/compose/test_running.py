@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -169,15 +170,14 @@ def test_the_image_has_the_project_and_no_tools(installation: Installation) -> N
     assert room.run("ls", "/opt/fairshift/bin/pip").returncode != 0
 
 
-@pytest.mark.parametrize("name", ["web-1", "system-1"])
+@pytest.mark.parametrize("name", ["worker-1", "system-1"])
 def test_the_installation_breaks_no_check(installation: Installation, name: str) -> None:
-    """`check --deploy`, as the role of the web process and as the tables' owner."""
+    """`check --deploy`, as the role of web and workers, and as the tables' owner."""
     done = installation.rooms[name].run("python", "manage.py", "check", "--deploy")
     assert done.returncode == 0, done.stderr
     # Debian's Redis has the fixes, in an old version. TLS is the operator's: see the page.
-    found = {word.strip("?()") for word in done.stderr.split() if "W" in word and "." in word}
-    allowed = {"fairshift.W205:", "security.W004", "security.W008"}
-    assert {word.rstrip(":)") for word in found} <= {word.rstrip(":") for word in allowed}, found
+    found = set(re.findall(r"\((\w+\.\w+)\)", done.stderr))
+    assert found <= {"fairshift.W205", "security.W004", "security.W008"}, done.stderr
 
 
 def test_the_web_process_cannot_change_the_audit(installation: Installation) -> None:
@@ -197,7 +197,7 @@ for statement in ("DELETE FROM jobs_auditentry", "ALTER TABLE jobs_auditentry DI
 def test_a_submit_over_http_succeeds(caller: Caller) -> None:
     """From a caller with a token, through web, PostgreSQL, Redis and a worker, and back."""
     [*_, done] = caller.ask("submit", "own_tasks.greet", "--arg", "name=Ada", "--watch")
-    assert done["state"] == "succeeded", done
+    assert done == {"succeeded": 1}
 
 
 def test_flower_asks_for_the_login(installation: Installation) -> None:
@@ -211,8 +211,8 @@ def test_flower_asks_for_the_login(installation: Installation) -> None:
 def test_beats_share_the_work(installation: Installation) -> None:
     """One leads, and the other stands by; both are healthy."""
     logs = [room.log.read_text() for room in installation.of("beat")]
-    assert sorted(" leads" in log for log in logs) == [False, True]
-    assert sum("stands by" in log for log in logs) == 1
+    roles = [re.findall(r"beat: \S+ (leads|stands by)", log) for log in logs]
+    assert sorted(roles) == [["leads"], ["stands by"]]
 
 
 @pytest.mark.parametrize("name", ["worker-1", "system-1", "beat-1", "beat-2"])
@@ -247,13 +247,13 @@ def test_a_worker_that_stops_ends_its_runs(installation: Installation, caller: C
     other, worker = installation.rooms["worker-2"], installation.rooms["worker-1"]
     _stop(installation, other)
     submit = caller.start("submit", "own_tasks.nap", "--arg", "seconds=4", "--watch", "--json")
-    wait_for(lambda: _states(installation).get("running"), seconds=30, what="the run to start")
+    wait_for(lambda: "running" in _states(installation), seconds=30, what="the run to start")
     began_at = time.monotonic()
     _stop(installation, worker)
     output, _ = submit.communicate(timeout=60)
-    assert json.loads(output.splitlines()[-1])["state"] == "succeeded", output
+    assert json.loads(output.splitlines()[-1]) == {"succeeded": 1}
     assert time.monotonic() - began_at < _seconds(installation, "worker")
-    assert _states(installation).get("running") is None
+    assert "running" not in _states(installation)
 
 
 def test_redis_refused_no_command(installation: Installation) -> None:
@@ -264,7 +264,7 @@ def test_redis_refused_no_command(installation: Installation) -> None:
 def test_redis_over_tls(
     image: Image, operated: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With compose.tls.yaml every process reaches Redis by TLS alone, and checks its certificate."""
+    """With compose.tls.yaml, processes reach Redis by TLS alone, and check its certificate."""
     made = subprocess.run(
         ["sh", str(operated / "certificates/make.sh")], capture_output=True, check=False
     )
@@ -274,7 +274,7 @@ def test_redis_over_tls(
     connect = (
         "import os; from config.celery import app; "
         "url = os.environ['REDIS_URL'].replace(*os.environ['CHANGE'].split()); "
-        "app.connection_for_write(url).ensure_connection(max_retries=1, timeout=5)"
+        "app.connection_for_write(url).default_channel.client.ping()"
     )
     with installed(operated, *files, image=image, folder=folder) as running:
         running.up("redis")
@@ -285,30 +285,34 @@ def test_redis_over_tls(
             assert service["environment"]["REDIS_URL"].startswith("rediss://")
             service["command"] = ["sleep", "infinity"]
             room = running.start(name)
-            same = room_answer(room, connect, change="x x")
+            same = _connected(room, connect, change="x x")
             assert same.returncode == 0, same.stderr
-            assert room_answer(room, connect, change="rediss: redis:").returncode != 0
+            # Without TLS.
+            plain = _connected(room, "import redis; redis.Redis('redis').ping()", change="")
+            assert "ConnectionError" in plain.stderr
             # Another authority has not signed its certificate.
             other = "/certificates/ca.crt /etc/ssl/certs/ca-certificates.crt"
-            assert "CERTIFICATE_VERIFY_FAILED" in room_answer(room, connect, change=other).stderr
+            assert "CERTIFICATE_VERIFY_FAILED" in _connected(room, connect, change=other).stderr
 
 
-def room_answer(room: Room, code: str, *, change: str) -> Any:
-    wait_for(lambda: room.run("true").returncode == 0, what="the room")
+def _connected(room: Room, code: str, *, change: str) -> Any:
+    python = "/opt/fairshift/bin/python"
+    wait_for(lambda: room.run("ls", python).returncode == 0, what="the room")
     return room.run("env", f"CHANGE={change}", "python", "-c", code)
 
 
 def _sql(installation: Installation, query: str) -> list[str]:
     [web] = installation.of("web")
-    code = f"import os, psycopg; print(*psycopg.connect(os.environ['DATABASE_URL']).execute({query!r}))"
+    connect = "psycopg.connect(os.environ['DATABASE_URL'])"
+    code = f"import os, psycopg; print(*(row[0] for row in {connect}.execute({query!r})))"
     done = web.run("python", "-c", code)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 
-def _states(installation: Installation) -> dict[str, bool]:
+def _states(installation: Installation) -> set[str]:
     found = _sql(installation, "SELECT DISTINCT state FROM jobs_run")
-    return {state.strip("(),'"): True for state in found}
+    return set(found)
 
 
 def _workers_of(installation: Installation, *, task: str) -> list[str]:
