@@ -20,4 +20,4 @@ def touch() -> None:
         try:
             Path(path).touch()
         except OSError as error:
-            log.error("the health check will fail: %s", error)
+            log.warning("the health check will fail: %s", error)

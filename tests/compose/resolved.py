@@ -13,7 +13,7 @@ from tests.commands import PROJECT, Done, ran
 
 COMPOSE: Final = str(Path(sys.executable).with_name("docker-compose"))
 SOURCES: Final = ("compose", "config", "fleet", "jobs", "templates", "manage.py")
-SKIPPED: Final = shutil.ignore_patterns("__pycache__", ".env", "*.crt", "*.key")
+SKIPPED: Final = shutil.ignore_patterns("__pycache__", ".env", "*.crt", "*.key", "token")
 
 
 def checkout(folder: Path) -> Path:

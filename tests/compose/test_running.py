@@ -256,6 +256,24 @@ def test_a_worker_that_stops_ends_its_runs(installation: Installation, caller: C
     assert "running" not in _states(installation)
 
 
+def test_prometheus_reads_the_metrics(installation: Installation, operated: Path) -> None:
+    """With a token that is made as docs/operate/compose.md says."""
+    if "prometheus" not in installation.services:
+        pytest.skip("compose/prometheus has no prometheus.yml")
+    words = ["prometheus", "--all-owners", "--scopes", "read"]
+    made = installation.rooms["web-1"].run("python", "manage.py", "fleet", "token", "make", *words)
+    assert made.returncode == 0, made.stderr
+    (operated / "prometheus/token").write_text(made.stdout)
+    room = installation.rooms["prometheus-1"]
+    query = "http://localhost:9090/api/v1/query?query=up"
+
+    def is_up() -> bool:
+        answer = json.loads(room.run("wget", "--quiet", "--output-document=-", query).stdout)
+        return [row["value"][1] for row in answer["data"]["result"]] == ["1"]
+
+    wait_for(is_up, seconds=45, what="a scrape of the site")
+
+
 def test_redis_refused_no_command(installation: Installation) -> None:
     """The users of Redis have the rights that all of this needed."""
     assert "NOPERM" not in installation.logs()
