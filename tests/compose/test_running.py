@@ -265,11 +265,12 @@ def test_prometheus_reads_the_metrics(installation: Installation, operated: Path
     assert made.returncode == 0, made.stderr
     (operated / "prometheus/token").write_text(made.stdout)
     room = installation.rooms["prometheus-1"]
-    query = "http://localhost:9090/api/v1/query?query=up"
+    # The site for Prometheus; PostgreSQL and Redis for the site.
+    query = 'http://localhost:9090/api/v1/query?query={__name__=~"up|fairshift_up"}'
 
     def is_up() -> bool:
         answer = json.loads(room.run("wget", "--quiet", "--output-document=-", query).stdout)
-        return [row["value"][1] for row in answer["data"]["result"]] == ["1"]
+        return [row["value"][1] for row in answer["data"]["result"]] == ["1", "1", "1"]
 
     wait_for(is_up, seconds=45, what="a scrape of the site")
 
