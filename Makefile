@@ -68,11 +68,14 @@ docs: $(READY) ## Write the generated parts of docs/ anew: settings, states, err
 messages: $(READY) ## Find the texts of code and templates anew, and compile the German catalogue
 	@$(BIN)/python -m tests.jobs.locale.catalogue
 
+LOCKED := --quiet --allow-unsafe --strip-extras --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
 lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
-	@$(BIN)/pip-compile --quiet --upgrade --all-extras --allow-unsafe --strip-extras \
-		--generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--no-emit-trusted-host --no-emit-find-links --no-emit-options \
-		--output-file requirements.lock pyproject.toml
+	@$(BIN)/pip-compile $(LOCKED) --upgrade --all-extras --output-file requirements.lock pyproject.toml
+	@# What the image of compose/ needs of them.
+	@$(BIN)/pip-compile $(LOCKED) --extra flower --extra project --extra server \
+		--constraint requirements.lock --output-file compose/requirements.lock pyproject.toml
 
 clean: ## Remove the environment, the caches and the embedded servers with their data
 	@if [ -e $(READY) ]; then $(BIN)/python -m config.embedded erase; fi

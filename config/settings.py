@@ -51,6 +51,10 @@ FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://12
 # Used by Flower's process; known here so that all processes can share one file of variables.
 SITE_URL = env.url("FAIRSHIFT_SITE_URL", schemes=("http", "https"), default="")
 
+# Read by fleet/alive.py; known here so that a wrong path is refused.
+if env.has("FAIRSHIFT_ALIVE_FILE"):
+    env.path("FAIRSHIFT_ALIVE_FILE")
+
 # The URL of the demo's device server.
 DEMO_DEVICES_URL = env.url(
     "FAIRSHIFT_DEMO_DEVICES_URL", schemes=("http",), default="http://127.0.0.1:8901"

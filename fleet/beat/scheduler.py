@@ -24,6 +24,7 @@ from kombu.common import ignore_errors
 from kombu.exceptions import OperationalError as BrokerError
 
 from fleet import log_events
+from fleet.alive import touch
 from fleet.beat.due import due_after, last_due, send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
 from fleet.beat.signals import deferred_signals
@@ -125,6 +126,7 @@ class LeaseScheduler(Scheduler):
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send what is due, if we lead; return the seconds until the next round."""
         self._is_in_round = True
+        touch()
         try:
             if time.monotonic() >= self._ask_at:
                 self._ask()

