@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from jobs.api.jobs.schemas import JobSummary
+from jobs.api.runs.schemas import RunSummary
 from jobs.client import api
 from jobs.client.__main__ import main
-from jobs.client.output import cell
+from jobs.client.output import JOB_COLUMNS, RUN_COLUMNS, cell
 
 Reply = tuple[int, dict[str, str], Any]
 AWAY: Reply = (503, {"Retry-After": "0"}, {"code": "database_away", "detail": "away"})
@@ -175,3 +178,11 @@ def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[
 def test_cells_hold_no_control_characters() -> None:
     """A terminal would obey what a task wrote."""
     assert cell({"type": "E", "message": "a\x1b[2Jb\nc"}) == "E: a�[2Jb�c"
+
+
+@pytest.mark.parametrize(
+    ("columns", "sent"), [(RUN_COLUMNS, RunSummary), (JOB_COLUMNS, JobSummary)]
+)
+def test_a_table_shows_what_the_api_sends(columns: tuple[str, ...], sent: type[BaseModel]) -> None:
+    """A column of another name would always be empty."""
+    assert set(columns) <= set(sent.model_fields)
