@@ -40,7 +40,10 @@ def fronted(pattern: URLPattern) -> URLPattern:
 def _front(view: View) -> View:
     @wraps(view)
     def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        return in_english(answer(request, *args, **kwargs))
+        if request.method != "HEAD":
+            return in_english(answer(request, *args, **kwargs))
+        request.method = "GET"
+        return in_english(_without_body(answer(request, *args, **kwargs)))
 
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
@@ -87,10 +90,24 @@ def _refuse_request(request: HttpRequest) -> None:
         raise too_large(limit)
     if length != "0" and request.content_type != "application/json":
         raise Problem(415, "unsupported_media_type", "Send the body as application/json.")
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise Problem(415, "unsupported_media_type", "Send the body without Content-Encoding.")
 
 
 def _not_allowed(response: HttpResponseBase) -> Problem:
-    allowed = response.headers.get("Allow", "")
+    allowed = response.headers.get("Allow", "").replace("GET", "GET, HEAD")
     return Problem(
         405, "method_not_allowed", f"This address takes {allowed}.", headers={"Allow": allowed}
     )
+
+
+def _without_body(response: HttpResponseBase) -> HttpResponseBase:
+    """Return the answer to HEAD: that to GET, with its headers alone."""
+    whole: Any = response
+    if response.streaming:
+        # The server closes the parts, which gives back the place of the stream.
+        whole.streaming_content = ()
+    else:
+        response.headers["Content-Length"] = str(len(whole.content))
+        whole.content = b""
+    return response

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from jobs.api.kit.streams import open_streams
 from jobs.core import barrier, sql
 from jobs.models import Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
@@ -84,6 +85,8 @@ def test_other_media_types_are_refused(caller: Caller, acme: Owner) -> None:
     )
     problem(send(client, b"<x/>", "text/xml"), 415, "unsupported_media_type")
     problem(client.get(f"{ROOT}/runs", headers={"Accept": "image/png"}), 406, "not_acceptable")
+    headers = {"Content-Encoding": "gzip"}
+    problem(post(client, "/runs", ADD, **headers), 415, "unsupported_media_type")
 
 
 def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner) -> None:
@@ -93,7 +96,22 @@ def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner)
         problem(client.get(f"{ROOT}{path}"), 404, "not_found")
     refused = client.delete(f"{ROOT}/runs")
     problem(refused, 405, "method_not_allowed")
-    assert set(refused["Allow"].split(", ")) == {"GET", "POST"}
+    assert set(refused["Allow"].split(", ")) == {"GET", "HEAD", "POST"}
+
+
+def test_head_is_answered_as_get_without_a_body(caller: Caller, acme: Owner) -> None:
+    """With the same status and headers; a stream leaves its place."""
+    client = caller(acme)
+    [run] = submitted(acme)
+    for path in (f"/runs/{run.id}", "/runs", "/runs/nothing", "/exports/runs"):
+        whole, head = (call(f"{ROOT}{path}") for call in (client.get, client.head))
+        assert whole.content and not head.content
+        assert head.status_code == whole.status_code
+        assert {**whole.headers, "Content-Length": ""} == {**head.headers, "Content-Length": ""}
+        if path != "/exports/runs":
+            assert head["Content-Length"] == str(len(whole.content))
+    assert open_streams.count == 0
+    assert client.head(f"{ROOT}/runs/cancel").status_code == 405
 
 
 def test_a_fault_of_ours_is_told_without_its_text(
