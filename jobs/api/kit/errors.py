@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import singledispatch
 from typing import Any, Final
 
@@ -204,11 +204,14 @@ def _of_fault(fault: dict[str, Any]) -> dict[str, Any]:
     steps = path[1:] if is_ours else path
     field = ".".join(str(step) for step in steps) or str(source)
     # Half a character in a caller's name cannot be sent back.
-    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": _told(fault)}
+    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": told(fault)}
 
 
-def _told(fault: dict[str, Any]) -> str:
-    """Return what is wrong. Pydantic says "items" for characters of texts that we validate, too."""
+def told(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with a field.
+
+    Pydantic says "items" for characters of texts that we validate, too.
+    """
     context = fault.get("ctx", {})
     if context.get("field_type") == "Value" and "actual_length" in context:
         most = "max_length" in context
@@ -216,7 +219,8 @@ def _told(fault: dict[str, Any]) -> str:
         bound = "most" if most else "least"
         return f"should have at {bound} {limit:,} characters, not {context['actual_length']:,}"
     text: str = fault["msg"]
-    return text
+    # Of a validator of ours.
+    return text.removeprefix("Value error, ")
 
 
 def _away() -> Problem:

@@ -13,7 +13,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 
-from jobs.api.kit.bodies import WITH_BODY, too_large
+from jobs.api.kit.bodies import WITH_BODY, is_chunked, too_large
 from jobs.api.kit.problems import MEDIA_TYPE, Problem, as_response, not_found
 from jobs.core import barrier
 from jobs.core.conf import setting
@@ -88,7 +88,8 @@ def _refuse_request(request: HttpRequest) -> None:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdecimal() and int(length[:20]) > limit:
         raise too_large(limit)
-    if length != "0" and request.content_type != "application/json":
+    has_body = length != "0" or is_chunked(request)
+    if has_body and request.content_type != "application/json":
         raise Problem(415, "unsupported_media_type", "Send the body as application/json.")
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise Problem(415, "unsupported_media_type", "Send the body without Content-Encoding.")

@@ -65,7 +65,7 @@ def test_a_csv_has_a_header_and_no_formulas(caller: Caller, acme: Owner) -> None
 def test_values_that_json_lacks_do_not_end_an_export(
     caller: Caller, acme: Owner, *, format_: str
 ) -> None:
-    """Bytes are sent in base64; what cannot be read is null. Single runs and jobs are sent alike."""
+    """Bytes are sent in base64; what cannot be read is null. So are single runs and jobs."""
     client = caller(acme)
     unreadable, odd = submitted(acme, 2)
     Run.objects.filter(id=unreadable.id).update(payload_key=7, result=b"x", result_key=7)

@@ -83,6 +83,18 @@ def test_a_submit_is_repeated_with_its_key(run: Any, capsys: pytest.CaptureFixtu
     assert len({key for _, key in seen}) == 1 and seen[0][1]
 
 
+@pytest.mark.parametrize(("wrong", "lines"), [(1, 1), (2, 3), (12, 12)])
+def test_wrong_fields_are_listed_once(
+    run: Any, capsys: pytest.CaptureFixture[str], wrong: int, lines: int
+) -> None:
+    """The text of a problem has a single one already; of many, the first ten are listed."""
+    errors = [{"field": f"arguments.{place}", "detail": "is wrong"} for place in range(wrong)]
+    problem = {"code": "invalid", "detail": "arguments.0: is wrong", "errors": errors}
+    with server((422, {}, problem)) as seen:
+        assert run(seen.url, "submit", "shop.order") == 1
+    assert capsys.readouterr().err.count("\n") == lines
+
+
 def test_a_server_that_stays_away_is_status_4(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """With one line on the standard error, and never the token."""
     with server(AWAY) as seen:

@@ -1,6 +1,7 @@
 """jobs/api/kit: bodies, media types and addresses that no operation takes, and their answers."""
 
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -65,6 +66,23 @@ def test_a_body_over_the_limit_is_refused_with_the_limit(
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
     data = json.dumps({**ADD, "target": "x" * 1024}).encode()
     assert problem(send(caller(acme), data), 413, "body_too_large")["limit"] == 1024
+
+
+def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Settings) -> None:
+    """Many HTTP clients send a body of unknown length so; the limits are the same."""
+    client = caller(acme)
+
+    def sent_in_chunks(data: bytes, media_type: str = "application/json", **server: Any) -> Any:
+        chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": "", **server}
+        chunked["wsgi.input"] = BytesIO(data)
+        return client.generic("POST", f"{ROOT}/runs", data, content_type=media_type, **chunked)
+
+    ends: dict[str, Any] = {"wsgi.input_terminated": True}
+    assert sent_in_chunks(json.dumps(ADD).encode(), **ends).status_code == 202
+    problem(sent_in_chunks(b"x=1", "text/plain", **ends), 415, "unsupported_media_type")
+    problem(sent_in_chunks(json.dumps(ADD).encode()), 411, "length_required")
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
+    problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
 
 
 def test_arguments_over_the_limit_are_refused_with_the_limit(
