@@ -73,7 +73,7 @@ def export_runs(request: HttpRequest, query: Query[ExportQuery]) -> StreamingHtt
                     yield part
         except Revoked as error:
             # A stream would end here, and the caller would take a part for the whole.
-            raise ConnectionAbortedError("the token was revoked during an export") from error
+            raise ConnectionAbortedError("the caller lost its scopes during an export") from error
 
     answer = streamed(request, parts, content_type=MEDIA_TYPES[query.format])
     answer["Content-Disposition"] = f'attachment; filename="runs.{query.format}"'

@@ -5,12 +5,13 @@ A new resource is a module with a Router, and a line in RESOURCES.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
+from ninja.operation import Operation
 
 from jobs import __version__
 from jobs.api import (
@@ -34,6 +35,7 @@ from jobs.api.kit.callers import Token, needs
 from jobs.api.kit.document import complete
 from jobs.api.kit.errors import handle_errors
 from jobs.api.kit.front import fronted, unknown_address
+from jobs.api.kit.queries import refuse_unknown
 from jobs.api.kit.swagger import swagger
 from jobs.catalog.registry import OfferedTask, offered
 from jobs.models import Scope
@@ -80,6 +82,7 @@ def make_api() -> NinjaAPI:
     for prefix, router in RESOURCES:
         api.add_router(prefix, router)
     api.add_router("", _document)
+    refuse_unknown(_operations(api))
     return api
 
 
@@ -104,14 +107,18 @@ def openapi(request: HttpRequest) -> dict[str, Any]:
 def _scopes() -> dict[str, str]:
     """Return the scope that each operation needs, by the operation's id."""
     found = {}
+    for operation in _operations(api):
+        [token] = [one for one in operation.auth_callbacks if isinstance(one, Token)]
+        found[api.get_openapi_operation_id(operation)] = token.scope.value
+        if operation.operation_id:
+            found[operation.operation_id] = token.scope.value
+    return found
+
+
+def _operations(api: NinjaAPI) -> Iterator[Operation]:
     for router in api._get_bound_routers():
         for view in router.path_operations.values():
-            for operation in view.operations:
-                [token] = [one for one in operation.auth_callbacks if isinstance(one, Token)]
-                found[api.get_openapi_operation_id(operation)] = token.scope.value
-                if operation.operation_id:
-                    found[operation.operation_id] = token.scope.value
-    return found
+            yield from view.operations
 
 
 api: Final = make_api()

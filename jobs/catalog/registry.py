@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
 from fnmatch import fnmatchcase
@@ -177,7 +177,7 @@ def resolve(task: Task | str) -> Task:
     found = _registered().get(name)
     if found is None or _is_internal(name):
         name = name[:NAME_LIMIT]
-        raise UnknownTask(name, _near_miss(name))
+        raise UnknownTask(name, _near_miss(name, _registered()))
     return found
 
 
@@ -201,6 +201,11 @@ def is_offered(name: str) -> bool:
     """Say whether `offered` has a task of this name."""
     task = _registered().get(name)
     return task is not None and _is_offered(task)
+
+
+def nearest_offered(name: str) -> str | None:
+    """Return the task on offer whose name is most like this one; None if none is."""
+    return _near_miss(name, [one.name for one in offered()])
 
 
 def _is_offered(task: Task) -> bool:
@@ -241,12 +246,12 @@ def _is_internal(name: str) -> bool:
     return name.startswith(INTERNAL)
 
 
-def _near_miss(name: str) -> str | None:
+def _near_miss(name: str, among: Iterable[str]) -> str | None:
     # Full names of one module are alike: the task's own name decides.
     own = name.rpartition(".")[2]
     known = [
         candidate
-        for candidate in _registered()
+        for candidate in among
         if not _is_internal(candidate)
         and SequenceMatcher(None, own, candidate.rpartition(".")[2]).ratio() >= NEAR
     ]

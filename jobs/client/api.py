@@ -35,6 +35,8 @@ class Refused(Exception):
     def __str__(self) -> str:
         lines = [f"{self.problem.get('code', self.status)}: {self.problem.get('detail', '')}"]
         errors = self.problem.get("errors") or []
+        # The text has a single one already.
+        errors = errors if len(errors) > 1 else []
         lines += [f"  {one['field']}: {one['detail']}" for one in errors[:10]]
         if len(errors) > 10:
             lines.append(f"  and {len(errors) - 10:,} more")

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 RUN_COLUMNS: Final = ("id", "owner", "task", "state", "target", "created_at", "error")
-JOB_COLUMNS: Final = ("id", "owner", "key", "task", "schedule", "paused_at")
+JOB_COLUMNS: Final = ("id", "owner", "key", "task", "schedule", "paused_until")
 
 
 def print_json(value: Any) -> None:

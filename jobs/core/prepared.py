@@ -7,8 +7,9 @@ of a day without a partition, are planned over all.
 In the SQL files, `{runs}` stands for the table or its partition, `{is_one_day}` for true or false.
 See docs/understand/planner.md.
 
-A plan that was made for a small partition may read all of it, and PostgreSQL keeps it until the
-next ANALYZE. After a slow statement, plans are discarded.
+A plan that was made for a small table may read all of it, and PostgreSQL keeps it until the next
+ANALYZE. Plans are discarded after a slow statement, and whenever the number of a connection's
+statements has doubled: tables grow with these statements.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any, Final
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db import ProgrammingError, connection
@@ -29,7 +31,11 @@ from jobs.core.ids import time_of
 _ONLY_WHEN_ASKED: Final = 2**31
 SLOW_SECONDS: Final = 0.05
 """A statement that took longer is planned again, in 1–2 ms."""
+FEWEST: Final = 16
+"""Statements of a connection before its plans are discarded for the first time; a power of two."""
 _known: set[str] = set()
+_counts: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
+"""The number of statements of each open connection."""
 _names: Final[dict[str, list[str]]] = {}
 """The names of the columns of each statement."""
 
@@ -75,6 +81,8 @@ def _execute(
         raw.prepare_threshold = _ONLY_WHEN_ASKED
         # Not Django's cursor, which writes the values into the text: it would differ each time.
         with psycopg.Cursor(raw) as cursor:
+            if _has_doubled(raw):
+                cursor.execute("DISCARD PLANS")
             began_at = time.monotonic()
             cursor.execute(sql, parameters, prepare=True)
             is_slow = time.monotonic() - began_at > SLOW_SECONDS
@@ -86,6 +94,12 @@ def _execute(
             if is_slow and not waits:
                 cursor.execute("DISCARD PLANS")
             return rows
+
+
+def _has_doubled(raw: Any) -> bool:
+    """Count one more statement of a connection; say whether its plans are to be discarded."""
+    count = _counts[raw] = _counts.get(raw, 0) + 1
+    return count >= FEWEST and count.bit_count() == 1
 
 
 def _partition(ids: Collection[UUID]) -> str | None:

@@ -1,7 +1,8 @@
 """Caps of an owner's waiting runs and jobs: checked before a request stores more.
 
 Counting is costly, so a count is used for a few seconds, with what this process has added since. In
-that time other processes may store more, so an owner can exceed a cap for a few seconds.
+that time other processes may store more, so an owner can exceed a cap for a few seconds. While the
+rows of one owner are counted, requests of other owners go on.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -29,12 +30,12 @@ RETRY_AFTER_SECONDS: Final = 5
 class _Count:
     """The number of an owner's rows, and the monotonic time after which it is counted again."""
 
-    rows: int
-    until: float
+    rows: int = 0
+    until: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 _counts: Final[dict[tuple[str, int], _Count]] = {}
-_lock: Final = threading.Lock()
 
 
 def refuse_more_runs(owner_id: int, *, adding: int) -> None:
@@ -68,8 +69,10 @@ def _refuse(
         # Not built for each request: mostly the count is known.
         return rows().order_by().values("pk")[: limit + 1].count()
 
-    with _lock:
-        count = _counted((name, owner_id), ask)
+    counted = (name, owner_id)
+    count = _counts.get(counted) or _counts.setdefault(counted, _Count())
+    with count.lock:
+        _count_again(count, ask)
         if count.rows + adding > limit:
             # The next request counts again: rows may have been deleted meanwhile.
             count.until = 0.0
@@ -82,12 +85,12 @@ def _refuse(
         count.rows += adding
 
 
-def _counted(key: tuple[str, int], ask: Callable[[], int]) -> _Count:
-    known, now = _counts.get(key), time.monotonic()
-    if known is not None and now < known.until:
-        return known
+def _count_again(count: _Count, ask: Callable[[], int]) -> None:
+    """Count the rows if the last count is too old; one that takes too long changes nothing."""
+    began = time.monotonic()
+    if began < count.until:
+        return
     found = within(COUNT_MILLISECONDS, ask)
-    if found is None:
-        found = known.rows if known is not None else 0
-    counted = _counts[key] = _Count(found, now + KNOWN_SECONDS)
-    return counted
+    if found is not None:
+        count.rows = found
+    count.until = began + KNOWN_SECONDS

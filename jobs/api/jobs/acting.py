@@ -8,7 +8,7 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 
 from jobs.api.jobs.bodies import BackfillToMake, JobPause
-from jobs.api.jobs.finding import etag_of_job, find_job, found_to_change
+from jobs.api.jobs.finding import etag_of_job, find_job, locked_to_operate
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import BackfillMade, JobDetails
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
@@ -44,8 +44,7 @@ def pause_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: JobPause
 ) -> JobDetails:
     """Let the schedule of a job make no runs until a time. It can still be run by hand."""
-    job = found_to_change(request, job_id, Scope.OPERATE, is_required=False)
-    with barrier.lifted():
+    with locked_to_operate(request, job_id) as job:
         if not now() < body.until < LATEST:
             raise OptionError("until", f"is in the future, before {LATEST:%Y-%m-%d}")
         pause_jobs([job.pk], until=body.until, actor=caller(request).actor, reason=body.reason)
@@ -63,9 +62,8 @@ def resume_job(
     request: HttpRequest, response: HttpResponse, job_id: int, body: ReasonBody
 ) -> JobDetails:
     """End the pause of a job. Without a pause it changes nothing."""
-    job = found_to_change(request, job_id, Scope.OPERATE, is_required=False)
-    if job.paused_until is not None:
-        with barrier.lifted():
+    with locked_to_operate(request, job_id) as job:
+        if job.paused_until is not None:
             pause_jobs([job.pk], until=None, actor=caller(request).actor, reason=body.reason)
     return _read_again(request, response, job_id)
 
@@ -99,6 +97,7 @@ def run_job(
 )
 def backfill_job(
     request: HttpRequest,
+    response: HttpResponse,
     job_id: int,
     body: BackfillToMake,
     idempotency_key: IdempotencyKey = None,
@@ -120,6 +119,7 @@ def backfill_job(
             actor=caller(request).actor,
             reason=body.reason,
         )
+        response["Location"] = f"{request.path}s/{made.pk}"
         return BackfillMade.of(made)
 
 

@@ -13,6 +13,7 @@ from jobs.api.jobs.refusals import field_problem
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import Upserts
 from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.errors import told
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import ERRORS_LIMIT, Problem
 from jobs.catalog.registry import is_offered
@@ -88,7 +89,7 @@ def _wrong_forms(elements: Sequence[Any]) -> Iterator[dict[str, Any]]:
             index, *steps = fault["loc"]
             field = ".".join(map(str, ("jobs", index, *steps)))
             shown = field.encode(errors="backslashreplace").decode()[:200]
-            yield {"index": index, "field": shown, "detail": fault["msg"]}
+            yield {"index": index, "field": shown, "detail": told(fault)}
 
 
 def _refused(problems: list[dict[str, Any]], size: int) -> Problem:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -81,12 +84,27 @@ def find_job(access: Access, job_id: int) -> Job:
     return job
 
 
-def found_to_change(request: HttpRequest, job_id: int, scope: Scope, *, is_required: bool) -> Job:
-    """Return a job that the caller may change, if it is the version that If-Match names."""
+def found_to_change(request: HttpRequest, job_id: int) -> Job:
+    """Return a job that the caller may change, if it is the version that If-Match names.
+
+    The verb compares the version again: its statement names it.
+    """
     job = find_job(access := caller(request), job_id)
-    refuse_other_scope(request, scope, job.owner_id)
-    refuse_stale(request, etag_of_job(job, access), is_required=is_required)
+    refuse_other_scope(request, Scope.ADMIN, job.owner_id)
+    refuse_stale(request, etag_of_job(job, access), is_required=True)
     return job
+
+
+@contextmanager
+def locked_to_operate(request: HttpRequest, job_id: int) -> Iterator[Job]:
+    """Yield a job, locked with the barrier lifted, if it is the version that If-Match names."""
+    found = find_job(access := caller(request), job_id)
+    refuse_other_scope(request, Scope.OPERATE, found.owner_id)
+    with barrier.lifted(), transaction.atomic():
+        rows = Job.objects.select_related("owner", "target").select_for_update(of=("self",))
+        job = rows.get(pk=found.pk)
+        refuse_stale(request, etag_of_job(job, access))
+        yield job
 
 
 def etag_of_job(job: Job, access: Access) -> str:

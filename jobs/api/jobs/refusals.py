@@ -8,7 +8,7 @@ from typing import Any
 
 from jobs.api.kit.errors import of_error
 from jobs.api.kit.problems import Problem
-from jobs.core.errors import ArgumentError, BatchError, FairshiftError
+from jobs.core.errors import BatchError, FairshiftError
 
 
 @contextmanager
@@ -34,6 +34,5 @@ def of_one_job() -> Iterator[None]:
 def field_problem(fault: FairshiftError, *, within: str = "") -> dict[str, Any]:
     """Return the field of an error, and its text."""
     problem = of_error(fault)
-    inner = "arguments." if isinstance(fault, ArgumentError) else ""
-    field = within + inner + problem.field
+    field = within + problem.field
     return {"field": field.rstrip("."), "detail": problem.detail}

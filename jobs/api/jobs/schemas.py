@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from jobs.api.jobs.bodies import DueTime
+from jobs.api.kit.answers import WITH_BYTES
 from jobs.core.states import State
 from jobs.definitions.present import arguments_of
 from jobs.models import Backfill, Job, Missed
@@ -81,8 +82,11 @@ class JobSummary(BaseModel):
 class JobDetails(JobSummary):
     """One job."""
 
+    model_config = WITH_BYTES
+
     arguments: dict[str, Any] | None = Field(
-        description="Null for callers that may not see them, and if they cannot be read."
+        description="Null for callers that may not see them, and if they cannot be read. Bytes are"
+        " in URL-safe base64."
     )
 
     @classmethod

@@ -63,7 +63,7 @@ def replace_job(
 
     The key, the owner and a pause stay.
     """
-    job = found_to_change(request, job_id, Scope.ADMIN, is_required=True)
+    job = found_to_change(request, job_id)
     return _changed(request, response, job, body.given)
 
 
@@ -81,7 +81,7 @@ def patch_job(
 
     A field of another kind of schedule takes the place of the present kind's.
     """
-    job = found_to_change(request, job_id, Scope.ADMIN, is_required=True)
+    job = found_to_change(request, job_id)
     return _changed(request, response, job, patched(job, body.given))
 
 
@@ -94,7 +94,7 @@ def patch_job(
 )
 def delete_job(request: HttpRequest, job_id: int) -> HttpResponse:
     """Delete a job. Its runs stay, with history. Needs If-Match."""
-    job = found_to_change(request, job_id, Scope.ADMIN, is_required=True)
+    job = found_to_change(request, job_id)
     with barrier.lifted():
         if not delete(job, actor=caller(request).actor):
             raise stale()

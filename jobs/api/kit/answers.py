@@ -1,13 +1,19 @@
-"""Answers as JSON, all written by pydantic: moments keep their microseconds everywhere."""
+"""Answers as JSON, all written by pydantic: moments keep their microseconds everywhere.
+
+Arguments and results may hold bytes, which JSON lacks: they are sent in URL-safe base64.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from ninja.renderers import BaseRenderer
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
+
+WITH_BYTES: Final = ConfigDict(ser_json_bytes="base64")
+"""The configuration of models with values of tasks."""
 
 
 class JsonRenderer(BaseRenderer):
@@ -17,7 +23,7 @@ class JsonRenderer(BaseRenderer):
 
     def render(self, request: HttpRequest, data: Any, *, response_status: int) -> bytes:
         """Return an answer's body."""
-        return to_json(data, fallback=str)
+        return to_json(data, fallback=str, bytes_mode="base64")
 
 
 def sent(made: BaseModel, response: HttpResponse, *, status: int = 200) -> HttpResponse:

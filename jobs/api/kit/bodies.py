@@ -23,17 +23,31 @@ class StrictParser(Parser):
         return parse(request.body, max_depth=setting("API_MAX_DEPTH"))
 
 
+def is_chunked(request: HttpRequest) -> bool:
+    """Say whether a body comes in chunks, without a length; many HTTP clients send it so."""
+    return "chunked" in request.headers.get("Transfer-Encoding", "").lower()
+
+
 def read_body(request: HttpRequest) -> None:
     """Read the body of a caller that is known; raise Problem if it is over the limit."""
     limit: int = setting("API_MAX_BODY_BYTES")
     try:
-        data = request.read(limit + 1)
-    except UnreadablePostError:
+        data = _source(request).read(limit + 1)
+    except (UnreadablePostError, OSError):
         raise Problem(400, "incomplete_body", "The connection ended before the body.") from None
     if len(data) > limit:
         raise too_large(limit)
     # What request.body returns; it would refuse more than 2.5 MB, a limit that is for forms.
     request._body = data
+
+
+def _source(request: HttpRequest) -> Any:
+    """Return what reads the body: of chunks the server's stream, as Django takes them for none."""
+    if not is_chunked(request):
+        return request
+    if not request.META.get("wsgi.input_terminated"):
+        raise Problem(411, "length_required", "Send the body with Content-Length.")
+    return request.META["wsgi.input"]
 
 
 def too_large(limit: int) -> Problem:

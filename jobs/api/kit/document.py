@@ -15,7 +15,7 @@ from jobs.catalog.registry import OfferedTask
 ALWAYS: Final = (401, 403, 406, 422, 429, 500, 503)
 """Statuses of problems that every operation may answer."""
 WITH_PATH: Final = (404,)
-WITH_BODY: Final = (400, 409, 412, 413, 415, 428)
+WITH_BODY: Final = (400, 409, 411, 412, 413, 415, 428)
 CONDITIONAL: Final = (412, 428)
 TYPED: Final = ("RunToSubmit", "RunsToSubmit", "JobToMake", "JobToReplace")
 """Bodies with a task and its arguments."""

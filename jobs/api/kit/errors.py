@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import singledispatch
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from jobs.core import log_events
 from jobs.core.errors import (
     AccessDenied,
     ApprovalRefused,
+    ArgumentError,
     BatchError,
     FairshiftError,
     FieldError,
@@ -89,6 +90,13 @@ def of_error(error: FairshiftError) -> Problem:
 @of_error.register
 def _(error: FieldError) -> Problem:
     return Problem(422, "invalid", str(error), field=error.field)
+
+
+@of_error.register
+def _(error: ArgumentError) -> Problem:
+    # In the body, not in the call: an option may have the name of an argument.
+    field = error.field if error.field == "arguments" else f"arguments.{error.field}"
+    return Problem(422, "invalid", str(error), field=field)
 
 
 @of_error.register
@@ -166,7 +174,8 @@ def _(error: BatchError) -> Problem:
 def _of_batch(error: BatchError) -> Iterator[dict[str, Any]]:
     for index, one in error.problems:
         problem = of_error(one)
-        path = ".".join(part for part in ("arguments", str(index), problem.field) if part)
+        own = problem.field.removeprefix("arguments").lstrip(".")
+        path = ".".join(part for part in ("arguments", str(index), own) if part)
         yield {"index": index, "field": path, "detail": problem.detail}
 
 
@@ -174,6 +183,8 @@ def _of_http(error: HttpError) -> Problem:
     """Return the answer to an error of django-ninja; of a body, the answer to what it hides."""
     if isinstance(error.__cause__, JsonError):
         return of_json(error.__cause__)
+    if error.status_code == 403:
+        return Problem(403, "csrf_failed", "Send the CSRF token of the session in X-CSRFToken.")
     return Problem(error.status_code, "refused", str(error))
 
 
@@ -188,15 +199,20 @@ def _of_validation(error: ValidationError) -> Problem:
 
 def _of_fault(fault: dict[str, Any]) -> dict[str, Any]:
     source, *path = fault["loc"]
-    # A body is one model, whose parameter's name is no part of what the caller wrote.
-    steps = path[1:] if source == "body" and len(path) > 1 else path
+    # The name of our parameter is no part of what the caller wrote. Of a query, django-ninja leaves
+    # it out itself, but for elements of lists.
+    is_ours = len(path) > (1 if source == "body" else 2) and source in ("body", "query")
+    steps = path[1:] if is_ours else path
     field = ".".join(str(step) for step in steps) or str(source)
     # Half a character in a caller's name cannot be sent back.
-    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": _told(fault)}
+    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": told(fault)}
 
 
-def _told(fault: dict[str, Any]) -> str:
-    """Return what is wrong. Pydantic says "items" for characters of texts that we validate, too."""
+def told(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with a field.
+
+    Pydantic says "items" for characters of texts that we validate, too.
+    """
     context = fault.get("ctx", {})
     if context.get("field_type") == "Value" and "actual_length" in context:
         most = "max_length" in context
@@ -204,7 +220,8 @@ def _told(fault: dict[str, Any]) -> str:
         bound = "most" if most else "least"
         return f"should have at {bound} {limit:,} characters, not {context['actual_length']:,}"
     text: str = fault["msg"]
-    return text
+    # Of a validator of ours.
+    return text.removeprefix("Value error, ")
 
 
 def _away() -> Problem:

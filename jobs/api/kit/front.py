@@ -13,7 +13,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 
-from jobs.api.kit.bodies import WITH_BODY, too_large
+from jobs.api.kit.bodies import WITH_BODY, is_chunked, too_large
 from jobs.api.kit.problems import MEDIA_TYPE, Problem, as_response, not_found
 from jobs.core import barrier
 from jobs.core.conf import setting
@@ -40,7 +40,10 @@ def fronted(pattern: URLPattern) -> URLPattern:
 def _front(view: View) -> View:
     @wraps(view)
     def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        return in_english(answer(request, *args, **kwargs))
+        if request.method != "HEAD":
+            return in_english(answer(request, *args, **kwargs))
+        request.method = "GET"
+        return in_english(_without_body(answer(request, *args, **kwargs)))
 
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
@@ -85,12 +88,27 @@ def _refuse_request(request: HttpRequest) -> None:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdecimal() and int(length[:20]) > limit:
         raise too_large(limit)
-    if length != "0" and request.content_type != "application/json":
+    has_body = length != "0" or is_chunked(request)
+    if has_body and request.content_type != "application/json":
         raise Problem(415, "unsupported_media_type", "Send the body as application/json.")
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise Problem(415, "unsupported_media_type", "Send the body without Content-Encoding.")
 
 
 def _not_allowed(response: HttpResponseBase) -> Problem:
-    allowed = response.headers.get("Allow", "")
+    allowed = response.headers.get("Allow", "").replace("GET", "GET, HEAD")
     return Problem(
         405, "method_not_allowed", f"This address takes {allowed}.", headers={"Allow": allowed}
     )
+
+
+def _without_body(response: HttpResponseBase) -> HttpResponseBase:
+    """Return the answer to HEAD: that to GET, with its headers alone."""
+    whole: Any = response
+    if response.streaming:
+        # The server closes the parts, which gives back the place of the stream.
+        whole.streaming_content = ()
+    else:
+        response.headers["Content-Length"] = str(len(whole.content))
+        whole.content = b""
+    return response

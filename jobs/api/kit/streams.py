@@ -1,7 +1,7 @@
 """Answers that are sent in parts: each part is read behind the barrier of the request.
 
 The barrier of a request is lowered when its view returns, before the first part is read. A stream
-raises it again for each read, looks whether the caller's token is still usable, and may give the
+raises it again for each read, looks whether the caller still has its scopes, and may give the
 connection back to others until the next read. A process sends a bounded number of streams.
 """
 
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.http import HttpRequest, StreamingHttpResponse
 
@@ -20,31 +21,32 @@ from jobs.api.kit.problems import Problem
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.models import ApiToken
+from jobs.models.access import Access, access_of
 
 AGAIN_SECONDS: Final = 5
 """Retry-After when the process sends as many streams as it may."""
 TRUSTED_SECONDS: Final = 1.0
-"""Seconds between two checks whether the token of a stream is still usable."""
+"""Seconds between two checks whether the caller of a stream still has its scopes."""
 
 Found = TypeVar("Found")
 
 
 class Revoked(Exception):
-    """The caller's token was revoked, or has expired, while its answer was sent."""
+    """The caller's token was revoked or has expired, or its user lost a role, during the answer."""
 
 
 class Stream:
     """The reads of one answer that is sent in parts. Not thread-safe."""
 
     def __init__(self, request: HttpRequest) -> None:
-        self._actor = caller(request).actor
+        self._access = caller(request)
         self._owners = barrier.owners_of_request()
         self._trusted_until = time.monotonic() + TRUSTED_SECONDS
 
     def read(self, query: Callable[[], Found]) -> Found:
         """Return what a query finds behind the request's barrier; it must not be lazy.
 
-        Raises Revoked for a token that is no longer usable, and whatever the query raises.
+        Raises Revoked for a caller that has lost scopes, and whatever the query raises.
         """
         with barrier.raised_again(self._owners):
             self._refuse_revoked()
@@ -56,11 +58,25 @@ class Stream:
             connection.close()
 
     def _refuse_revoked(self) -> None:
-        if not isinstance(self._actor, ApiToken) or time.monotonic() < self._trusted_until:
+        if time.monotonic() < self._trusted_until:
             return
-        if not ApiToken.objects.usable().filter(pk=self._actor.pk).exists():
+        if not _has_its_scopes(self._access):
             raise Revoked
         self._trusted_until = time.monotonic() + TRUSTED_SECONDS
+
+
+def _has_its_scopes(access: Access) -> bool:
+    """Say whether a token is still usable, or a user still active in the same roles."""
+    if isinstance(access.actor, ApiToken):
+        return ApiToken.objects.usable().filter(pk=access.actor.pk).exists()
+    # Users have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        user = get_user_model()._default_manager.filter(pk=access.actor.pk).first()
+        now = None if user is None else access_of(user)
+    return now is not None and (now.everywhere, now.by_owner) == (
+        access.everywhere,
+        access.by_owner,
+    )
 
 
 class _Open:
@@ -132,7 +148,7 @@ def streamed(
     """Return an answer whose parts are made while it is sent, by `parts(stream)`.
 
     The parts read by `stream.read(query)` only. Raises Problem, with Retry-After, when the process
-    sends as many streams as it may. A caller whose token is revoked gets no further part.
+    sends as many streams as it may. A caller that has lost scopes gets no further part.
     """
     stream = Stream(request)
     open_streams.take()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 from jobs.core.inputs import KEY_LIMIT, LABEL_LIMIT, REASON_LIMIT, in_utc
 from jobs.models.fields import OWNER_LIMIT
@@ -20,6 +20,13 @@ def _storable(text: str) -> str:
     return text
 
 
+def _is_written_out(value: Any) -> Any:
+    # Pydantic would take a number, such as a year, for seconds since 1970.
+    if isinstance(value, str) and "-" in value[1:]:
+        return value
+    raise ValueError("is text, such as 2026-01-03T22:00:00Z")
+
+
 Text = Annotated[str, AfterValidator(_storable)]
 Slug = Annotated[Text, Field(max_length=OWNER_LIMIT, description="An owner, by its slug.")]
 Name = Annotated[Text, Field(max_length=LABEL_LIMIT)]
@@ -30,6 +37,7 @@ Reason = Annotated[
 ]
 Moment = Annotated[
     AwareDatetime,
+    BeforeValidator(_is_written_out),
     AfterValidator(in_utc),
     Field(description="RFC 3339, with an offset or Z."),
 ]

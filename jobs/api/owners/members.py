@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -77,8 +78,10 @@ def add(request: HttpRequest, response: HttpResponse, slug: str, body: MemberToA
         member = add_member(
             owner, body.user, role=body.role, actor=caller(request).actor, reason=body.reason
         )
+        made = Member.of(member)
+        response["Location"] = f"{request.path}/{quote(made.user, safe='')}"
         response["ETag"] = _etag(member)
-        return Member.of(member)
+        return made
 
 
 @router.get("/{slug}/members/{user}", auth=READS, response=Member, operation_id="get_member")

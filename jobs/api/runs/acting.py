@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpRequest
 from ninja import Schema
 from pydantic import ConfigDict, Field
@@ -14,7 +16,7 @@ from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.etags import IF_MATCH_OPTIONAL, refuse_stale
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.reasons import ReasonBody
-from jobs.api.runs.finding import RunQuery, find_run
+from jobs.api.runs.finding import WITH, RunQuery, find_run
 from jobs.api.runs.reading import etag_of_run
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
@@ -74,8 +76,7 @@ def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetai
 
     Repeating it changes nothing. A run that has ended otherwise is a conflict.
     """
-    run = _found(request, run_id)
-    with barrier.lifted():
+    with _locked(request, run_id) as run:
         run.cancel(actor=caller(request).actor, reason=body.reason)
         if run.state not in IS_CANCELLED:
             raise StateConflict(str(run.id), run.state, "cancelled")
@@ -91,8 +92,7 @@ def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetai
 )
 def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
     """Queue a run that failed, expired or was cancelled again, with a fresh set of attempts."""
-    run = _found(request, run_id)
-    with barrier.lifted():
+    with _locked(request, run_id) as run:
         retry(run, arguments=body.arguments, actor=caller(request).actor, reason=body.reason)
         return _details(caller(request), run)
 
@@ -127,11 +127,15 @@ def move_found(
     return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
 
 
-def _found(request: HttpRequest, run_id: UUID) -> Run:
-    run = find_run(access := caller(request), run_id)
-    refuse_other_scope(request, Scope.OPERATE, run.owner_id)
-    refuse_stale(request, etag_of_run(run, access.sees_arguments(run.owner_id)))
-    return run
+@contextmanager
+def _locked(request: HttpRequest, run_id: UUID) -> Iterator[Run]:
+    """Yield a run, locked with the barrier lifted, if it is the version that If-Match names."""
+    found = find_run(access := caller(request), run_id)
+    refuse_other_scope(request, Scope.OPERATE, found.owner_id)
+    with barrier.lifted(), transaction.atomic():
+        run = Run.objects.select_for_update(of=("self",)).select_related(*WITH).get(id=found.id)
+        refuse_stale(request, etag_of_run(run, access.sees_arguments(run.owner_id)))
+        yield run
 
 
 def _details(access: Access, run: Run) -> RunDetails:

@@ -41,8 +41,8 @@ class RunQuery(Schema):
 
     @field_validator("label")
     @classmethod
-    def _has_a_name(cls, labels: list[str]) -> list[str]:
-        if not all(name for name, _, _ in (label.partition(":") for label in labels)):
+    def _has_a_name_and_a_value(cls, labels: list[str]) -> list[str]:
+        if not all(name and colon for name, colon, _ in (label.partition(":") for label in labels)):
             raise ValueError("each is name:value")
         return labels
 

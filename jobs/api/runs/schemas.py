@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from jobs.api.kit.answers import WITH_BYTES
 from jobs.core.states import State
 from jobs.models import Attempt, Run
 
@@ -77,26 +79,37 @@ class RunSummary(BaseModel):
 class Arguments(BaseModel):
     """The arguments with which a task is called."""
 
+    model_config = WITH_BYTES
+
     args: list[Any]
     kwargs: dict[str, Any]
+
+    @classmethod
+    def of(cls, run: Run) -> Arguments:
+        args, kwargs = run.arguments
+        return cls(args=args, kwargs=kwargs)
 
 
 class RunDetails(RunSummary):
     """One run."""
 
-    arguments: Arguments | None = Field(description="Null for callers that may not see them.")
-    result: Any = Field(None, description="What the task returned; null for such callers.")
+    model_config = WITH_BYTES
+
+    arguments: Arguments | None = Field(
+        description="Null for callers that may not see them, and if they cannot be read. Bytes are"
+        " in URL-safe base64."
+    )
+    result: Any = Field(None, description="What the task returned; else as `arguments`.")
 
     @classmethod
     def of_run(cls, run: Run, *, with_arguments: bool) -> RunDetails:
         """Return a run; its arguments and its result only if the caller may see them."""
         if not with_arguments:
             return cls(**cls.facts(run), arguments=None, result=None)
-        args, kwargs = run.arguments
         return cls(
             **cls.facts(run),
-            arguments=Arguments(args=args, kwargs=kwargs),
-            result=run.result_value,
+            arguments=_readable(lambda: Arguments.of(run)),
+            result=_readable(lambda: run.result_value),
         )
 
 
@@ -149,3 +162,12 @@ class Why(BaseModel):
 
     state: State
     why: str = Field(description="One sentence; empty once it has started.")
+
+
+def _readable(value: Callable[[], Any]) -> Any:
+    try:
+        return value()
+    # Raw SQL may have written anything, or with a key that is not here. One such run must not end
+    # an export of all.
+    except Exception:
+        return None

@@ -15,7 +15,7 @@ from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.catalog.policies import MONTH_SECONDS
-from jobs.catalog.registry import is_offered
+from jobs.catalog.registry import is_offered, nearest_offered
 from jobs.core import barrier
 from jobs.core.errors import UnknownTask
 from jobs.core.inputs import LABELS_LIMIT
@@ -102,4 +102,4 @@ def submit_run(
 def refuse_unoffered(task: str) -> None:
     """Raise UnknownTask unless the task is on offer: other registered ones are for code only."""
     if not is_offered(task):
-        raise UnknownTask(task)
+        raise UnknownTask(task, nearest_offered(task))

@@ -17,7 +17,9 @@ def path(caller: Caller, acme: Owner) -> str:
     """A daily job with a backfill of a week, whose runs are not made yet."""
     made(caller(acme), cron="@daily")
     path = f"/jobs/{Job.objects.get().pk}"
-    assert post(caller(acme), f"{path}/backfill", WEEK).status_code == 202
+    answer = post(caller(acme), f"{path}/backfill", WEEK)
+    assert answer.status_code == 202
+    assert answer["Location"] == f"{ROOT}{path}/backfills/{answer.json()['id']}"
     return f"{path}/backfills"
 
 

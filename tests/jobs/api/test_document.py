@@ -89,6 +89,14 @@ def test_the_document_and_its_page_are_for_known_callers(caller: Caller, acme: O
     assert Client().get(f"{ROOT}/docs").status_code == 302
 
 
+def test_the_page_is_in_english(admin_client: Client) -> None:
+    """As all texts of the API, whatever language the browser asks for."""
+    page = admin_client.get(f"{ROOT}/docs", headers={"Accept-Language": "de"})
+    assert (
+        page["Content-Language"] == "en" and "This page needs JavaScript" in page.content.decode()
+    )
+
+
 def test_the_page_needs_no_script_or_style_of_others(admin_client: Client) -> None:
     """It works under the policy of the site: files of our own server, nothing inline."""
     page = admin_client.get(f"{ROOT}/docs")

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jobs import upsert_jobs
 from jobs.api import exports
 from jobs.api.kit import streams
+from jobs.catalog.encoding import encode_body, encode_result
 from jobs.core.sql import now
-from jobs.models import ApiToken, Owner, Run
+from jobs.models import ApiToken, Job, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, problem
 from tests.jobs.scenes import submitted
 
@@ -57,6 +59,35 @@ def test_a_csv_has_a_header_and_no_formulas(caller: Caller, acme: Owner) -> None
     assert json.loads(row["error"])["type"].startswith("=cmd")
     assert json.loads(row["arguments"])["kwargs"] == {"x": 0, "y": 1}
     assert exported(caller(acme), format="csv", task="tests.no").count("\n") == 1
+
+
+@pytest.mark.parametrize("format_", ["ndjson", "csv"])
+def test_values_that_json_lacks_do_not_end_an_export(
+    caller: Caller, acme: Owner, *, format_: str
+) -> None:
+    """Bytes are sent in base64; what cannot be read is null. So are single runs and jobs."""
+    client = caller(acme)
+    unreadable, odd = submitted(acme, 2)
+    Run.objects.filter(id=unreadable.id).update(payload_key=7, result=b"x", result_key=7)
+    Run.objects.filter(id=odd.id).update(result=encode_result({"a": b"\xff"}, max_bytes=1_000))
+    text = exported(client, format=format_, with_arguments=True)
+    rows: list[Any] = (
+        [json.loads(line) for line in text.splitlines()]
+        if format_ == "ndjson"
+        else [
+            {**row, **{name: json.loads(row[name] or "null") for name in ("arguments", "result")}}
+            for row in csv.DictReader(io.StringIO(text))
+        ]
+    )
+    assert [row["result"] for row in rows] == [{"a": "_w=="}, None]
+    assert [row["arguments"] is None for row in rows] == [False, True]
+    for run, row in ((odd, rows[0]), (unreadable, rows[1])):
+        shown = client.get(f"{ROOT}/runs/{run.id}").json()
+        assert (shown["result"], shown["arguments"]) == (row["result"], row["arguments"])
+    upsert_jobs(acme, [{"key": "k", "task": "tests.add", "arguments": {"x": 1, "y": 2}}])
+    Job.objects.update(payload=encode_body((), {"x": b"\xff", "y": 2}, max_bytes=1_000))
+    job = client.get(f"{ROOT}/jobs/{Job.objects.get().pk}").json()
+    assert job["arguments"] == {"x": "_w==", "y": 2}
 
 
 def test_arguments_need_their_permission(caller: Caller, acme: Owner) -> None:

@@ -7,11 +7,13 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from jobs.models import Calendar, Membership, Owner, Role
+from jobs import upsert_jobs
+from jobs.core.states import State
+from jobs.models import Calendar, Job, Membership, Owner, Role, Run
 from jobs.owners.members import lock_members
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import change
-from tests.jobs.scenes import behind
+from tests.jobs.scenes import behind, submitted
 
 Act = Callable[[Client, str, str], Any]
 
@@ -28,6 +30,18 @@ def _pause(client: Client, path: str, etag: str) -> Any:
     return post(client, f"{path}/pause", {}, **{"If-Match": etag})
 
 
+def _pause_job(client: Client, path: str, etag: str) -> Any:
+    return post(client, f"{path}/pause", {"until": "2199-01-01T00:00:00Z"}, **{"If-Match": etag})
+
+
+def _cancel(client: Client, path: str, etag: str) -> Any:
+    return post(client, f"{path}/cancel", {}, **{"If-Match": etag})
+
+
+def _retry(client: Client, path: str, etag: str) -> Any:
+    return post(client, f"{path}/retry", {}, **{"If-Match": etag})
+
+
 def _change_calendar(acme: Owner) -> None:
     Calendar.objects.update(name="days")
 
@@ -39,6 +53,14 @@ def _change_member(acme: Owner) -> None:
 
 def _change_owner(acme: Owner) -> None:
     Owner.objects.filter(pk=acme.pk).update(name="Acme Inc.")
+
+
+def _change_job(acme: Owner) -> None:
+    Job.objects.update(name="backup")
+
+
+def _change_run(acme: Owner) -> None:
+    Run.objects.update(token=1)
 
 
 @pytest.fixture
@@ -56,6 +78,9 @@ def eve(committed: None, acme: Owner) -> Iterator[Membership]:
         (_delete, "member", _change_member),
         (_lower, "member", _change_member),
         (_pause, "owner", _change_owner),
+        (_pause_job, "job", _change_job),
+        (_cancel, "queued run", _change_run),
+        (_retry, "cancelled run", _change_run),
     ],
 )
 def test_a_version_that_changes_before_the_lock_is_refused(
@@ -69,10 +94,17 @@ def test_a_version_that_changes_before_the_lock_is_refused(
     """The request waits for the earlier change, and is answered 412."""
     acme = eve.owner
     calendar = Calendar.objects.create(owner=acme, name="nights")
+    upsert_jobs(acme, [{"key": "nightly", "task": "tests.add", "arguments": {"x": 1, "y": 2}}])
+    job = Job.objects.get()
+    queued, cancelled = submitted(acme, 2)
+    cancelled.cancel()
     path = {
         "calendar": f"/calendars/{calendar.pk}",
         "member": "/owners/acme/members/eve",
         "owner": "/owners/acme",
+        "job": f"/jobs/{job.pk}",
+        "queued run": f"/runs/{queued.id}",
+        "cancelled run": f"/runs/{cancelled.id}",
     }[kind]
     client = caller(acme)
     etag = client.get(f"{ROOT}{path}")["ETag"]
@@ -83,5 +115,7 @@ def test_a_version_that_changes_before_the_lock_is_refused(
     problem(answer, 412, "precondition_failed")
     eve.refresh_from_db()
     assert Calendar.objects.exists() and eve.role != Role.VIEWER
-    acme.refresh_from_db()
-    assert acme.paused_at is None
+    for row in (acme, job, queued, cancelled):
+        row.refresh_from_db()
+    assert (acme.paused_at, job.paused_until) == (None, None)
+    assert (queued.state, cancelled.state) == (State.QUEUED, State.CANCELLED)

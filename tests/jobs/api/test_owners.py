@@ -124,6 +124,7 @@ def test_a_member_is_added_changed_and_removed(caller: Caller, acme: Owner) -> N
     body = {"user": "ada", "role": "viewer"}
     added = post(client, "/owners/acme/members", body)
     assert added.status_code == 201, added.content
+    assert added["Location"] == f"{ROOT}/owners/acme/members/ada"
     assert problem(post(client, "/owners/acme/members", body), 422, "invalid")["field"] == "user"
     problem(post(client, "/owners/acme/members", {**body, "user": "bob"}), 422, "invalid")
     path = "/owners/acme/members/ada"

@@ -66,6 +66,16 @@ def test_a_bulk_with_wrong_elements_stores_nothing_and_names_each(
     assert not Run.objects.exists() and not Submission.objects.exists()
 
 
+def test_an_element_that_is_too_large_is_named(caller: Caller, acme: Owner, settings: Any) -> None:
+    """By its index: its arguments as a whole are wrong."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
+    call = {"method": "POST", "url": "https://edge-7.example.com/", "body": ""}
+    calls = [call, {**call, "body": "x" * 2_000}]
+    body = {"task": "fairshift.http_request", "arguments": calls}
+    refused = problem(post(caller(acme), "/submissions", body), 422, "invalid")
+    assert [(one["index"], one["field"]) for one in refused["errors"]] == [(1, "arguments.1")]
+
+
 def test_a_bulk_over_the_limit_is_refused_with_the_limit(
     caller: Caller, acme: Owner, settings: Any
 ) -> None:
@@ -79,6 +89,7 @@ def test_a_bulk_over_the_limit_is_refused_with_the_limit(
     ("changed", "field", "told"),
     [
         ({"task": "tests.nothing"}, "task", "tests.nothing"),
+        ({"task": "tests.ad"}, "task", "did you mean 'tests.add'?"),
         ({"task": "os.system"}, "task", "os.system"),
         ({"task": "fairshift.system.sweep"}, "task", "fairshift.system.sweep"),
         ({"priority": 10}, "priority", "9"),
@@ -97,8 +108,8 @@ def test_a_bulk_over_the_limit_is_refused_with_the_limit(
         ({"id": str(uuid4())}, "id", "not permitted"),
         ({"owner": "stranger"}, "owner", "stranger"),
         ({"owner": "nobody"}, "owner", "nobody"),
-        ({"arguments": {"x": 1}}, "y", "required"),
-        ({"arguments": {"x": 1, "y": 2, "z": 3}}, "z", ""),
+        ({"arguments": {"x": 1}}, "arguments.y", "required"),
+        ({"arguments": {"x": 1, "y": 2, "z": 3}}, "arguments.z", ""),
         ({"arguments": []}, "arguments", "dict"),
         ({"labels": {"a": 7}}, "labels.a", "string"),
         ({"queue": "nowhere"}, "queue", "jobs"),
@@ -179,6 +190,14 @@ def test_filters_narrow_the_list(caller: Caller, acme: Owner, stranger: Owner) -
     assert ids("before=2020-01-01T00:00:00Z") == set()
     assert ids("after=2020-01-01T00:00:00%2B02:00") == both
     assert ids("job=nothing") == ids("task=tests.nothing") == set()
+    for query, field in (
+        ("state=lost", "state.0"),
+        ("label=site:berlin&label=berlin", "label"),
+        ("label=site:%00", "label.0"),
+        ("submission=x", "submission"),
+    ):
+        refused = problem(client.get(f"{ROOT}/runs?{query}"), 422, "invalid")
+        assert refused["field"] == field and "Value error" not in refused["detail"], refused
 
 
 def test_a_filter_without_an_index_looks_at_a_bounded_number_of_runs(

@@ -31,7 +31,7 @@ def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
     run = failed(acme)
     client = caller(acme)
     wrong = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": "one", "y": 2}})
-    assert wrong.json()["field"] == "x"
+    assert wrong.json()["field"] == "arguments.x"
     run.refresh_from_db()
     assert run.state == "failed" and run.arguments[1] == {"x": 0, "y": 1}
     answer = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": 5, "y": 6}})

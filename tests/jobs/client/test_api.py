@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from jobs.api.jobs.schemas import JobSummary
+from jobs.api.runs.schemas import RunSummary
 from jobs.client import api
 from jobs.client.__main__ import main
-from jobs.client.output import cell
+from jobs.client.output import JOB_COLUMNS, RUN_COLUMNS, cell
 
 Reply = tuple[int, dict[str, str], Any]
 AWAY: Reply = (503, {"Retry-After": "0"}, {"code": "database_away", "detail": "away"})
@@ -78,6 +81,18 @@ def test_a_submit_is_repeated_with_its_key(run: Any, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == "7\n"
     assert [path for path, _ in seen] == ["POST /api/v1/runs"] * 3
     assert len({key for _, key in seen}) == 1 and seen[0][1]
+
+
+@pytest.mark.parametrize(("wrong", "lines"), [(1, 1), (2, 3), (12, 12)])
+def test_wrong_fields_are_listed_once(
+    run: Any, capsys: pytest.CaptureFixture[str], wrong: int, lines: int
+) -> None:
+    """The text of a problem has a single one already; of many, the first ten are listed."""
+    errors = [{"field": f"arguments.{place}", "detail": "is wrong"} for place in range(wrong)]
+    problem = {"code": "invalid", "detail": "arguments.0: is wrong", "errors": errors}
+    with server((422, {}, problem)) as seen:
+        assert run(seen.url, "submit", "shop.order") == 1
+    assert capsys.readouterr().err.count("\n") == lines
 
 
 def test_a_server_that_stays_away_is_status_4(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,3 +192,11 @@ def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[
 def test_cells_hold_no_control_characters() -> None:
     """A terminal would obey what a task wrote."""
     assert cell({"type": "E", "message": "a\x1b[2Jb\nc"}) == "E: a�[2Jb�c"
+
+
+@pytest.mark.parametrize(
+    ("columns", "sent"), [(RUN_COLUMNS, RunSummary), (JOB_COLUMNS, JobSummary)]
+)
+def test_a_table_shows_what_the_api_sends(columns: tuple[str, ...], sent: type[BaseModel]) -> None:
+    """A column of another name would always be empty."""
+    assert set(columns) <= set(sent.model_fields)

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import ProgrammingError, connection, transaction
 
+from jobs import upsert_jobs
 from jobs.core import prepared
 from jobs.core import sql as database
 from jobs.core.ids import new_ids
@@ -207,3 +208,26 @@ def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
     with pytest.raises(ProgrammingError, match=name), transaction.atomic():
         limits(run_id)
     assert limits(run_id) == []
+
+
+def test_plans_are_made_again_while_the_tables_grow(acme: Owner) -> None:
+    """A plan for an empty table reads all of it: it is replaced when statements have doubled."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL plan_cache_mode = 'force_generic_plan'")
+    emptied("jobs_job CASCADE")
+    look_at("jobs_job")
+    prepared._counts.clear()
+
+    def read() -> str:
+        prepared.run_over_all("definitions/select_one", {"id": 1, "owner_ids": [acme.pk]})
+        [statement] = database.query(
+            "SELECT name FROM pg_prepared_statements WHERE statement LIKE '-- Read one job%%'"
+        )
+        return plan_of(f"EXPLAIN EXECUTE {statement['name']}(NULL, NULL)")
+
+    assert "Seq Scan on jobs_job" in read()
+    job = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
+    upsert_jobs(acme, [{**job, "key": f"job-{number}"} for number in range(1_000)])
+    while prepared._counts[connection.connection] < prepared.FEWEST - 1:
+        assert "Seq Scan on jobs_job" in read()
+    assert "Seq Scan on jobs_job" not in read()

@@ -1,5 +1,6 @@
 """Rates of requests: one algorithm in plain Python and in Redis; caps; Redis away."""
 
+import threading
 import time
 from collections.abc import Callable
 from math import inf
@@ -125,3 +126,32 @@ def test_an_owner_may_have_a_number_of_jobs(acme: Owner, settings: Settings) -> 
     caps.refuse_more_jobs(acme.pk, adding=1)
     with pytest.raises(LimitExceeded, match="1 jobs"):
         caps.refuse_more_jobs(acme.pk, adding=1)
+
+
+def test_a_slow_count_delays_its_own_owner_alone(
+    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an owner with a million waiting runs would delay every submit of the process."""
+    caps._counts.clear()
+    is_counting, goes_on = threading.Event(), threading.Event()
+
+    def slow(_milliseconds: int, _ask: Callable[[], int]) -> int:
+        is_counting.set()
+        assert goes_on.wait(10)
+        return 0
+
+    monkeypatch.setattr(caps, "within", slow)
+    thread = threading.Thread(target=caps.refuse_more_runs, args=(acme.pk,), kwargs={"adding": 1})
+    thread.start()
+    try:
+        assert is_counting.wait(10)
+        monkeypatch.setattr(caps, "within", lambda _milliseconds, _ask: 0)
+        other = threading.Thread(
+            target=caps.refuse_more_runs, args=(northwind.pk,), kwargs={"adding": 1}, daemon=True
+        )
+        other.start()
+        other.join(10)
+        assert not other.is_alive()
+    finally:
+        goes_on.set()
+        thread.join(10)

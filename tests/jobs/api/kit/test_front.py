@@ -1,12 +1,14 @@
 """jobs/api/kit: bodies, media types and addresses that no operation takes, and their answers."""
 
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from jobs.api.kit.streams import open_streams
 from jobs.core import barrier, sql
 from jobs.models import Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
@@ -66,6 +68,23 @@ def test_a_body_over_the_limit_is_refused_with_the_limit(
     assert problem(send(caller(acme), data), 413, "body_too_large")["limit"] == 1024
 
 
+def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Settings) -> None:
+    """Many HTTP clients send a body of unknown length so; the limits are the same."""
+    client = caller(acme)
+
+    def sent_in_chunks(data: bytes, media_type: str = "application/json", **server: Any) -> Any:
+        chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": "", **server}
+        chunked["wsgi.input"] = BytesIO(data)
+        return client.generic("POST", f"{ROOT}/runs", data, content_type=media_type, **chunked)
+
+    ends: dict[str, Any] = {"wsgi.input_terminated": True}
+    assert sent_in_chunks(json.dumps(ADD).encode(), **ends).status_code == 202
+    problem(sent_in_chunks(b"x=1", "text/plain", **ends), 415, "unsupported_media_type")
+    problem(sent_in_chunks(json.dumps(ADD).encode()), 411, "length_required")
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
+    problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
+
+
 def test_arguments_over_the_limit_are_refused_with_the_limit(
     caller: Caller, acme: Owner, settings: Settings
 ) -> None:
@@ -84,6 +103,8 @@ def test_other_media_types_are_refused(caller: Caller, acme: Owner) -> None:
     )
     problem(send(client, b"<x/>", "text/xml"), 415, "unsupported_media_type")
     problem(client.get(f"{ROOT}/runs", headers={"Accept": "image/png"}), 406, "not_acceptable")
+    headers = {"Content-Encoding": "gzip"}
+    problem(post(client, "/runs", ADD, **headers), 415, "unsupported_media_type")
 
 
 def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner) -> None:
@@ -93,7 +114,22 @@ def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner)
         problem(client.get(f"{ROOT}{path}"), 404, "not_found")
     refused = client.delete(f"{ROOT}/runs")
     problem(refused, 405, "method_not_allowed")
-    assert set(refused["Allow"].split(", ")) == {"GET", "POST"}
+    assert set(refused["Allow"].split(", ")) == {"GET", "HEAD", "POST"}
+
+
+def test_head_is_answered_as_get_without_a_body(caller: Caller, acme: Owner) -> None:
+    """With the same status and headers; a stream leaves its place."""
+    client = caller(acme)
+    [run] = submitted(acme)
+    for path in (f"/runs/{run.id}", "/runs", "/runs/nothing", "/exports/runs"):
+        whole, head = (call(f"{ROOT}{path}") for call in (client.get, client.head))
+        assert whole.content and not head.content
+        assert head.status_code == whole.status_code
+        assert {**whole.headers, "Content-Length": ""} == {**head.headers, "Content-Length": ""}
+        if path != "/exports/runs":
+            assert head["Content-Length"] == str(len(whole.content))
+    assert open_streams.count == 0
+    assert client.head(f"{ROOT}/runs/cancel").status_code == 405
 
 
 def test_a_fault_of_ours_is_told_without_its_text(

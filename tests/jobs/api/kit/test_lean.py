@@ -37,5 +37,5 @@ def test_a_session_still_needs_the_csrf_token(admin_user: object) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(admin_user)  # type: ignore[arg-type]
     answer = client.post(f"{ROOT}/runs", {}, content_type="application/json")
-    assert answer.status_code == 403
+    problem(answer, 403, "csrf_failed")
     problem(client.get(f"{ROOT}/runs/nothing"), 404, "not_found")

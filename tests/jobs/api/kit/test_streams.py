@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import RequestFactory
 
 from jobs.api.kit import streams
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.streams import Stream, open_streams, streamed
 from jobs.core import barrier, sql
-from jobs.models import Owner, Run
+from jobs.models import Membership, Owner, Role, Run
 from jobs.models.access import access_of
 from jobs.owners.tokens import make_token, revoke_token, use_token
 from tests.jobs.scenes import submitted
@@ -51,6 +52,30 @@ def test_a_revoked_token_gets_no_further_part(acme: Owner, monkeypatch: pytest.M
     barrier.lower()
     assert next(answer.streaming_content) == b"0 "
     revoke_token(token)
+    assert list(answer.streaming_content) == []
+    assert open_streams.count == 0
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"role": Role.OPERATOR}, {}])
+def test_a_user_that_loses_a_role_gets_no_further_part(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    """One that is switched off, has another role, or is no member any more; within a second."""
+    monkeypatch.setattr(streams, "TRUSTED_SECONDS", 0.0)
+    user = User.objects.create_user("ada")
+    member = Membership.objects.create(owner=acme, user=user, role=Role.VIEWER)
+    request: Any = RequestFactory().get("/")
+    request.auth = access_of(user)
+    barrier.raise_for([acme.pk])
+    answer: Any = streamed(request, counts, content_type="text/plain")
+    barrier.lower()
+    assert next(answer.streaming_content) == b"0 "
+    if "role" in change:
+        Membership.objects.update(**change)
+    elif change:
+        User.objects.update(**change)
+    else:
+        member.delete()
     assert list(answer.streaming_content) == []
     assert open_streams.count == 0
 

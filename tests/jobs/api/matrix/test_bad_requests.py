@@ -3,6 +3,7 @@
 The answer names the field and the limit; it comes within a second, and nothing is stored.
 """
 
+import json
 import time
 from typing import Any, Final
 
@@ -107,6 +108,28 @@ def test_a_field_that_callers_cannot_set_is_named(world: World, operation: Opera
     refused = problem(send(of_caller(world, operation), operation, keys, body), 422, "invalid")
     barrier.lower()
     assert {each["field"] for each in refused["errors"]} == set(wrong)
+    assert stored() == before
+
+
+@by(OPERATIONS)
+def test_an_unknown_query_parameter_is_refused(world: World, operation: Operation) -> None:
+    """A misspelled filter would find, or export, all rows; nothing is stored."""
+    before = stored()
+    keys = world.keys_of(operation, world.acme)
+    client = of_caller(world, operation)
+    path = operation.path.format(**keys)
+    content = json.dumps(BODIES.get(operation.id)) if operation.has_body else ""
+    answer = client.generic(
+        operation.method,
+        f"{path}?stat=failed",
+        content,
+        content_type="application/json",
+        headers={"If-Match": "*"},
+    )
+    barrier.lower()
+    refused = problem(answer, 422, "invalid")
+    assert refused["field"] == "stat"
+    assert ("did you mean state?" in refused["detail"]) == ("state" in operation.filters)
     assert stored() == before
 
 
