@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.db import OperationalError, connection, models, transaction
 
 from jobs.core import sql
+from jobs.core.phrases import phrase
 
 T = TypeVar("T")
 
@@ -19,7 +20,7 @@ COUNT_MILLISECONDS: Final = 250
 
 
 class RoundCount(int):
-    """An inexact number of rows, with its text."""
+    """An inexact number of rows, with its text: a phrase for readers of other languages."""
 
     words: str
 
@@ -42,7 +43,7 @@ class EstimatingPaginator(Paginator):
         if not rows.query.where:
             estimate = estimated_count(rows.model)
             if estimate > CAP:
-                return RoundCount(estimate, f"about {estimate:,}")
+                return RoundCount(estimate, phrase("about %(count)s", count=estimate))
         return capped_count(rows)
 
     @cached_property
@@ -56,8 +57,8 @@ def capped_count(rows: models.QuerySet[Any]) -> int:
     some = rows.order_by().values("pk")[: CAP + 1]
     found = within(COUNT_MILLISECONDS, some.count)
     if found is None:
-        return RoundCount(CAP + 1, "many")
-    return found if found <= CAP else RoundCount(found, f"more than {CAP:,}")
+        return RoundCount(CAP + 1, phrase("many"))
+    return found if found <= CAP else RoundCount(found, phrase("more than %(count)s", count=CAP))
 
 
 def estimated_count(model: type[models.Model]) -> int:

@@ -15,6 +15,7 @@ from jobs.models.fields import OWNER_LIMIT, no_nul
 from jobs.owners.audited import ACTIONS, AuditFilter, action_in_words, audited, slugs_of
 from jobs.pages.kit.language import in_language, lazy_in_language
 from jobs.pages.kit.lists import FilterForm, newest_first
+from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.rows import row_address
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.choices import AGES
@@ -63,7 +64,8 @@ def audit(visit: Visit) -> HttpResponse:
     found = newest_first(visit, rows if is_valid else rows.none(), of="audit")
     slugs = slugs_of(found.rows, access=visit.access)
     shown = [_shown(visit, entry, slugs.get(entry.owner_id or 0, "")) for entry in found.rows]
-    return visit.show("jobs/pages/audit.html", form=form, list=found, entries=shown)
+    facts = {"entries": shown, "admin_url": admin_list(visit.access.actor, "auditentry")}
+    return visit.show("jobs/pages/audit.html", form=form, list=found, **facts)
 
 
 def _shown(visit: Visit, entry: AuditEntry, slug: str) -> dict[str, Any]:

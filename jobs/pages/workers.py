@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 
@@ -29,7 +29,7 @@ from jobs.system.draining import drain_worker, undrain_worker
 from jobs.system.state import system_state
 
 MOST: Final = 200
-"""Workers in the list at most, those that boot last; older ones are in the admin."""
+"""Workers in the list at most: those that have not stopped, then those that stopped last."""
 GONE_FOR: Final = timedelta(days=1)
 """How long a worker that has gone is listed."""
 RUNS: Final = 100
@@ -76,7 +76,9 @@ def workers(visit: Visit) -> HttpResponse:
         recent = Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)
         if queue := wanted.get("queue"):
             recent = recent.filter(queues__contains=[queue])
-        rows = list(with_state(recent).order_by("-started_at", "-pk")[:MOST])
+        # A day of deploys has many that stopped: they must not hide those that are alive.
+        order = (F("stopped_at").desc(nulls_first=True), "-started_at", "-pk")
+        rows = list(with_state(recent).order_by(*order)[:MOST])
     found = _shown(visit, rows if wanted else [])
     found = [one for one in found if wanted["state"] in ("", one.state)]
     found.sort(key=lambda one: list(PILLS).index(one.state))

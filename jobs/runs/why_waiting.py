@@ -13,6 +13,7 @@ from fleet import BrokerUnavailable, MessagePosition
 from jobs.calendars.hours import read_with_windows
 from jobs.core import sql
 from jobs.core.conf import setting
+from jobs.core.counting import RoundCount, capped_count
 from jobs.core.phrases import Phrase, capitalised, counted_phrase, joined, phrase
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
@@ -140,9 +141,9 @@ def _why_queued(run: Run) -> str:
     if found is not None:
         return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
-    ahead = waiting.filter(queued_at__lt=run.queued_at).count() if run.queued_at else 0
+    ahead = capped_count(waiting.filter(queued_at__lt=run.queued_at)) if run.queued_at else 0
     if ahead:
-        place = phrase("behind %(count)s of %(owner)s's runs", count=str(ahead), owner=owner.slug)
+        place = phrase("behind %(count)s of %(owner)s's runs", count=_shown(ahead), owner=owner.slug)
     else:
         place = phrase("next of %(owner)s's runs", owner=owner.slug)
     queue = repr(run.queue)
@@ -153,6 +154,10 @@ def _why_queued(run: Run) -> str:
             place=place,
         )
     return phrase("In queue %(queue)s, %(place)s.", queue=queue, place=place)
+
+
+def _shown(count: int) -> str:
+    return count.words if isinstance(count, RoundCount) else str(count)
 
 
 def _why_paused(owner: Owner) -> Phrase:

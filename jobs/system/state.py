@@ -38,6 +38,7 @@ class SystemState:
     worker_count: int
     """Workers that are alive."""
     slots: int
+    """Slots for runs: those of workers that take from another queue than the system's."""
     queues: frozenset[str]
     """Queues with a worker that is alive."""
     lost: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ class SystemState:
 
 def system_state() -> SystemState:
     """Return the state. Call it with the barrier lifted: none of these rows has an owner."""
-    at = now()
+    at, system = now(), {setting("SYSTEM_QUEUE")}
     alive = list(Worker.objects.alive().values_list("hostname", "slots", "queues"))
     beat = Leader.objects.filter(name=BEAT).first()
     cursor = Cursor.objects.order_by("pk").first()
@@ -67,7 +68,7 @@ def system_state() -> SystemState:
         is_beat_leading=beat is not None and beat.until > at,
         pulsed_at=None if cursor is None else cursor.beat_at,
         worker_count=len(alive),
-        slots=sum(slots for _name, slots, _queues in alive),
+        slots=sum(slots for _name, slots, queues in alive if set(queues) - system),
         queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
         lost=_lost({name for name, _slots, _queues in alive}),
         unpublished_since=None if oldest is None else oldest.created_at,

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from jobs.pages.kit import language, numbers, pieces, times
+from jobs.pages.kit import language, pieces, times
 
 register = template.Library()
 
@@ -50,8 +50,7 @@ def number(value: Any) -> str:
     """Return a number with thousands apart; an inexact count as its text; nothing as a dash."""
     if value is None:
         return times.NOTHING
-    words = getattr(value, "words", None)
-    return str(words) if words else numbers.number(value)
+    return language.count_in_words(value)
 
 
 @register.filter

@@ -120,6 +120,32 @@ def test_the_focus_and_a_selection_stay(polled: tuple[Any, list[int]], acme: Own
     assert weight(page) == "7" and page.evaluate("String(getSelection())")
 
 
+def test_what_a_reader_has_opened_stays_open(polled: tuple[Any, list[int]], acme: Owner) -> None:
+    """The part is replaced as a whole, and looks as the reader has left it."""
+    page, answers = polled
+    after(page, answers, 1)
+    details = page.locator("[data-live] details")
+    assert details.count() == 1 and details.get_attribute("open") is None
+    details.evaluate("one => { one.open = true; one.dataset.isOld = '' }")
+    change(acme, 5)
+    until(page, lambda: weight(page) == "5")
+    assert details.get_attribute("data-is-old") is None, "the part was replaced"
+    assert details.get_attribute("open") is not None
+
+
+def test_a_page_without_answers_says_so(polled: tuple[Any, list[int]]) -> None:
+    """With the time of the last one, until the next one."""
+    page, answers = polled
+    after(page, answers, 1)
+    stale = page.locator("[data-stale]")
+    assert not stale.is_visible()
+    page.evaluate("window.answering = fetch; window.fetch = () => Promise.reject(new Error())")
+    stale.wait_for()
+    assert page.locator("[data-stale] time").inner_text().count(":") == 2
+    page.evaluate("window.fetch = window.answering")
+    stale.wait_for(state="hidden")
+
+
 def test_a_change_that_came_while_the_part_was_used_is_shown_later(
     polled: tuple[Any, list[int]], acme: Owner
 ) -> None:

@@ -106,6 +106,24 @@ def test_the_theme_of_a_person_is_stronger_than_that_of_the_system(browse: Brows
     assert page.evaluate(look_of_body) == "rgb(17, 20, 26)"
 
 
+def test_times_are_in_the_zone_of_the_browser(browse: Browse, rows: dict[str, Any]) -> None:
+    """From the second page on; the first one names it."""
+    page = browse(f"/runs/{rows['run']}/", timezone_id="Asia/Tokyo")
+    page.reload()
+    assert "JST" in page.locator("tbody time").first.inner_text()
+    page.fill("#zone", "Asia/Kolkata")
+    page.get_by_role("button", name="Set").click()
+    page.wait_for_load_state()
+    assert "IST" in page.locator("tbody time").first.inner_text()
+
+
+def test_the_current_page_is_seen_in_the_navigation_of_a_phone(browse: Browse) -> None:
+    """Its entries are wider than the screen."""
+    page = browse("/audit/", viewport=NARROW)
+    place = page.locator("nav [aria-current]").bounding_box()
+    assert 0 <= place["x"] and place["x"] + place["width"] <= NARROW["width"]
+
+
 def test_keys_open_pages_and_their_list(browse: Browse) -> None:
     page = browse("/?owner=acme")
     page.keyboard.press("?")

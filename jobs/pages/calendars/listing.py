@@ -13,7 +13,7 @@ from jobs.calendars.reads import status
 from jobs.calendars.reads.window_state import to_be_approved
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.models import Window
+from jobs.models import Scope, Window
 from jobs.pages.calendars.finding import calendars_of
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
@@ -48,7 +48,7 @@ def calendars(visit: Visit) -> HttpResponse:
     # These are narrowed already. What they apply to may have names that the barrier hides.
     with barrier.lifted():
         status.complete(found.rows, visit.access, now=now())
-    may_add = visit.access.permits("jobs.add_calendar")
+    may_add = visit.access.permits("jobs.add_calendar") and visit.access.has_somewhere(Scope.ADMIN)
     return visit.show(
         "jobs/pages/calendars/list.html",
         live="jobs/pages/calendars/list_live.html",

@@ -67,7 +67,9 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         may_decide=visit.may(PERMISSION, Scope.APPROVE, found.owner_id),
         may_change=visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
         admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
-        add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk),
+        add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk)
+        if visit.may("jobs.add_window", Scope.ADMIN, found.owner_id)
+        else None,
     )
 
 

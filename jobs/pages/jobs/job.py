@@ -42,7 +42,7 @@ def job(visit: Visit, key: int) -> HttpResponse:
         place=timetable.place_in_words(found),
         runs=runs,
         failing_since=failing_since(found) if line.is_failing else None,
-        last_error=next((run.error_type for run, _took in runs if run.state == State.FAILED), ""),
+        last_failed=next((run for run, _took in runs if run.state == State.FAILED), None),
         missed=_newest(Missed.objects.filter(job=found).order_by("-first_at")),
         backfills=_newest(Backfill.objects.filter(job=found).order_by("-pk")),
         calendars=_calendars(visit, found),

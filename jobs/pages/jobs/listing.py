@@ -70,7 +70,7 @@ def jobs(visit: Visit) -> HttpResponse:
         is_complete=is_complete,
         admin_url=nav.admin_address(visit.request.user, "job_changelist"),
         add_url=nav.admin_address(visit.request.user, "job_add")
-        if visit.access.permits("jobs.add_job")
+        if visit.access.permits("jobs.add_job") and visit.access.has_somewhere(Scope.ADMIN)
         else None,
     )
 

@@ -20,5 +20,11 @@ def in_language(text: Any) -> Any:
     return text.rendered(READERS)
 
 
+def count_in_words(count: int) -> str:
+    """Return a count as the reader's language writes it; of an inexact one its text."""
+    words = getattr(count, "words", None)
+    return number(count) if words is None else str(in_language(words))
+
+
 lazy_in_language: Final = lazy(in_language, str)
 """`in_language` for texts of modules, such as the choices of a form."""

@@ -55,6 +55,11 @@ def admin_row(user: Any, row: Model) -> str | None:
     return admin_address(user, f"{name}_change", row.pk) if may else None
 
 
+def admin_list(user: Any, name: str) -> str | None:
+    """Return the address of a model's list in the admin; None for a user who may not see it."""
+    return admin_address(user, f"{name}_changelist") if user.has_perm(f"jobs.view_{name}") else None
+
+
 def admin_address(visitor: Any, name: str, *arguments: Any, **query: Any) -> str | None:
     """Return the address of a page of the admin, such as "job_change"; None if it is not theirs."""
     if not visitor.is_staff:

@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext_lazy as _
 
@@ -28,6 +29,7 @@ from jobs.models.access import Access, access_of
 from jobs.pages.kit import nav, polls
 from jobs.pages.kit.errors import PageError, forbidden, not_found
 from jobs.pages.kit.polls import PART
+from jobs.pages.kit.zone import chosen_zone, in_reader_zone
 
 THEME_COOKIE: Final = "fairshift_theme"
 THEMES: Final = {"auto": _("as the system"), "light": _("light"), "dark": _("dark")}
@@ -136,6 +138,10 @@ def page(name: str, *, permission: str, methods: tuple[str, ...] = ("GET",)) -> 
                 return redirect_to_login(request.get_full_path(), login_address())
             if request.method not in allowed:
                 return HttpResponseNotAllowed(sorted(allowed))
+            with in_reader_zone(request):
+                return shown(request, *arguments, **keywords)
+
+        def shown(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
             try:
                 access = _admitted(request, permission)
                 stamp = polls.stamp_of(request, access)
@@ -161,7 +167,12 @@ def login_address() -> str:
 def frame_of(request: HttpRequest) -> dict[str, Any]:
     """Return what the base template needs on every page, with or without a login."""
     theme = request.COOKIES.get(THEME_COOKIE, "auto")
-    return {"theme": theme if theme in THEMES else "auto", "themes": THEMES}
+    return {
+        "theme": theme if theme in THEMES else "auto",
+        "themes": THEMES,
+        "zone": timezone.get_current_timezone_name(),
+        "chosen_zone": chosen_zone(request),
+    }
 
 
 def show_error(request: HttpRequest, error: PageError) -> HttpResponse:

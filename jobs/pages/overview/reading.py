@@ -14,7 +14,7 @@ from jobs.calendars.reads.awaited import awaited_approval
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.counting import capped_count
-from jobs.core.states import ACTIVE, State
+from jobs.core.states import State
 from jobs.models import Job, Owner, Run
 from jobs.models.access import Access
 from jobs.owners.standing import Standing, snapshot, standings, starved
@@ -120,7 +120,9 @@ def _failed(owner_keys: Collection[int], until: datetime | None) -> dict[int, in
 def _counts(visit: Viewer) -> dict[str, int]:
     runs = visit.rows(Run.objects.all())
     asked: dict[str, Any] = {
-        "running": ACTIVE,
+        "running": {State.RUNNING},
+        # Workers take more runs than they have slots, and start them as slots become free.
+        "admitted": {State.ADMITTED},
         "queued": {State.QUEUED},
         "held": {State.HELD},
         "retrying": {State.RETRYING},

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from fleet import OwnerState
 from jobs.models import Job
+from jobs.pages.kit.language import count_in_words
 from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 
@@ -114,7 +115,7 @@ def _late(facts: Facts) -> Problem | None:
             "%(count)s jobs were due more than a minute ago and have not been triggered.",
             facts.late_count,
         )
-        % {"count": facts.late_count},
+        % {"count": number(facts.late_count)},
         todo=_("Workers of %(queue)s are too few or too slow.") % {"queue": facts.system_queue},
         page="jobs",
         query={"health": "late"},
@@ -159,7 +160,7 @@ def _approval(facts: Facts) -> Problem | None:
             "A window of calendar %(calendar)s is not approved, and %(count)s runs wait.",
             runs,
         )
-        % {"calendar": window.calendar.name, "count": runs},
+        % {"calendar": window.calendar.name, "count": count_in_words(runs)},
         todo=_("Approve it, or reject it."),
         is_bad=False,
         page="window",
@@ -196,7 +197,7 @@ def _broken(facts: Facts) -> Problem | None:
             "%(count)s jobs have a schedule that cannot be followed.",
             facts.broken_count,
         )
-        % {"count": facts.broken_count},
+        % {"count": number(facts.broken_count)},
         todo=_("Correct the schedule."),
         page="jobs",
         query={"health": "broken"},

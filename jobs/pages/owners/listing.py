@@ -16,6 +16,7 @@ from jobs.models.fields import OWNER_LIMIT, no_nul
 from jobs.models.owner import PAUSED
 from jobs.owners.work import work_of
 from jobs.pages.kit.lists import FilterForm, newest_first
+from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.rows import page_of
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill
@@ -68,7 +69,11 @@ def owners(visit: Visit) -> HttpResponse:
         }
         for owner in found.rows
     ]
-    is_away = any(each["standing"].entitled is None for each in shown)
     return visit.show(
-        "jobs/pages/owners/list.html", form=form, list=found, owners=shown, is_away=is_away
+        "jobs/pages/owners/list.html",
+        form=form,
+        list=found,
+        owners=shown,
+        is_away=any(each["standing"].entitled is None for each in shown),
+        admin_url=admin_list(visit.access.actor, "owner"),
     )

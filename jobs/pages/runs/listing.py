@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobs.models import Run, Scope
 from jobs.pages.kit import lists
+from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.filter import RunFilterForm, export_url
 from jobs.pages.runs.saved import links_of
@@ -48,6 +49,7 @@ def runs(visit: Visit) -> HttpResponse:
         views=[(label, visit.address("runs", **query)) for label, query in VIEWS],
         saved=links_of(visit, form.stored_query),
         may_save=may_save,
+        admin_url=admin_list(visit.access.actor, "run"),
         may_cancel=may_act and visit.access.permits("jobs.cancel_run"),
         may_retry=may_act and visit.access.permits("jobs.retry_run"),
         **facts,

@@ -21,6 +21,7 @@ from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.timeline import Timeline, timeline_of
 from jobs.runs.bulk import CANCELLABLE
+from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.story import (
     Tried,
     arguments_text,
@@ -87,6 +88,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         ),
         attempts=[_try(attempt, done.workers) for attempt in done.attempts] + _present(found, done),
         hidden_attempts=done.hidden,
+        sees_workers=visit.access.permits("jobs.view_worker"),
         sees_arguments=sees_arguments,
         arguments=readable(lambda: arguments_text(found)) if sees_arguments else None,
         result=readable(lambda: result_text(found)) if sees_arguments else None,
@@ -127,7 +129,7 @@ def _present(found: Run, done: Tried) -> list[Try]:
     return [
         Try(
             number=found.attempt_number,
-            word=found.state,
+            word=word_of(found.state),
             sign=sign,
             tone=tone,
             worker=worker,

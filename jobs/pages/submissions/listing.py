@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core.inputs import LABEL_LIMIT
 from jobs.models import Submission
 from jobs.pages.kit import lists
+from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.choices import AGES
 from jobs.runs.reads.counts import states_by
@@ -48,4 +49,5 @@ def submissions(visit: Visit) -> HttpResponse:
         found = lists.newest_first(visit, rows, of="submissions")
     counts = states_by("submission", [row.pk for row in found.rows])
     lines = [(row, None if counts is None else counts.get(row.pk, {})) for row in found.rows]
-    return visit.show("jobs/pages/submissions/list.html", form=form, list=found, lines=lines)
+    facts = {"lines": lines, "admin_url": admin_list(visit.access.actor, "submission")}
+    return visit.show("jobs/pages/submissions/list.html", form=form, list=found, **facts)

@@ -21,6 +21,7 @@ from jobs.core.counting import within
 from jobs.core.inputs import KEY_LIMIT
 from jobs.models import Calendar, Job, Owner, Run, Submission, Target
 from jobs.models.access import Access
+from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.search import first_with
 
 MOST: Final = 10
@@ -136,7 +137,7 @@ class _Search:
             rows,
             lambda: list(found[: MOST + 1]),
             text=lambda row: str(row.id),
-            note=lambda row: f"{row.task} · {row.state}",
+            note=lambda row: f"{row.task} · {word_of(row.state)}",
             is_exact=lambda _row: len(digits) == 32,
         )
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Max, Min
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from jobs.core.states import ENDED
@@ -44,7 +45,7 @@ class Pace:
             rate, unit = rate * 60, _("min")
         if rate < 1:
             rate, unit = rate * 60, _("h")
-        return f"{rate:,.1f} / {unit}"
+        return f"{number_format(round(rate, 1), 1, use_l10n=True, force_grouping=True)} / {unit}"
 
 
 def pace_of(submission: Submission, *, now: datetime, progress: Progress | None = None) -> Pace:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from jobs.core import log_events
@@ -90,8 +91,9 @@ def cut(text: str) -> str:
     """Return a text, cut at TEXT_LIMIT characters."""
     if len(text) <= TEXT_LIMIT:
         return text
-    left = len(text) - TEXT_LIMIT
-    return f"{text[:TEXT_LIMIT]}\n… {left:,} more characters"
+    left = number_format(len(text) - TEXT_LIMIT, use_l10n=True, force_grouping=True)
+    more = _("… %s more characters") % left
+    return f"{text[:TEXT_LIMIT]}\n{more}"
 
 
 def readable(value: Callable[[], Any], otherwise: Any = None) -> Any:

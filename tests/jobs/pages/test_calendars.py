@@ -120,7 +120,14 @@ def test_a_day_of_many_windows_is_one_line_of_the_month(
     assert len(cell.day.open_hours) == 1 and len(cell.day.strips) <= 100
     shown = text(as_root, "calendar", calendar.pk, month="2026-11")
     assert "site 7" not in shown and len(shown) < 60_000
+    Calendar.objects.filter(pk=calendar.pk).update(needs_approval=True)
+    shown = text(as_root, "calendar", calendar.pk, month="2026-11")
+    assert f"{count} windows wait for approval" in shown and "The oldest 10." in shown
+    Calendar.objects.filter(pk=calendar.pk).update(needs_approval=False)
     address = reverse("jobs:calendar_day", args=[calendar.pk, "2026-11-12"])
+    assert ("The first of 500." in text(as_root, "calendar_day", calendar.pk, "2026-11-12")) == (
+        count == 500
+    )
     found = []
     for first in range(0, count, 200):
         page = as_root.get(address, {"start": first})

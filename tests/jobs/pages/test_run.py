@@ -54,6 +54,18 @@ def test_a_run_that_waits_says_why(as_root: Client, acme: Owner) -> None:
     assert b"Owner acme is paused: budget" in as_root.get(path(run)).content
 
 
+def test_an_attempt_in_progress_is_in_the_language_of_the_reader(
+    as_root: Client, acme: Owner
+) -> None:
+    """Its worker is a link for those who may see workers."""
+    [run] = submitted(acme)
+    worker = living_worker()
+    recorded(admitted(worker, run), Kind.STARTED)
+    page = as_root.get(path(run), headers={"Accept-Language": "de"}).content.decode()
+    assert "laufend" in page and "running" not in page.partition("<main")[2]
+    assert f'<a href="/workers/{worker}/">w1@here</a>' in page
+
+
 def test_a_run_that_succeeded_shows_its_result(as_root: Client, acme: Owner) -> None:
     [run] = submitted(acme)
     admission = admitted(living_worker(), run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,10 +12,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner, Worker
 from jobs.models.access import access_of
+from jobs.pages import workers as workers_page
 from jobs.pages.kit.polls import PART
 from jobs.runs.reads.workers import active_counts
+from jobs.system.state import system_state
 from tests.jobs.scenes import admitted, living_worker, silence, submitted
 
 PAGE = reverse("jobs:workers")
@@ -64,6 +68,30 @@ def test_workers_are_found_by_queue_and_state(as_root: Client, workers: dict[str
     assert "takes from queue &lt;gpu&gt;." in text
     assert found(state="ill") == []
     assert "Select a valid choice" in as_root.get(PAGE, {"state": "ill"}).content.decode()
+
+
+def test_workers_that_stopped_do_not_hide_those_that_are_alive(
+    as_root: Client, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day of deploys has more workers than the list shows."""
+    Worker.objects.filter(pk=workers["stopped"]).update(started_at=now() + timedelta(hours=1))
+    monkeypatch.setattr(workers_page, "MOST", 3)
+    shown = [one.state for one in as_root.get(PAGE).context["workers"]]
+    assert shown == ["alive", "idle", "lost"]
+
+
+def test_why_a_worker_takes_no_runs_is_in_the_language_of_the_reader(
+    as_root: Client, workers: dict[str, Any]
+) -> None:
+    shown = as_root.get(PAGE, headers={"Accept-Language": "de"}).content.decode()
+    assert "consumes no queue" not in shown and "Warteschlange" in shown
+
+
+def test_slots_of_the_system_are_no_slots_for_runs(db: None) -> None:
+    """Runs never take them."""
+    living_worker("w1@here", queues=("jobs", "system"))
+    living_worker("s1@here", queues=("system",))
+    assert (system_state().worker_count, system_state().slots) == (2, 4)
 
 
 def test_a_poll_without_a_change_is_304(as_root: Client, workers: dict[str, Any]) -> None:

@@ -39,6 +39,10 @@
     return true;
   }
 
+  // On a narrow screen the entries are wider than the bar.
+  const current = document.querySelector("nav [data-key][aria-current]");
+  if (current) current.scrollIntoView({ block: "nearest", inline: "center" });
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (act(event)) event.preventDefault();

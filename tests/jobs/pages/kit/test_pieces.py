@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from django.utils import translation
+
 from jobs.core.counting import RoundCount
+from jobs.core.phrases import phrase
 from jobs.core.states import State
 from jobs.pages.kit import pieces
 from jobs.templatetags.fairshift import duration, number
@@ -56,4 +59,8 @@ def test_numbers_and_lengths() -> None:
         "12,408",
         "many",
     ]
+    more = RoundCount(10_001, phrase("more than %(count)s", count=10_000))
+    assert number(more) == "more than 10,000"
+    with translation.override("de"):
+        assert number(more) == "mehr als 10.000"
     assert [duration(value) for value in (None, 0.02, 75)] == ["–", "20 ms", "1 min 15 s"]

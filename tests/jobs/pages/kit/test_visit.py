@@ -146,3 +146,25 @@ def test_pages_that_are_not_there_are_not_in_the_navigation(
     assert nav.links("overview", owner="acme") == [
         {"url": "/?owner=acme", "label": "Overview", "key": "o", "is_current": True}
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("runs", "run"),
+        ("submissions", "submission"),
+        ("jobs", "job"),
+        ("calendars", "calendar"),
+        ("owners", "owner"),
+        ("workers", "worker"),
+        ("audit", "auditentry"),
+    ],
+)
+def test_a_list_leads_to_its_list_in_the_admin(as_root: Client, name: str, model: str) -> None:
+    """For people who may open it; the sidebar of the admin leads back."""
+    there = reverse(f"admin:jobs_{model}_changelist")
+    assert f'href="{there}"' in as_root.get(reverse(f"jobs:{name}")).content.decode()
+    back = as_root.get(there).content.decode()
+    assert f'href="http://testserver{reverse(f"jobs:{name}")}"' in back
+    User.objects.update(is_staff=False)
+    assert there not in as_root.get(reverse(f"jobs:{name}")).content.decode()

@@ -3,6 +3,7 @@
 The matrix is made from `jobs/urls.py`, so that a new page is in it by itself.
 """
 
+import re
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
@@ -324,6 +325,9 @@ def test_pages_without_a_login_show_no_rows(world: World, name: str) -> None:
 
 def without(text: str, value: str) -> str:
     """Return a page without the value of a filter, which it shows in its form and its links."""
+    if value.isdigit():
+        # A page has other numbers, such as the length of a field.
+        return re.sub(rf'(submission=|value="){value}\b', r"\1", text)
     return text.replace(urlencode({"": value})[1:], "").replace(value, "")
 
 

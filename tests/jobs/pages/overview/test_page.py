@@ -24,7 +24,14 @@ from jobs.system.state import system_state
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.broken import ended_run
 from tests.jobs.pages.test_failures import failed
-from tests.jobs.scenes import keep_beating, living_worker, silence, submitted
+from tests.jobs.scenes import (
+    admitted,
+    keep_beating,
+    living_worker,
+    recorded,
+    silence,
+    submitted,
+)
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 from tests.jobs.windows_world import calendar_of, window
 
@@ -145,8 +152,25 @@ def test_a_member_sees_only_own_owners(
     text = page.content.decode()
     assert "stranger" not in text and "secret" not in text
     assert [row["owner"] for row in page.context["owners"]] == [acme]
-    assert page.context["counts"] == {"running": 0, "queued": 0, "held": 0, "retrying": 0}
+    assert set(page.context["counts"].values()) == {0}
     assert page.context["problems"] == [] and page.context["soon"] == []
+
+
+def test_a_tile_leads_to_the_runs_that_it_counts(
+    as_root: Client, alive: None, acme: Owner
+) -> None:
+    """Runs that a worker has taken and not yet started may be more than there are slots."""
+    worker = living_worker("w9@here")
+    started, taken, _waits = submitted(acme, 3)
+    recorded(admitted(worker, started), Kind.STARTED)
+    admitted(worker, taken)
+    page = as_root.get(PAGE)
+    counts = page.context["counts"]
+    assert (counts["running"], counts["admitted"], counts["queued"]) == (1, 1, 1)
+    assert "of 8 slots, 1 more taken" in page.content.decode()
+    address = reverse("jobs:runs", query={"state": "running"})
+    assert f'href="{address}"' in page.content.decode()
+    assert [run.pk for run in as_root.get(address).context["list"].rows] == [started.pk]
 
 
 def test_a_poll_without_a_change_is_304(as_root: Client, alive: None, acme: Owner) -> None:
