@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.http import HttpRequest, UnreadablePostError
+from django.http import HttpRequest
 from ninja.parser import Parser
 
 from jobs.api.kit.problems import Problem
@@ -31,10 +31,13 @@ def is_chunked(request: HttpRequest) -> bool:
 def read_body(request: HttpRequest) -> None:
     """Read the body of a caller that is known; raise Problem if it is over the limit."""
     limit: int = setting("API_MAX_BODY_BYTES")
+    source = _source(request)
     try:
-        data = _source(request).read(limit + 1)
-    except (UnreadablePostError, OSError):
-        raise Problem(400, "incomplete_body", "The connection ended before the body.") from None
+        data = source.read(limit + 1)
+    # Each server has errors of its own, for a connection that ended and for malformed chunks.
+    except Exception:
+        detail = "The connection ended before the body, or a chunk is malformed."
+        raise Problem(400, "incomplete_body", detail) from None
     if len(data) > limit:
         raise too_large(limit)
     # What request.body returns; it would refuse more than 2.5 MB, a limit that is for forms.

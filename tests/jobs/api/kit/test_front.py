@@ -68,19 +68,28 @@ def test_a_body_over_the_limit_is_refused_with_the_limit(
     assert problem(send(caller(acme), data), 413, "body_too_large")["limit"] == 1024
 
 
+class BadChunks(BytesIO):
+    """A body whose chunks the server cannot read: gunicorn's error is no OSError."""
+
+    def read(self, _size: int | None = -1, /) -> bytes:
+        raise RuntimeError("Invalid chunk size: b'ZZZ'")
+
+
 def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Settings) -> None:
     """Many HTTP clients send a body of unknown length so; the limits are the same."""
     client = caller(acme)
 
     def sent_in_chunks(data: bytes, media_type: str = "application/json", **server: Any) -> Any:
-        chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": "", **server}
-        chunked["wsgi.input"] = BytesIO(data)
+        chunked: dict[str, Any] = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
+        chunked |= {"wsgi.input": BytesIO(data), **server}
         return client.generic("POST", f"{ROOT}/runs", data, content_type=media_type, **chunked)
 
     ends: dict[str, Any] = {"wsgi.input_terminated": True}
     assert sent_in_chunks(json.dumps(ADD).encode(), **ends).status_code == 202
     problem(sent_in_chunks(b"x=1", "text/plain", **ends), 415, "unsupported_media_type")
     problem(sent_in_chunks(json.dumps(ADD).encode()), 411, "length_required")
+    broken = {**ends, "wsgi.input": BadChunks()}
+    problem(sent_in_chunks(b"ZZZ", **broken), 400, "incomplete_body")
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
     problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
 
