@@ -24,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Each client of Django's loads the middleware: it must not read all static files then."""
     project.WHITENOISE_AUTOREFRESH = True
     config.pluginmanager.register(Heap())
+    gc.disable()  # until all tests are collected: they stay
 
 
 class Heap:
@@ -38,6 +39,7 @@ class Heap:
 
     def pytest_collection_finish(self) -> None:
         """Modules and tests stay."""
+        gc.enable()
         gc.set_threshold(*RARELY)
         _freeze()
 
