@@ -1,6 +1,6 @@
 """python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
-Two lanes begin with the flows, which wait for much (leases, time limits, processes that start),
+Two lanes begin with flows and chaos, which wait for much (leases, limits, processes that start),
 two with all other tests. Of two, one begins with the first file and the other in the middle. Each
 takes files as long as some are left, first of its own kind. Each lane has servers of its own.
 
@@ -76,7 +76,7 @@ def taken(items: Sequence[pytest.Item], lane: Path) -> Iterator[pytest.Item]:
     for path, group in groupby(items, key=lambda item: item.path):
         name = str(path.relative_to(ROOT)).replace("/", ".")
         seen[name] += 1
-        kind = "flows" if name.startswith("flows.") else "others"
+        kind = "flows" if name.startswith(("flows.", "chaos.")) else "others"
         files[kind].append((lane.parents[1] / f"{name}-{seen[name]}", list(group)))
     own = files.pop(lane.parent.name)
     begin = 0 if lane.name == "first" else len(own) // 2

@@ -44,6 +44,15 @@ def test_what_differs_from_test_to_test_is_that_of_its_own(scene: dict[str, str]
         assert output_of(asked, environ, imports=PROJECT) == path
 
 
+def test_crash_points_are_those_of_its_own(scene: dict[str, str]) -> None:
+    """A parent has loaded them before; a name that is unknown ends the process, as ever."""
+    armed = "from fleet import crash_points; print(sorted(crash_points._armed))"
+    for fault, names in (("beat.after_note:1", "['beat.after_note']"), ("", "[]")):
+        assert output_of(armed, {**scene, "FAULT": fault}, imports=PROJECT) == names
+    wrong = Preloaded(["-c", "pass"], {**scene, "FAULT": "no:1"}, imports=PROJECT)
+    assert wrong.wait(60) == 1
+
+
 def test_without_imports_nothing_of_ours_is_loaded() -> None:
     """So that a test of a start sees all of it, and only the variables that it gives."""
     assert output_of(IMPORTED, dict(os.environ)) == "set()"

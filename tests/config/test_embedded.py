@@ -159,6 +159,18 @@ def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> N
     wait_for(empty.is_empty, what="everything stopped and removed")
 
 
+def test_status_and_stop_are_commands(world: World) -> None:
+    """`stop` ends servers that are in use, and both say what is so."""
+    ours = os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)}
+    world.client("redis")
+    said = python("-m", "config.embedded", "status", environ=ours).stdout
+    assert said.startswith(f"Running for 1 processes. Data: {world.places.state}\nredis ")
+    assert python("-m", "config.embedded", "stop", environ=ours).stdout == "Stopped.\n"
+    wait_for(world.is_empty, what="everything stopped and removed")
+    said = python("-m", "config.embedded", "status", environ=ours).stdout
+    assert said == f"Not running. Data: {world.places.state}\n"
+
+
 def test_killed_client_holds_nothing(world: World) -> None:
     """The kernel closes a killed client's connection, so the servers stop all the same."""
     client, _ = world.client()

@@ -66,6 +66,14 @@ def secret(value: str, seconds: float = 0, fails: bool = False) -> str:
         return f"used {value}"
 
 
+@shared_task(name="flows.hold")
+def hold(path: str) -> None:
+    """Keep the slot until there is a file at this path."""
+    with logged():
+        while not Path(path).exists():
+            time.sleep(0.02)
+
+
 @shared_task(name="flows.misbehave")
 def misbehave(way: str, times: int = 100, n: int = 0) -> Any:
     """Misbehave in that way in the first `times` attempts; then return n."""

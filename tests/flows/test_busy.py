@@ -1,6 +1,7 @@
 """With every slot taken by long runs, the system's own work still happens on time."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -89,14 +90,21 @@ def test_a_short_run_does_not_wait_for_a_long_one(processes: Processes, verdict:
     verdict(long, short)
 
 
-def test_what_finds_no_slot_in_time_is_given_back(processes: Processes, verdict: Any) -> None:
+def test_what_finds_no_slot_in_time_is_given_back(
+    processes: Processes, verdict: Any, tmp_path: Path
+) -> None:
     """A run that was admitted where every slot stays taken is queued again, with its attempts."""
+    free = tmp_path / "free"
     processes.start_worker("greedy", slots=1, options=["--prefetch-multiplier", "4"])
-    seconds = 2 * QUICK["LEASE_SECONDS"]
-    long = submit("tests.sleep", seconds=seconds, owner="acme", max_attempts=1)
+    long = submit("flows.hold", path=str(free), owner="acme", max_attempts=1)
+    reached(long, State.RUNNING, seconds=40)
     others = submit_many("tests.record", [{"n": n} for n in range(3)], owner="acme", max_attempts=1)
-    admitted = others.runs.filter(state=State.ADMITTED)
-    wait_for(lambda: admitted.count() == 3, seconds=40)
+
+    def all_given_back() -> bool:
+        return all("given back" in outcomes(run) for run in others.runs.all())
+
+    wait_for(all_given_back, seconds=60, what="each of the others to be given back")
+    free.touch()
     assert others.wait(timeout=20)[State.SUCCEEDED] == 3
     for run in others.runs.all():
         *before, last = outcomes(run)
