@@ -95,6 +95,12 @@ CONNECTION_NOT_CLOSED: Final = Event(
     "could not close the connection",
     "Nothing to do: a new connection is opened.",
 )
+ALIVE_FILE_FAILED: Final = Event(
+    "alive_file_failed",
+    WARNING,
+    "the health check will fail: {error}",
+    "The process cannot touch the file of FAIRSHIFT_ALIVE_FILE: check its folder and its rights.",
+)
 
 # --- the broker's connection ---------------------------------------------------------------
 BROKER_AWAY: Final = Event(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from logging import ERROR, WARNING
+from logging import ERROR, INFO, WARNING
 from typing import Final
 
 from fleet import Event
@@ -100,6 +100,18 @@ CALL_REFUSED: Final = Event(
     "refused {task} of {owner} ({call}): {error}",
     "A message that changes jobs has an error. Its sender finds the answer by the call's id.",
 )
+OLD_RUNS_STAY: Final = Event(
+    "old_runs_stay",
+    WARNING,
+    "old runs stay: {error}",
+    "Retention could not remove or archive them, and tries again. Correct what the line says.",
+)
+HISTORY_REMOVED: Final = Event(
+    "history_removed",
+    INFO,
+    "removed old history: {what}",
+    "Nothing to do: it was older than the settings of retention.",
+)
 
 # --- jobs and calendars --------------------------------------------------------------------
 JOB_NOT_CAUGHT_UP: Final = Event(
@@ -171,7 +183,19 @@ BEAT_LEASE_NOT_RELEASED: Final = Event(
     "PostgreSQL does not answer. Another beat follows when the lease ends.",
 )
 
-# --- pages and API -------------------------------------------------------------------------
+# --- metrics, pages and API -----------------------------------------------------------------
+METRICS_WITHOUT_DATABASE: Final = Event(
+    "metrics_without_database",
+    WARNING,
+    "metrics without PostgreSQL: {error}",
+    "PostgreSQL does not answer. `fairshift_up` says so.",
+)
+METRICS_WITHOUT_BROKER: Final = Event(
+    "metrics_without_broker",
+    WARNING,
+    "metrics without Redis: {error}",
+    "Redis does not answer. `fairshift_up` says so.",
+)
 ROW_UNREADABLE: Final = Event(
     "row_unreadable",
     WARNING,

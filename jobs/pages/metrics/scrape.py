@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from fleet import BrokerUnavailable
+from fleet import BrokerUnavailable, one_line
 from jobs import __version__
-from jobs.core import barrier
+from jobs.core import barrier, log_events
 from jobs.core.conf import setting
 from jobs.owners.loads import Loads, loads
 from jobs.pages.metrics import queues, shares, totals, vitals
@@ -67,7 +67,7 @@ class Scrape(Collector):
             with barrier.lifted():
                 return measure()
         except Error as error:
-            logger.warning("metrics without PostgreSQL: %s", " ".join(str(error).split()))
+            log_events.METRICS_WITHOUT_DATABASE.log(logger, error=one_line(error))
             connection.close()
             self._is_database_away = True
             return None
@@ -96,5 +96,6 @@ def _queued(asked: Aside[Loads], *, seconds: float) -> Loads | None:
     try:
         return asked.result(seconds=max(0.0, seconds))
     except (BrokerUnavailable, TimeoutError) as error:
-        logger.warning("metrics without Redis: %s", error or "it takes too long")
+        problem = str(error) or "it takes too long"
+        log_events.METRICS_WITHOUT_BROKER.log(logger, error=problem)
         return None

@@ -13,7 +13,7 @@ from typing import Final
 
 from django.db.models.functions import Now
 
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.models import HistoryRound
 from jobs.system.retention import other_tables, pruning, replacement
 from jobs.system.retention.archive import ArchiveError
@@ -75,13 +75,13 @@ def remove_old_history(
         problem = str(error)
     problem = problem or work.problem
     if problem:
-        logger.warning("old runs stay: %s", problem)
+        log_events.OLD_RUNS_STAY.log(logger, error=problem)
     found["partitions"] += work.replaced
     found["runs"] += work.runs
     found |= other_tables.remove_others(rules)
     _note(problem, work)
     if any(found.values()):
-        logger.info("removed old history: %s", _in_words(found))
+        log_events.HISTORY_REMOVED.log(logger, what=_in_words(found))
     return found
 
 
