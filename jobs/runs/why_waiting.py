@@ -143,7 +143,9 @@ def _why_queued(run: Run) -> str:
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = capped_count(waiting.filter(queued_at__lt=run.queued_at)) if run.queued_at else 0
     if ahead:
-        place = phrase("behind %(count)s of %(owner)s's runs", count=_shown(ahead), owner=owner.slug)
+        place = phrase(
+            "behind %(count)s of %(owner)s's runs", count=_shown(ahead), owner=owner.slug
+        )
     else:
         place = phrase("next of %(owner)s's runs", owner=owner.slug)
     queue = repr(run.queue)

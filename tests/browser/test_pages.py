@@ -121,7 +121,7 @@ def test_the_current_page_is_seen_in_the_navigation_of_a_phone(browse: Browse) -
     """Its entries are wider than the screen."""
     page = browse("/audit/", viewport=NARROW)
     place = page.locator("nav [aria-current]").bounding_box()
-    assert 0 <= place["x"] and place["x"] + place["width"] <= NARROW["width"]
+    assert place["x"] >= 0 and place["x"] + place["width"] <= NARROW["width"]
 
 
 def test_keys_open_pages_and_their_list(browse: Browse) -> None:

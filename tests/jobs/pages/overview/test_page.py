@@ -156,9 +156,7 @@ def test_a_member_sees_only_own_owners(
     assert page.context["problems"] == [] and page.context["soon"] == []
 
 
-def test_a_tile_leads_to_the_runs_that_it_counts(
-    as_root: Client, alive: None, acme: Owner
-) -> None:
+def test_a_tile_leads_to_the_runs_that_it_counts(as_root: Client, alive: None, acme: Owner) -> None:
     """Runs that a worker has taken and not yet started may be more than there are slots."""
     worker = living_worker("w9@here")
     started, taken, _waits = submitted(acme, 3)
