@@ -64,8 +64,13 @@ def audit(visit: Visit) -> HttpResponse:
     found = newest_first(visit, rows if is_valid else rows.none(), of="audit")
     slugs = slugs_of(found.rows, access=visit.access)
     shown = [_shown(visit, entry, slugs.get(entry.owner_id or 0, "")) for entry in found.rows]
-    facts = {"entries": shown, "admin_url": admin_list(visit.access.actor, "auditentry")}
-    return visit.show("jobs/pages/audit.html", form=form, list=found, **facts)
+    return visit.show(
+        "jobs/pages/audit.html",
+        form=form,
+        list=found,
+        entries=shown,
+        admin_url=admin_list(visit.access.actor, "auditentry"),
+    )
 
 
 def _shown(visit: Visit, entry: AuditEntry, slug: str) -> dict[str, Any]:

@@ -36,6 +36,13 @@ FOCUS_AT_ANSWER = """
 }
 """
 
+NO_ANSWERS = """
+() => {
+    window.answering = window.fetch;
+    window.fetch = () => Promise.reject(new Error('away'));
+}
+"""
+
 
 @pytest.fixture
 def polled(browse: Browse) -> tuple[Any, list[int]]:
@@ -139,10 +146,10 @@ def test_a_page_without_answers_says_so(polled: tuple[Any, list[int]]) -> None:
     after(page, answers, 1)
     stale = page.locator("[data-stale]")
     assert not stale.is_visible()
-    page.evaluate("window.answering = fetch; window.fetch = () => Promise.reject(new Error())")
+    page.evaluate(NO_ANSWERS)
     stale.wait_for()
     assert page.locator("[data-stale] time").inner_text().count(":") == 2
-    page.evaluate("window.fetch = window.answering")
+    page.evaluate("() => { window.fetch = window.answering; }")
     stale.wait_for(state="hidden")
 
 

@@ -49,5 +49,10 @@ def submissions(visit: Visit) -> HttpResponse:
         found = lists.newest_first(visit, rows, of="submissions")
     counts = states_by("submission", [row.pk for row in found.rows])
     lines = [(row, None if counts is None else counts.get(row.pk, {})) for row in found.rows]
-    facts = {"lines": lines, "admin_url": admin_list(visit.access.actor, "submission")}
-    return visit.show("jobs/pages/submissions/list.html", form=form, list=found, **facts)
+    return visit.show(
+        "jobs/pages/submissions/list.html",
+        form=form,
+        list=found,
+        lines=lines,
+        admin_url=admin_list(visit.access.actor, "submission"),
+    )
