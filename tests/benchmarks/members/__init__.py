@@ -25,6 +25,7 @@ MEMBERS: Final = (
     "crud",
     "api",
     "pages",
+    "metrics",
     "trigger",
     "lateness",
     "doubles",
