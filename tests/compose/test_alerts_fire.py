@@ -5,6 +5,7 @@ and the heartbeat of workers (`QUICK`). One installation, and its faults in a ro
 """
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -185,3 +186,29 @@ def test_runs_are_not_published(play: Play) -> None:
     play.installation.servers.redis.kill()
     play.submit("acme", "tests.record", 3, n=1)
     play.alarm.fires("ServerAway", "UnpublishedRuns", seconds=60)
+
+
+def test_a_frozen_postgresql_is_said_within_2_seconds(play: Play) -> None:
+    """The process is not ready, and a token that was good still gets the metrics that are left."""
+    token = {"Authorization": f"Bearer {play.token}"}
+    assert _timed(f"{play.site}/metrics", **token).status == 200
+    play.installation.servers.postgres.freeze()
+    try:
+        ready = _timed(f"{play.site}/health/ready")
+        scrape = _timed(f"{play.site}/metrics", **token)
+        live = _timed(f"{play.site}/health/live")
+    finally:
+        play.installation.servers.postgres.thaw()
+    assert ready.status == 503
+    assert "PostgreSQL does not answer" in ready.data.decode()
+    assert scrape.status == 200
+    assert 'fairshift_up{part="postgresql"} 0' in scrape.data.decode()
+    assert live.status == 200
+
+
+def _timed(url: str, **headers: str) -> urllib3.BaseHTTPResponse:
+    """Ask, and fail unless the answer comes within 2 s and the time of a busy machine."""
+    began = time.monotonic()
+    answer = urllib3.request("GET", url, headers=headers, timeout=30, retries=False)
+    assert time.monotonic() - began < 3, url
+    return answer

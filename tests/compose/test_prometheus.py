@@ -67,7 +67,7 @@ def test_only_exported_metrics_are_asked_for(path: Path) -> None:
 
 
 def test_every_metric_is_shown_on_a_dashboard() -> None:
-    """One that nobody looks at is not worth a series; the version of a web process excepted."""
+    """One that is not shown is not worth a series; the version of a web process excepted."""
     shown = set(METRIC.findall("".join(path.read_text() for path in DASHBOARDS)))
     for family in BY_NAME.values():
         names = {family.full_name, f"{family.full_name}_bucket"}

@@ -8,6 +8,7 @@ from tests.mutations.mutation import Mutation
 
 ISOLATION: Final = "tests/jobs/pages/matrix/test_isolation.py::test_"
 POLLS: Final = "tests/jobs/pages/kit/test_polls.py::test_"
+SCRAPES: Final = "tests/jobs/pages/metrics/test_access.py::test_"
 TENANTS: Final = "isolation of owners"
 
 ROWS: Final = (
@@ -89,5 +90,20 @@ ROWS: Final = (
             f"{ISOLATION}saved_views_are_their_users_only[rename_view-root]",
             f"{ISOLATION}foreign_rows_are_answered_as_unknown_ones[filters-delete_view]",
         ),
+    ),
+    Mutation(
+        "an address that is not listed needs a token",
+        TENANTS,
+        "if True:",
+        (
+            f"{SCRAPES}another_address_needs_one",
+            f"{SCRAPES}by_default_no_address_is_listed",
+        ),
+    ),
+    Mutation(
+        "metrics are of all owners, so a token of one does not open them",
+        TENANTS,
+        "if False:",
+        (f"{SCRAPES}a_token_of_one_owner_may_not_scrape",),
     ),
 )

@@ -25,6 +25,7 @@ from jobs.models.rollup import OUTCOMES
 
 LIMITS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 """Upper limits of the buckets of wait and run times, in seconds; the last bucket has none."""
+OUTCOME_NAMES: Final = tuple(state.value for state in OUTCOMES)
 STAYS: Final = 0.98
 """The part of a load that a minute leaves to the next: half of it is gone after 34 minutes."""
 OTHER: Final = "(other)"
@@ -91,6 +92,3 @@ def read() -> Totals:
 def missed_name(reason: str) -> str:
     """Return the name of the total of missed spans with a reason, one of MissReason."""
     return f"missed {MissReason(reason).value}"
-
-
-OUTCOME_NAMES: Final = tuple(state.value for state in OUTCOMES)

@@ -87,7 +87,7 @@ def count_minute(minute: datetime, *, is_final: bool) -> None:
     with transaction.atomic():
         # First: one process counts at a time.
         position = sql.query(_LOCK)
-        # guard: a minute is added to the totals of metrics once
+        # Not again when a final minute is counted once more: a counter would rise for nothing.
         adds = is_final and bool(position) and position[0]["final_until"] < end
         sql.query(_ADVANCE, {"end": end, "is_final": is_final})
         # A new partition has no statistics, and PostgreSQL would not use its BRIN index.

@@ -26,6 +26,7 @@ MEMBERS: Final = (
     "crud",
     "api",
     "pages",
+    "metrics",
     "trigger",
     "lateness",
     "doubles",

@@ -31,6 +31,23 @@ def queue(client: redis.Redis) -> Queue:
     return Queue(client)
 
 
+def test_owners_that_wait_are_named_the_least_served_first(owners: Owners, queue: Queue) -> None:
+    """Those that may be chosen, of every queue once; not those that are paused or idle."""
+    queue.put("acme", "a1", "a2")
+    queue.put("northwind", "n1")
+    queue.put("paused", "p1")
+    Queue(queue.client, "reports").put("acme", "r1")
+    owners.set([OwnerSettings("paused", is_paused=True), OwnerSettings("idle")], timeout=5)
+    assert sorted(owners.waiting_names(most=10, timeout=5)) == ["acme", "northwind"]
+    taken = queue.take(1)
+    queue.finish(*taken, seconds=5)
+    served = {"a": "acme", "n": "northwind"}[who(taken)[0][0]]
+    if served == "acme":  # northwind has had less, and nothing else waits
+        assert owners.waiting_names(most=1, timeout=5)[0] == "northwind"
+    else:
+        assert owners.waiting_names(most=10, timeout=5) == ["acme"]
+
+
 def test_owners_are_seen_as_they_stand(owners: Owners, queue: Queue) -> None:
     """Backlog, running, oldest wait and worker time of each, over all fair queues."""
     queue.put("acme", "a1", "a2", "a3")

@@ -54,6 +54,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("OFFERED_TASKS", "reports.*", "'reports.*', but must be a list of words"),
     ("OFFERED_TASKS", [5], r"\[5\], but must be a list of words"),
     ("INBOX_ALLOWED", ["northwind"], r"\['northwind'\], but must be a list of OWNER:TASK"),
+    ("METRICS_ADDRESSES", ["10.0.0.0/33"], r"\['10.0.0.0/33'\], but must be a list of networks"),
+    ("METRICS_ADDRESSES", "10.0.0.0/8", "'10.0.0.0/8', but must be a list of networks"),
     ("INBOX_ALLOWED", ["northwind:"], r"\['northwind:'\], but must be a list of OWNER:TASK"),
     ("RUN_DAYS", 0, "0, but must be a whole number from 1 up to 3660"),
     ("FAILED_RUN_DAYS", 3661, "3661, but must be a whole number from 1 up to 3660"),
