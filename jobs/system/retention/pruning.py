@@ -61,7 +61,7 @@ def _delete(ids: Sequence[UUID], rules: Rules) -> int:
 
 
 def _delete_day(day: datetime, ids: Sequence[UUID], rules: Rules) -> int:
-    leaving = removed_parts.Leaving(day, "jobs_run", "r.id = ANY(%(ids)s)", {"ids": list(ids)})
+    leaving = removed_parts.Leaving(day, "jobs_run", ids=tuple(ids))
     parts: list[HistoryPart] = removed_parts.parts_of([leaving])
     crash_point("retention.after_archive")
     total = 0
