@@ -7,13 +7,12 @@ runs leave earlier than those of others.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
 
 from fleet import crash_point
 from jobs.core import sql
@@ -35,15 +34,21 @@ def prune(source: str, *, low: UUID, high: UUID, rules: Rules) -> int:
 
 def prune_owners(*, rules: Rules) -> int:
     """Delete runs of owners whose runs leave earlier than others; return how many."""
-    total = 0
-    shorter = Owner.objects.filter(Q(run_days__lt=rules.least_days)).order_by("pk")
-    for owner in shorter:
+    return sum(_delete(found, rules) for _owner, found in of_owners(rules=rules))
+
+
+def of_owners(*, rules: Rules) -> Iterator[tuple[Owner, list[UUID]]]:
+    """Yield owners with shorter days, and up to MOST of their runs that may leave.
+
+    Those of older partitions are left out, which are replaced as a whole.
+    """
+    for owner in Owner.objects.filter(run_days__lt=rules.least_days).order_by("pk"):
         days = max(owner.run_days or 0, rules.key_days)
         high = first_id_of(rules.before(days))
-        # Older partitions are replaced as a whole.
-        found = _find("jobs_run", low=rules.first_id, high=high, owner=owner.pk, rules=rules)
-        total += _delete(found, rules)
-    return total
+        yield (
+            owner,
+            _find("jobs_run", low=rules.first_id, high=high, owner=owner.pk, rules=rules),
+        )
 
 
 def _find(source: str, *, low: UUID, high: UUID, owner: int | None, rules: Rules) -> list[UUID]:
@@ -61,7 +66,7 @@ def _delete(ids: Sequence[UUID], rules: Rules) -> int:
 
 
 def _delete_day(day: datetime, ids: Sequence[UUID], rules: Rules) -> int:
-    leaving = removed_parts.Leaving(day, "jobs_run", "r.id = ANY(%(ids)s)", {"ids": list(ids)})
+    leaving = removed_parts.Leaving(day, "jobs_run", ids=tuple(ids))
     parts: list[HistoryPart] = removed_parts.parts_of([leaving])
     crash_point("retention.after_archive")
     total = 0

@@ -13,7 +13,7 @@ from jobs.core import sql
 from jobs.core.crypto import UnknownKey, read_body
 from jobs.core.ids import time_of
 from jobs.models import HistoryPart, HistoryRound
-from jobs.system.retention import archive
+from jobs.system.retention import archive, pruning
 from jobs.system.retention.parts import archive_folder
 from jobs.system.retention.rules import Rules, rules_now
 from jobs.system.retention.spans import RUNS, partitions
@@ -59,10 +59,16 @@ def status() -> Status:
 
 
 def would_leave() -> dict[str, Counter[str]]:
-    """Return what the next round would do with runs of old partitions: counts by partition."""
+    """Return what the next round would do with old runs: counts by reason, for each partition.
+
+    And for each owner with shorter days, of younger partitions: those that would leave.
+    """
     rules = rules_now()
     sources = [each.name for each in partitions(RUNS, before=rules.first_id)]
-    return {source: _reasons(source, rules) for source in [*sources, "jobs_run_default"]}
+    found = {source: _reasons(source, rules) for source in [*sources, "jobs_run_default"]}
+    for owner, runs in pruning.of_owners(rules=rules):
+        found[f"owner {owner}"] = Counter({"leaves": len(runs)})
+    return found
 
 
 def find_run(run_id: UUID, *, owner: str | None = None) -> Mapping[str, Any] | None:

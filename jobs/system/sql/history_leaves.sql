@@ -5,4 +5,5 @@ AND r.ended_at < %(midnight)s - 24 * make_interval(hours => greatest(
     %(key_days)s,
     coalesce(o.run_days, %(run_days)s),
     CASE WHEN r.state = 'failed' THEN coalesce(o.failed_run_days, %(failed_run_days)s) END))
+-- guard: runs of a submission with open runs are not removed
 AND (r.submission_id IS NULL OR r.submission_id <> ALL(%(open_submissions)s::bigint[]))

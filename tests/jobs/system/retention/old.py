@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from jobs.core import sql
-from jobs.core.ids import first_id_of, new_ids
+from jobs.core.ids import new_ids
 from jobs.models import Owner, Run
 from jobs.system.partitions import make_day
 
@@ -96,8 +96,3 @@ def old_tables() -> list[str]:
 def drop_old_tables() -> None:
     for name in old_tables():
         sql.query(f"DROP TABLE {name}")
-
-
-def bounds() -> tuple[UUID, UUID]:
-    """Return the ids between which old runs lie."""
-    return UUID(int=0), first_id_of(midnight(1))

@@ -1,0 +1,30 @@
+"""Guards of retention, in `jobs/system/sql`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutations.mutation import Mutation
+
+ROUNDS: Final = "tests/jobs/system/retention/test_rounds.py::test_"
+
+ROWS: Final = (
+    Mutation(
+        "runs of a submission with open runs are not removed",
+        "what must stay is not removed",
+        "AND true",
+        (
+            f"{ROUNDS}a_run_stays_while_its_submission_has_open_runs",
+            f"{ROUNDS}a_run_stays_while_its_backfill_makes_runs",
+        ),
+    ),
+    Mutation(
+        "a run that stays is in the new partition",
+        "what must stay is not removed",
+        "WHERE false AND ({system/history_leaves}) IS NOT TRUE",
+        (
+            f"{ROUNDS}days_count_from_the_end",
+            f"{ROUNDS}few_runs_that_stay_share_a_partition",
+        ),
+    ),
+)
