@@ -22,6 +22,7 @@ from tests.flows.breaking import (
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import environment
 from tests.flows.secured import ADMIN, secured
+from tests.flows.standby import standby
 from tests.flows.test_acl import url as url_of
 from tests.flows.test_acl import users
 from tests.pgbouncer import pgbouncer
@@ -169,6 +170,15 @@ def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
 def test_a_pooler_with_sessions(sound: Installation) -> None:
     with pgbouncer(sound.urls["DATABASE_URL"], mode="session") as url:
         assert not found(sound, DATABASE_URL=url)
+
+
+@pytest.mark.proof
+def test_a_standby(sound: Installation) -> None:
+    """As after a failover of which the settings know nothing."""
+    with standby(sound.urls["DATABASE_URL"]) as url:
+        told = found(sound, DATABASE_URL=url)
+    assert "PostgreSQL is a standby" in told["D102"]["text"]
+    assert "to the primary server, promote this one" in told["D102"]["fix"]
 
 
 @pytest.mark.proof
