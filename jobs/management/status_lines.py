@@ -141,9 +141,9 @@ def fact_lines(status: Status) -> Iterator[str]:
     failed = "not counted yet" if status.failed_count is None else f"{status.failed_count:,}"
     yield (
         f"running {counts['running']}   queued {counts['queued']}   held {counts['held']}"
-        f"   retrying {counts['retrying']}   oldest wait {span(status.oldest_wait_seconds)}"
-        f"   failed in the last hour {failed}"
+        f"   retrying {counts['retrying']}"
     )
+    yield f"oldest wait {span(status.oldest_wait_seconds)}   failed in the last hour {failed}"
 
 
 def problem_lines(status: Status) -> Iterator[str]:

@@ -168,6 +168,13 @@ BROKEN: Final[list[tuple[str, Break, dict[str, str], str, str]]] = [
         "Set CELERY_ACCEPT_CONTENT to ['json']",
     ),
     (
+        "a misspelt key",
+        lambda _it: nullcontext(),
+        {"MISSPELT": "LEASE_SECOND"},
+        "E001",
+        "Did you mean LEASE_SECONDS?",
+    ),
+    (
         "a short lease",
         lambda _it: nullcontext(),
         {"FAIRSHIFT_LEASE_SECONDS": "0.6"},

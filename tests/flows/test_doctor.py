@@ -22,6 +22,7 @@ from tests.flows.breaking import (
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import environment
 from tests.flows.secured import ADMIN, secured
+from tests.flows.standby import standby
 from tests.flows.test_acl import url as url_of
 from tests.flows.test_acl import users
 from tests.pgbouncer import pgbouncer
@@ -81,6 +82,7 @@ def test_a_sound_installation_gets_one_line(sound: Installation) -> None:
     assert line.startswith("Nothing is broken: ") and " checks in " in line
 
 
+@pytest.mark.proof
 def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
     """A monitor gets 3; with the database back, it gets 0."""
 
@@ -98,10 +100,10 @@ def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
 @pytest.mark.parametrize(
     ("breaking", "ids"),
     [
-        (hung_redis, {"E201"}),
-        (no_redis, {"E201"}),
-        (hung_postgres, {"E102"}),
-        (no_postgres, {"E102"}),
+        pytest.param(hung_redis, {"E201"}, marks=pytest.mark.proof),
+        pytest.param(no_redis, {"E201"}, marks=pytest.mark.proof),
+        pytest.param(hung_postgres, {"E102"}, marks=pytest.mark.proof),
+        pytest.param(no_postgres, {"E102"}, marks=pytest.mark.proof),
         (both_hung, {"E102", "E201"}),
     ],
 )
@@ -169,6 +171,15 @@ def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
 def test_a_pooler_with_sessions(sound: Installation) -> None:
     with pgbouncer(sound.urls["DATABASE_URL"], mode="session") as url:
         assert not found(sound, DATABASE_URL=url)
+
+
+@pytest.mark.proof
+def test_a_standby(sound: Installation) -> None:
+    """As after a failover of which the settings know nothing."""
+    with standby(sound.urls["DATABASE_URL"]) as url:
+        told = found(sound, DATABASE_URL=url)
+    assert "PostgreSQL is a standby" in told["D102"]["text"]
+    assert "to the primary server, promote this one" in told["D102"]["fix"]
 
 
 @pytest.mark.proof

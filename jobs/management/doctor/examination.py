@@ -24,6 +24,7 @@ from jobs.management.doctor import broker, disk, postgres, running
 
 DEADLINE_SECONDS: Final = 3.5
 """For all parts together. With Python's start, the command ends within 5 s."""
+UNREACHABLE: Final = ("fairshift.E102", "fairshift.E201")
 ASKS_A_SERVER: Final = (broker_checks.check_broker, database_checks.check_deployed_database)
 """System checks that are made in parts of their own."""
 
@@ -78,8 +79,10 @@ def examine() -> Diagnosis:
     calls = [(part, Call(partial(part.run, part))) for part in parts]
     found: list[CheckMessage] = []
     for part, call in calls:
+        # With a server away, the part that needs both is not waited for.
+        is_vain = part.late is None and any(one.id in UNREACHABLE for one in found)
         try:
-            call.answer(until=began_at + DEADLINE_SECONDS)
+            call.answer(until=0.0 if is_vain else began_at + DEADLINE_SECONDS)
         except TimeoutError:
             if part.late is not None:
                 found.append(part.late(f"not within {DEADLINE_SECONDS:g} s"))
