@@ -6,12 +6,21 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict
 
+from fleet import bound_facts
+
 TEXT_CHARACTERS = 20_000
 
 # They log "received" and "succeeded" for each task; rows and events say the same.
 EACH_TASK_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
 
+
+def _add_bound_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Give a line the run, owner, worker and trace of the process or block that logs it."""
+    return {**bound_facts(), **event}
+
+
 SHARED_PROCESSORS: list[Any] = [
+    _add_bound_facts,
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
@@ -41,7 +50,10 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
         "formatters": {
             "fairshift": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": [*SHARED_PROCESSORS, _name_facts],
+                "foreign_pre_chain": [
+                    *SHARED_PROCESSORS,
+                    *([_name_event] if form == "json" else []),
+                ],
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     *_renderers(form),
@@ -71,17 +83,22 @@ def _renderers(form: str) -> list[Any]:
     return [structlog.processors.format_exc_info, _clip, last]
 
 
-def _name_facts(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """Give a line of `fleet.logs` its event name, and its facts as fields."""
+def _name_event(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Give a line of a catalogue its event's name, its facts as fields, and its sentence."""
     record = event["_record"]
-    if facts := getattr(record, "facts", None):
-        event.update(facts, event=record.event)
+    if name := getattr(record, "event", None):
+        facts = {key: _plain(value) for key, value in record.facts.items()}
+        event.update(facts, event=name, message=event["event"])
     return event
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def _clip(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Shorten long texts, such as those of a task's errors."""
-    for key in ("event", "exception"):
+    for key in ("event", "message", "exception"):
         text = event.get(key)
         if isinstance(text, str) and len(text) > TEXT_CHARACTERS:
             half = TEXT_CHARACTERS // 2

@@ -100,6 +100,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "jobs.core.tracing.TraceRequests",
     # Requests with an API token need none of what follows.
     "jobs.api.kit.lean.TokenRequests",
     "csp.middleware.CSPMiddleware",

@@ -28,6 +28,7 @@ from fleet.contract import (
 from fleet.crash_points import crash_point
 from fleet.fairness.request_rate import Bucket, RequestRates, Verdict
 from fleet.keys import installation_key
+from fleet.logs import BoundFacts, Event, bind, bind_process, bound_facts, one_line
 from fleet.plural import counted
 from fleet.refusal import Refused
 from fleet.router import (
@@ -40,6 +41,7 @@ from fleet.router import (
     owner_header,
     route_calls,
 )
+from fleet.tracing import continuing, current_traceparent, trace_id_of
 from fleet.transport.transport import fair_queues
 from fleet.versions import untested_versions
 from fleet.wiring import install, is_fair, is_installed, use_fair_transport
@@ -51,10 +53,12 @@ __all__ = [
     "Admission",
     "AdmissionRequest",
     "Application",
+    "BoundFacts",
     "Broker",
     "BrokerUnavailable",
     "Bucket",
     "Call",
+    "Event",
     "Hint",
     "Kind",
     "MessagePosition",
@@ -74,8 +78,13 @@ __all__ = [
     "Verdict",
     "acting_as",
     "acting_for",
+    "bind",
+    "bind_process",
+    "bound_facts",
+    "continuing",
     "counted",
     "crash_point",
+    "current_traceparent",
     "fair_queues",
     "install",
     "installation_key",
@@ -84,8 +93,10 @@ __all__ = [
     "is_hint",
     "is_installed",
     "is_routing",
+    "one_line",
     "owner_header",
     "route_calls",
+    "trace_id_of",
     "untested_versions",
     "use_fair_transport",
 ]

@@ -11,6 +11,8 @@ import logging
 import os
 from pathlib import Path
 
+from fleet import log_events
+
 log = logging.getLogger(__name__)
 
 
@@ -20,4 +22,4 @@ def touch() -> None:
         try:
             Path(path).touch()
         except OSError as error:
-            log.warning("the health check will fail: %s", error)
+            log_events.ALIVE_FILE_FAILED.log(log, error=error)

@@ -23,11 +23,13 @@ from celery.beat import ScheduleEntry, Scheduler, SchedulingError
 from kombu.common import ignore_errors
 from kombu.exceptions import OperationalError as BrokerError
 
+from fleet import log_events
 from fleet.alive import touch
 from fleet.beat.due import due_after, last_due, send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
 from fleet.beat.signals import deferred_signals
 from fleet.crash_points import crash_point
+from fleet.logs import one_line
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +118,7 @@ class LeaseScheduler(Scheduler):
 
     def _log_role(self, role: str) -> None:
         if role != self._role:
-            log.info("beat: %s %s", self._holder, role)
+            log_events.BEAT_ROLE.log(log, holder=self._holder, role=role)
             self._role = role
 
     # --- the round -----------------------------------------------------------------------
@@ -138,7 +140,7 @@ class LeaseScheduler(Scheduler):
             self._ask_at = 0.0
             return 0.0
         except (BrokerError, OSError) as error:
-            log.warning("beat: waits for the broker: %s", " ".join(str(error).split()))
+            log_events.BEAT_WAITS_FOR_BROKER.log(log, error=one_line(error))
             self._drop_connection()
             # An interrupted round may have lost an entry from the heap.
             self._heap = None
@@ -193,7 +195,7 @@ class LeaseScheduler(Scheduler):
             self._unsent[sending.name] = (entry, sending, True)
             crash_point("beat.after_note")
             self._must_lead()
-        log.info("Scheduler: Sending due task %s (%s)", entry.name, entry.task)
+        log_events.BEAT_SENDS.log(log, entry=entry.name, task=entry.task)
         with deferred_signals():
             if self._publish(entry, sending, producer) and in_ledger:
                 crash_point("beat.after_publish")
@@ -225,7 +227,7 @@ class LeaseScheduler(Scheduler):
             if isinstance(error.__context__, BrokerError | OSError):
                 raise error.__context__ from error
             # As in Celery: an entry that cannot be sent must not delay the others.
-            log.exception("beat: %s is not sent: the entry is invalid", entry.name)
+            log_events.BEAT_ENTRY_INVALID.log(log, entry=entry.name, exc_info=True)
             return False
         self._lost_at = 0.0
         return True

@@ -15,6 +15,8 @@ from billiard.pool import EX_FAILURE, RUN
 from celery.concurrency import asynpool
 from celery.worker import state as worker_state
 
+from fleet import log_events
+
 logger = logging.getLogger(__name__)
 
 TRIES: Final = 10
@@ -64,11 +66,12 @@ class Booting(asynpool.AsynPool):
             self._creates_at = time.monotonic() + pause
             # A lost connection cancels this timer; then Celery's own acts within 5 s.
             self._hub.call_later(pause, self.maintain_pool)
-        found = f"a process of the pool ended while it booted ({human_status(child.exitcode)})"
+        facts = {"status": human_status(child.exitcode), "most": TRIES}
         if child.boot_try < TRIES:
-            logger.error("%s: next try in %.1f s, %d of %d", found, pause, child.boot_try, TRIES)
+            facts |= {"seconds": pause, "number": child.boot_try}
+            log_events.CHILD_BOOT_FAILED.log(logger, **facts)
             return
         self._creates_at = float("inf")
-        logger.critical("%s: %d tries in a row have failed, the worker ends", found, TRIES)
+        log_events.POOL_CANNOT_BOOT.log(logger, **facts)
         # Not an exception: the loop only logs a timer's exception.
         worker_state.should_stop = EX_FAILURE

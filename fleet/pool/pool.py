@@ -20,6 +20,7 @@ from typing import Any
 from billiard.pool import ACK, READY
 from celery.concurrency import asynpool
 
+from fleet import log_events
 from fleet.pool.lookahead import has_room
 from fleet.pool.losses import Losses
 from fleet.pool.pipes import AT_ONCE, ResultHandler, Worker, ask_to_stop, framed_whole
@@ -146,7 +147,7 @@ class Pool(Losses):
                     write_to(list(free)[: len(self.outbound_buffer)])
                 except Exception:
                     # It may concern another job. The loop writes again.
-                    logger.exception("a job could not be written at once")
+                    log_events.JOB_NOT_WRITTEN.log(logger, exc_info=True)
 
         def put_back_for_any(job: Any) -> None:
             if not hasattr(job, "_payload"):

@@ -18,6 +18,7 @@ from billiard.exceptions import WorkerLostError
 from billiard.pool import EX_FAILURE, READY, RUN
 from celery.concurrency import asynpool
 
+from fleet import log_events
 from fleet.pool.pipes import has_read
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Reconciling(asynpool.AsynPool):
 
     def _end_as_lost(self, job: Any, pids: set[int]) -> None:
         """End a job as if its process had reported it lost, which also frees its slot."""
-        logger.error("job %s has no process any more and is ended as lost", job.correlation_id)
+        log_events.JOB_LOST.log(logger, message_id=job.correlation_id)
         try:
             raise WorkerLostError(f"The worker's process is gone. Job: {job._job}.")
         except WorkerLostError:

@@ -18,6 +18,7 @@ from kombu.transport import redis
 from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import ResponseError
 
+from fleet import log_events
 from fleet.transport import scripts
 from fleet.transport.envelope import address
 from fleet.transport.leases import leases_on
@@ -212,7 +213,7 @@ class FairQueues(Taking):
             try:
                 self.settle_all()
             except self.connection_errors as error:
-                logger.warning("what was not acknowledged in time comes again: %r", error)
+                log_events.NOT_ACKNOWLEDGED.log(logger, error=error)
         if self._in_poll and self._waits_for_fair and not self._waits_for_stock:
             # Only a wake-up can arrive: no need to wait for the blocking command to end.
             connection, self._in_poll = self._in_poll, None
@@ -229,7 +230,7 @@ class FairQueues(Taking):
             if pending.connection.is_connected and pending.connection.can_read(CLOSE_SECONDS):
                 self._end_take(pending)
         except self.connection_errors as error:
-            logger.info("a take was not answered any more: %r", error)
+            log_events.TAKE_NOT_ANSWERED.log(logger, error=error)
         if self._pending_take is not None:
             pending.connection.disconnect()
             self._pending_take, self._in_poll = None, None

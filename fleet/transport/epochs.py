@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from redis import Redis
 
+from fleet import log_events
 from fleet.transport import scripts
 from fleet.transport.envelope import MalformedMessage
 from fleet.transport.held_leases import HeldLeases, Lease
@@ -81,7 +82,7 @@ class Epochs:
     def declare(self, client: Redis, queue: str) -> None:
         """Give a queue that was emptied the messages that this process has leased."""
         leases = self.keep(client, queue)
-        logger.warning("queue %s began anew: we hold %d of its messages", queue, len(leases))
+        log_events.QUEUE_BEGAN_ANEW.log(logger, queue=queue, count=len(leases))
         groups = list(_groups(leases))
         for start in range(0, len(groups), HOLD_AT_ONCE):
             values = [value for group in groups[start : start + HOLD_AT_ONCE] for value in group]

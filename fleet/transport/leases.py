@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable
 
 from redis import Redis
 
+from fleet import log_events
 from fleet.transport import scripts
 from fleet.transport.held_leases import Lease, Load
 from fleet.transport.lease_taking import LeaseTaking
@@ -174,7 +175,7 @@ class Leases(LeaseTaking):
             (self._differs.discard if count == known else self._differs.add)(queue)
             return
         self._differs.discard(queue)
-        logger.error("queue %s knows of %d messages here, we of %d", queue, known, count)
+        log_events.LEASES_DIFFER.log(logger, queue=queue, known=known, count=count)
         self._epochs.declare(client, queue)
 
     def give_back_waiting(self, client: Redis) -> None:

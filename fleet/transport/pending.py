@@ -18,6 +18,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import RedisError
 
+from fleet import log_events
 from fleet.transport import scripts
 from fleet.transport.held_leases import Lease
 
@@ -147,7 +148,7 @@ class PendingOps:
                 scripts.run_again(client, self._connection.receive())
                 self._unconfirmed.popleft()
         except (LostConnection, OSError) as error:
-            logger.info("to be sent again: %s", error)
+            log_events.OPERATIONS_REPEATED.log(logger, error=error)
             self._requeue_unconfirmed()
         except BaseException:
             self._requeue_unconfirmed()

@@ -13,6 +13,8 @@ from typing import Any, Final
 from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
 
+from fleet import log_events
+
 logger = logging.getLogger(__name__)
 
 REST_SECONDS: Final = 0.5
@@ -41,7 +43,7 @@ class Poller(redis.MultiChannelPoller):
         is_over = now > self._lost_since + PATIENCE_SECONDS
         if not self.is_in_loop or is_over or len(brokers) > 1:
             return False
-        logger.warning("Redis was lost, and is asked again: %r", error)
+        log_events.REDIS_LOST.log(logger, error=error)
         self._rests_until = now + REST_SECONDS
         for channel in self._channels:
             channel.leases.forget_server(channel.holder)

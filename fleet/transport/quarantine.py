@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
+from fleet import log_events
 from fleet.transport import scripts
 from fleet.transport.held_leases import Lease
 
@@ -30,7 +31,7 @@ class Quarantine:
         """Quarantine a message if this process still holds it."""
         lease = self._channel.leases.remove(tag)
         if lease is not None:
-            logger.error("put a message of queue %s aside", lease.queue, exc_info=error)
+            log_events.MESSAGE_QUARANTINED.log(logger, queue=lease.queue, exc_info=error)
             worker = self._channel.leases.worker
             facts = (reason(error), "lease", worker, lease.id, lease.number, raw)
             with self._channel.conn_or_acquire() as client:
@@ -51,7 +52,7 @@ class Quarantine:
                     self._channel.leases.give_back(lease.tag, delay_seconds=pause)
                     return True
         except self._channel.connection_errors as error:
-            logger.warning("a message that ended its process goes back at once: %r", error)
+            log_events.STRIKE_NOT_RECORDED.log(logger, error=error)
             return False
         self.put_aside(lease.tag, lease.raw, RuntimeError(f"it has ended {strikes} processes"))
         return True

@@ -17,6 +17,7 @@ from typing import Any, Final
 from redis import Redis
 from redis.exceptions import ResponseError
 
+from fleet import log_events
 from fleet.contract import HEADER
 from fleet.keys import lua_names, lua_types
 
@@ -63,7 +64,7 @@ def quarantine_wrong_keys(client: Redis, queue: str, errors: Iterable[Any] = ())
     published, *names = found
     aside = b", ".join(names).decode("utf-8", "replace")
     cause = f"keys of the wrong type are put aside: {aside}" if names else f"{told[0]}"
-    logger.error("queue %s begins anew with %d plain messages: %s", queue, published, cause)
+    log_events.QUEUE_REPAIRED.log(logger, queue=queue, count=int(published), cause=cause)
     return True
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from redis import Redis
 from redis.exceptions import ResponseError
 
+from fleet import log_events
 from fleet.keys import wrong_key
 from fleet.transport.repair import KEPT_SECONDS
 
@@ -30,13 +31,13 @@ def bindings(client: Redis, key: str, separator: str) -> list[tuple[str, ...]]:
             found.append(words)
         else:
             client.srem(key, member)
-            logger.error("removed %.200r from %s: it binds no queue", member, key)
+            log_events.BINDING_REMOVED.log(logger, member=member, key=key)
     return found
 
 
 def drop_unacknowledged(client: Redis, keys: tuple[str, str], tag: Any, error: Exception) -> None:
     """Remove a malformed message from Kombu's two keys of unacknowledged messages."""
-    logger.error("removed %.200r from %s: it is no message: %r", tag, keys[0], error)
+    log_events.UNACKNOWLEDGED_REMOVED.log(logger, tag=tag, key=keys[0], error=error)
     client.hdel(keys[0], tag)
     client.zrem(keys[1], tag)
 
@@ -54,7 +55,7 @@ def put_aside_wrong(client: Redis, types: dict[str, str]) -> list[str]:
             # Another worker has put it aside, or it has expired.
             continue
         client.expire(aside, KEPT_SECONDS)
-        logger.error("put %s aside: it was no %s", key, types[key])
+        log_events.KEY_PUT_ASIDE.log(logger, key=key, expected=types[key])
     return wrong
 
 

@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import redis
 from redis.exceptions import RedisError
 
+from fleet import log_events
 from fleet.transport.adoption import adopt
 from fleet.transport.envelope import delivered
 from fleet.transport.lease_taking import AT_ONCE_SECONDS, Room, Taken
@@ -152,7 +153,7 @@ class Taking(Waiting):
         except Empty:
             return STOCK_WAIT_SECONDS
         except SHAPE_ERRORS as error:
-            logger.error("dropped bytes that are no message: %.500r", error)  # noqa: TRY400
+            log_events.MESSAGE_DROPPED.log(logger, error=error)
         return None
 
     def _take(self, queue: str, room: Room, *, most: int) -> Taken:
@@ -190,7 +191,7 @@ class Taking(Waiting):
             raise  # the broker is lost, and with it this channel
         except Exception as error:
             # Celery stores a result for a message without a task, and its backend may refuse it.
-            logger.exception("a message could not be dealt with")
+            log_events.MESSAGE_NOT_HANDLED.log(logger, exc_info=True)
             self.quarantine.put_aside(tag, raw, error)
 
     def put_aside(self, message: Any, error: Exception) -> None:

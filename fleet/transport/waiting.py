@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 from kombu.utils.objects import cached_property
 from redis.exceptions import ResponseError
 
+from fleet import log_events
 from fleet.keys import queue_key
 from fleet.transport.channel_part import ChannelPart
 from fleet.transport.pending_take import PendingTake
@@ -89,7 +90,7 @@ class Waiting(ChannelPart):
             raise Empty from error
         except SHAPE_ERRORS as error:
             # A wake-up or a message that other software wrote. BRPOP has removed it.
-            logger.error("dropped bytes that are no message: %.500r", error)  # noqa: TRY400
+            log_events.MESSAGE_DROPPED.log(logger, error=error)
             raise Empty from error
 
     @cached_property
@@ -115,7 +116,7 @@ class Waiting(ChannelPart):
             if isinstance(error, lost) and not isinstance(error, SHAPE_ERRORS):
                 raise
             # Any client can publish to a fanout exchange, and Celery's listeners raise any error.
-            logger.error("a broadcast message is invalid: %.500r", error)  # noqa: TRY400
+            log_events.BROADCAST_INVALID.log(logger, error=error)
             return None
 
 

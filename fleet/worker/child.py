@@ -22,6 +22,7 @@ from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTermi
 from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
+from fleet import logs, tracing
 from fleet.contract import HEADER, NOT_BEGUN, Application, Kind, NotBegun, Report, is_hint
 from fleet.crash_points import crash_point
 from fleet.pool import stoppable
@@ -113,7 +114,9 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     slot = _flight.set(flight)
     began_at = time.monotonic()
     try:
-        failed, value, runtime = trace(*args, **kwargs)
+        traceparent = args[2].get("traceparent")
+        with tracing.continuing(traceparent), logs.bind(**_log_facts(args[0], flight, facts)):
+            failed, value, runtime = trace(*args, **kwargs)
     finally:
         _flight.reset(slot)
     crash_point("child.after_run")
@@ -135,6 +138,12 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
 
 # Read by the pool's child: a soft signal may interrupt only the body of such a job.
 traced.stops_in_body = True  # type: ignore[attr-defined]
+
+
+def _log_facts(task: str, flight: Flight, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what every line of a run says."""
+    run = {"run_id": flight.run_id, "owner": facts.get("owner")}
+    return run | {"task": task, "attempt": flight.attempt}
 
 
 def _not_reached() -> ExceptionInfo:

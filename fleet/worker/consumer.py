@@ -18,6 +18,7 @@ from kombu import Connection
 from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
 
+from fleet import log_events
 from fleet.pool import children_of
 from fleet.worker.gate import Gate
 from fleet.worker.unknown_tasks import UnknownTasks
@@ -80,7 +81,7 @@ class Consumer(consumer.Consumer):
             try:
                 conn.ensure_connection(max_retries=0)
             except OperationalError as error:
-                logger.warning("no broker at %s: %s", conn.as_uri(), error)
+                log_events.BROKER_AWAY.log(logger, address=conn.as_uri(), error=error)
                 conn.maybe_switch_next()
                 self._turn(LOOK_SECONDS)
             else:
@@ -104,13 +105,13 @@ class Consumer(consumer.Consumer):
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""
         # Celery logs only its type.
-        logger.warning("the consumer begins anew: %s: %s", type(exc).__name__, exc)
+        log_events.CONSUMER_RESTARTED.log(logger, kind=type(exc).__name__, error=exc)
         try:
             super().on_connection_error_after_connected(exc)
         except Exception as error:
             # Kombu restores unacknowledged messages over the connection that it has just closed.
             # This is not needed: their rows know the worker that holds them.
-            logger.warning("the lost connection did not close well: %r", error)
+            log_events.CONNECTION_LOST_BADLY.log(logger, error=error)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
         """Give a hint back for workers that know its task; deal with others as Celery does."""
@@ -138,7 +139,7 @@ class Consumer(consumer.Consumer):
             except StopIteration:
                 loop = self.hub.create_loop()
             except self.connection_errors as error:
-                logger.warning("while the broker is away: %r", error)
+                log_events.LOOP_ERROR_WHILE_AWAY.log(logger, error=error)
                 loop = self.hub.create_loop()
             if time.monotonic() >= until:
                 break

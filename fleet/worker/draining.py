@@ -7,6 +7,7 @@ from typing import Any
 
 from celery import bootsteps
 
+from fleet import log_events
 from fleet.worker.gate import Gate
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class Draining:
     def _drain(self, consumer: Any) -> None:
         taken = sorted(self._worker.app.amqp.queues.consume_from)
         if taken:
-            logger.warning("drains: takes no more from %s", ", ".join(taken))
+            log_events.WORKER_DRAINS.log(logger, queues=", ".join(taken))
         self._queues.update(taken)
         # First, so that what still arrives goes back as well.
         self._gate.close()
@@ -46,7 +47,7 @@ class Draining:
             consumer.cancel_task_queue(queue)
 
     def _take_again(self, consumer: Any) -> None:
-        logger.warning("takes again from %s", ", ".join(sorted(self._queues)))
+        log_events.WORKER_TAKES_AGAIN.log(logger, queues=", ".join(sorted(self._queues)))
         self._gate.open()
         for queue in sorted(self._queues):
             consumer.add_task_queue(queue)

@@ -16,6 +16,7 @@ from billiard.pool import EX_OK, EX_RECYCLE
 from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
+from fleet import log_events
 from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
 from fleet.pool import children_of, has_reached, was_sent
@@ -68,7 +69,8 @@ class Gate:
         """Take a message: forward a plain task, have a hint admitted."""
         if not is_hint(request.request_dict):
             if self._requires_row(request.type):
-                logger.warning("dropped %s[%s]: it runs only with a row", request.name, request.id)
+                facts = {"task": request.name, "message_id": request.id}
+                log_events.PLAIN_MESSAGE_DROPPED.log(logger, **facts)
                 drop(request)
             else:
                 self._forward(request)

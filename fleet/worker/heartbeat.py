@@ -16,6 +16,7 @@ from typing import Final
 
 from celery.worker import state as worker_state
 
+from fleet import log_events
 from fleet.alive import touch
 from fleet.contract import Application, Node, Orders
 
@@ -91,7 +92,7 @@ class Heartbeat(threading.Thread):
             pause = self._application.heartbeat_seconds
             silent = time.monotonic() - self._loop_turned_at
             if self._watch_loop and silent > self._application.lease_seconds:
-                logger.error("no heartbeat: the event loop has not turned for %.0f s", silent)
+                log_events.HEARTBEAT_WITHHELD.log(logger, seconds=silent)
                 continue
             touch()
             try:
@@ -103,7 +104,7 @@ class Heartbeat(threading.Thread):
                 pause = min(pause, RETRY_SECONDS)
 
     def _note_failure(self, error: Exception) -> None:
-        logger.error("no heartbeat: %s", error)
+        log_events.HEARTBEAT_FAILED.log(logger, error=error)
         # A broken connection may fail to close.
         with suppress(Exception):
             self._application.close()

@@ -13,6 +13,7 @@ from typing import Any, Final
 from celery.worker import state
 from kombu.exceptions import ContentDisallowed, DecodeError
 
+from fleet import log_events
 from fleet.transport.quarantine import SHAPE_ERRORS
 
 logger = logging.getLogger(__name__)
@@ -56,4 +57,4 @@ class _Brief:
         try:
             return self._connection.drain_events(timeout=timeout)
         except (*SHAPE_ERRORS, DecodeError, ContentDisallowed) as error:
-            logger.error("dropped bytes that are no reply: %.500r", error)  # noqa: TRY400
+            log_events.REPLY_DROPPED.log(logger, error=error)

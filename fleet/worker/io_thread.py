@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
+from fleet import log_events
 from fleet.broker.broker import BrokerUnavailable
 from fleet.contract import (
     BUSY_ROW,
@@ -224,15 +225,15 @@ class IOThread(threading.Thread):
             step(batch)
         except BrokerUnavailable as error:
             # The database's connection is fine and stays open.
-            logger.warning("could not %s; trying again: %s", name, error)
+            log_events.STEP_RETRIED.log(logger, step=name, error=error)
             return False
         except Exception:
             # Whatever was raised: the batch may be done or not, and all of it is safe to repeat.
-            logger.exception("could not %s; trying again", name)
+            log_events.STEP_FAILED.log(logger, step=name, exc_info=True)
             try:
                 self._application.close()
             except Exception:
-                logger.exception("could not close the connection")
+                log_events.CONNECTION_NOT_CLOSED.log(logger, exc_info=True)
             return False
         return True
 

@@ -16,6 +16,7 @@ from celery.worker import state as worker_state
 from redis import Redis
 from redis.client import PubSub
 
+from fleet import log_events
 from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of, end_copies
 from fleet.refusal import Refused
@@ -78,7 +79,7 @@ class FairQueues(bootsteps.StartStopStep):
             with leases_of(self.app) as (leases, client):
                 leases.give_back_waiting(client)
         except Exception as error:
-            logger.error("what waits here goes back at the end: %r", error)  # noqa: TRY400  the broker is away
+            log_events.LEASES_NOT_RETURNED.log(logger, error=error)
 
     def terminate(self, worker: Any) -> None:  # noqa: ARG002  Celery hands it in
         self._leave()
@@ -90,7 +91,7 @@ class FairQueues(bootsteps.StartStopStep):
                 leases.leave(client)
                 leases.has_worker, leases.has_process = False, None
         except Exception as error:
-            logger.error("leases end by themselves: %r", error)  # noqa: TRY400  the broker is away
+            log_events.LEASES_LEFT.log(logger, error=error)
 
 
 def guarded_process(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -168,8 +169,8 @@ class Renewal(threading.Thread):
                         self._rest(subscription)
             except Exception as error:
                 if not is_lost:
-                    name = type(error).__name__
-                    logger.error("leases are not renewed: %s: %s", name, error)  # noqa: TRY400  one line
+                    kind = type(error).__name__
+                    log_events.LEASES_NOT_RENEWED.log(logger, kind=kind, error=error)
                 is_lost = True
                 # Soon: a second after the broker is back, other workers take again.
                 self._stopped.wait(min(LOOK_SECONDS, self._pause))

@@ -17,7 +17,9 @@ from celery.concurrency.prefork import TaskPool
 from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
+from fleet import log_events
 from fleet.contract import Application, Node, Orders
+from fleet.logs import bind_process
 from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
 from fleet.worker.draining import Draining
@@ -57,6 +59,8 @@ class DurableRuns(bootsteps.StartStopStep):
 
     def _close_remote_control(self, worker: Any) -> None:
         """Disable remote control on the system's worker, and limit it on others."""
+        # Before the fork: the children's lines say it as well.
+        bind_process(worker=worker.hostname)
         # Before the fork: this raises for a name that is no command.
         self._commands = remote.commands(self.application.remote_commands)
         self._opened = self.application.remote_commands
@@ -154,13 +158,13 @@ class DurableRuns(bootsteps.StartStopStep):
         """Record what is left, then end this node's row, so that rescue need not wait."""
         self._answer()
         if not self.io_thread.flush(timeout=FLUSH_SECONDS):
-            logger.error("outcomes are not recorded; their runs will be rescued")
+            log_events.OUTCOMES_NOT_RECORDED.log(logger)
         self.io_thread.stop()
         self.heartbeat.stop()
         try:
             self.application.leave(self.node.id)
         except Exception:
-            logger.exception("the worker's row stays; its runs wait for the end of the lease")
+            log_events.WORKER_ROW_STAYS.log(logger, exc_info=True)
 
 
 def current_node(worker: Any, node: Node) -> Node:
@@ -214,7 +218,7 @@ def _run_callback(callback: Callable[[], None]) -> None:
     try:
         callback()
     except Exception:
-        logger.exception("the result of an admission or a report was not handled")
+        log_events.CALLBACK_FAILED.log(logger, exc_info=True)
 
 
 def _pool_of(worker: Any) -> str:

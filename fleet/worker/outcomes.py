@@ -21,9 +21,9 @@ from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
+from fleet import log_events
 from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
-from fleet.logs import log_event
 from fleet.pool import ask_to_stop, has_read
 from fleet.router import acting_as
 from fleet.worker.admitted import AdmittedRun
@@ -221,14 +221,14 @@ def _has_ended_otherwise(report: Report, state: str | None) -> bool:
 def _log_failed(held: AdmittedRun, report: Report) -> None:
     """Log a failure that no row records."""
     facts = {
-        "run": report.run_id,
+        "run_id": report.run_id,
         "task": held.request.name,
         "attempt": held.admission.attempt,
         **{name: held.admission.context.get(name) for name in ("job", "owner", "due_at")},
         "cause": report.cause or report.error_type,
         "error": report.error_message,
     }
-    log_event(logger, logging.ERROR, "run_without_history_failed", facts)
+    log_events.EPHEMERAL_RUN_FAILED.log(logger, **facts)
 
 
 def drop(request: Request) -> None:

@@ -22,6 +22,7 @@ from celery.worker.consumer.gossip import Gossip
 from celery.worker.consumer.mingle import Mingle
 from celery.worker.control import Panel
 
+from fleet import log_events
 from fleet.contract import is_hint
 from fleet.worker.hello import say_hello
 
@@ -158,7 +159,7 @@ def _handle_unless_pattern(handle: Command, body: Any, message: Any = None) -> A
     pattern, matcher = body.get("pattern"), body.get("matcher")
     is_short = isinstance(pattern, str) and len(pattern) <= LONGEST_PATTERN
     if pattern and matcher and (matcher != "glob" or not is_short):
-        logger.warning("refused a command to the nodes %.80r by %.80r", pattern, matcher)
+        log_events.COMMAND_REFUSED.log(logger, pattern=pattern, matcher=matcher)
         return None
     return handle(body, message)
 

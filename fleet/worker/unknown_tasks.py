@@ -15,8 +15,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
+from fleet import log_events
 from fleet.contract import Admission, AdmissionRequest, Refusal, is_hint
-from fleet.logs import log_event
 from fleet.worker.admitted import admission_request_of
 from fleet.worker.io_thread import IOThread
 
@@ -128,4 +128,4 @@ class UnknownTasks:
         now = time.monotonic()
         if now - self._logged_at.get(task, -LOG_SECONDS) >= LOG_SECONDS:
             self._logged_at[task] = now
-            log_event(logger, logging.WARNING, "unknown_task", {"task": task, "outcome": outcome})
+            log_events.UNKNOWN_TASK.log(logger, task=task, outcome=outcome)

@@ -11,7 +11,7 @@ from typing import Final
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.errors import WindowError
 from jobs.models import Calendar, Decision, Window, WindowEffect
 from jobs.windows import (
@@ -78,7 +78,7 @@ def read_with_windows(calendar: Calendar) -> tuple[CalendarHours, list[Window]]:
     entries = tuple(map(safe_entry_of, windows))
     if first_beyond(entries, after=timezone.now()) is not None:
         # The rows were written without our checks. In doubt nothing starts.
-        logger.error("calendar %s: more than %s openings in 62 days", calendar.pk, MOST_OPENINGS)
+        log_events.CALENDAR_TOO_LARGE.log(logger, calendar=calendar.pk, most=MOST_OPENINGS)
         entries = (_TOO_MANY,) * len(windows)
     return CalendarHours(entries, cut_off=calendar.cut_off), windows
 
@@ -101,7 +101,8 @@ def safe_entry_of(window: Window) -> Entry:
         return entry
     except (WindowError, ValueError, TypeError):
         # In doubt nothing starts. Other calendars are not affected.
-        logger.exception("window %s of calendar %s", window.pk, window.calendar_id)
+        facts = {"window": window.pk, "calendar": window.calendar_id}
+        log_events.WINDOW_BROKEN.log(logger, exc_info=True, **facts)
         return _CLOSED
 
 

@@ -21,6 +21,7 @@ from django.db import DataError, IntegrityError, transaction
 
 from fleet import Call, crash_point
 from fleet.broker import inbox
+from jobs.core import log_events
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, UnknownOwner
 from jobs.definitions import inbox_allowed, upsert
@@ -87,7 +88,8 @@ def _read_chunk(name: str) -> dict[str, int] | None:
         inbox.drop(client, name, raws)
     for one in refused:
         text = shown(str(one.error))
-        logger.warning("refused %s of %s (%s): %s", one.call.task, one.slug, one.call.id, text)
+        facts = {"task": one.call.task, "owner": one.slug, "call": one.call.id, "error": text}
+        log_events.CALL_REFUSED.log(logger, **facts)
     return {"done": len(calls) - len(refused), "refused": len(refused)}
 
 

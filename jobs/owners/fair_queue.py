@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from fleet import BrokerUnavailable, OwnerSettings
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.models import Owner
 from jobs.models.owner import PAUSED
@@ -47,7 +47,8 @@ def _publish_logged(slugs: Sequence[str]) -> None:
         with transaction.atomic():
             owners().set(_settings(slugs), timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable as error:
-        logger.warning("the sweep will send the settings of %s: %s", ", ".join(slugs), error)
+        names = ", ".join(slugs)
+        log_events.SETTINGS_LEFT_TO_SWEEP.log(logger, owners=names, error=error)
 
 
 def _settings(slugs: Sequence[str] | None) -> list[OwnerSettings]:

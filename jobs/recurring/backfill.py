@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
+from jobs.core import log_events
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
@@ -154,7 +155,7 @@ def _next_chunk(*, after: int) -> tuple[int, int] | None:
             due = list(islice(due_times(schedule, start=start, end=one.end_at), CHUNK))
         except FairshiftError:
             # Raw SQL broke the job after the request. This backfill ends; the others continue.
-            logger.exception("backfill %s ends: the schedule of its job is broken", one.pk)
+            log_events.BACKFILL_BROKEN.log(logger, backfill=one.pk, exc_info=True)
             Backfill.objects.filter(pk=one.pk).update(done_at=Now())
             return one.pk, 0
         pairs = [(one.job_id, slot_of(at)) for at in due]

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.schedules import cron_minutes, moment_of
 from jobs.schedules.phases import MINUTE, SLOTS
 
@@ -81,4 +81,4 @@ def due_rows(name: str, parameters: dict[str, Any]) -> list[Due]:
 
 @cache
 def _log_broken(cron: str, zone: str, problem: str) -> None:
-    logger.error("jobs of the cron expression %r in zone %r are not due: %s", cron, zone, problem)
+    log_events.CRON_BROKEN.log(logger, cron=cron, zone=zone, error=problem)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError
 from jobs.core.sql import now
@@ -134,7 +134,7 @@ def _judge(
             runs, missed = _of_job(job, spans, start=start, end=end, at=at, rule=rule)
         except FairshiftError:
             # Raw SQL may have broken this job; the others are judged.
-            logger.exception("job %s has a broken schedule: it is not caught up", job["id"])
+            log_events.JOB_NOT_CAUGHT_UP.log(logger, job=job["id"], exc_info=True)
             runs, missed = [], []
         judged.pairs.extend((job["id"], slot_of(due)) for due in runs)
         judged.missed.extend((job["id"], each) for each in missed)
@@ -196,5 +196,5 @@ def _missed_in_pause(pause: Mapping[str, Any]) -> list[MissedSpan]:
     try:
         return missed_span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
     except FairshiftError:
-        logger.exception("job %s has a broken schedule: its pause is not recorded", pause["id"])
+        log_events.PAUSE_NOT_RECORDED.log(logger, job=pause["id"], exc_info=True)
         return []

@@ -16,9 +16,9 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from fleet import Admission, AdmissionRequest, Kind, Refusal, Report, counted
+from fleet import Admission, AdmissionRequest, Kind, Refusal, Report
 from jobs.catalog.retry_policy import is_last
-from jobs.core import prepared, sql
+from jobs.core import log_events, prepared, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
 from jobs.runs.celery_outcomes import notify_celery
@@ -125,9 +125,7 @@ def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
         with transaction.atomic():
             return write(unreadable)
     except DatabaseError:
-        logger.exception(
-            "%s with unreadable payloads left to a rescue", counted(len(unreadable), "run")
-        )
+        log_events.PAYLOADS_UNREADABLE.log(logger, count=len(unreadable), exc_info=True)
         return []
 
 

@@ -19,7 +19,7 @@ from kombu.utils import json
 
 from fleet import HEADER, acting_as
 from jobs.catalog.retry_policy import LOST
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
 from jobs.core.states import ENDED, State
@@ -52,7 +52,8 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
     """
     if not run_ids:
         return
-    asked = list(Run.objects.filter(id__in=run_ids, state__in=ENDED).exclude(options={}))
+    ended = Run.objects.filter(id__in=run_ids, state__in=ENDED)
+    asked = list(ended.filter(options__has_key="ignore_result"))
     slugs = dict(
         Owner.objects.filter(id__in={run.owner_id for run in asked}).values_list("id", "slug")
     )
@@ -62,7 +63,7 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
             with acting_as({HEADER: whose}):
                 _notify(run)
         except Exception:
-            logger.exception("could not tell Celery that run %s ended", run.id)
+            log_events.CELERY_NOT_NOTIFIED.log(logger, run_id=run.id, exc_info=True)
 
 
 def notify_missed() -> int:
@@ -99,6 +100,6 @@ def _embed(run: Run) -> dict[str, Any]:
     try:
         _args, _kwargs, embed = json.loads(open_bytes(run.payload, key=run.payload_key))
     except (LookupError, ValueError, TypeError) as error:
-        logger.warning("the callbacks of run %s cannot be called: %s", run.id, error)
+        log_events.CALLBACKS_UNREADABLE.log(logger, run_id=run.id, error=error)
         return {}
     return dict(embed)

@@ -21,8 +21,8 @@ from uuid import UUID
 from celery import current_app
 from django.db import connection, transaction
 
-from fleet import Broker, BrokerUnavailable, Hint, Owners, counted, crash_point, fair_queues
-from jobs.core import sql
+from fleet import Broker, BrokerUnavailable, Hint, Owners, crash_point, fair_queues
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def _publish_singles(singles: Sequence[tuple[Hint, int]]) -> None:
     try:
         arrived = broker().post(hints, receipt, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable as error:
-        logger.warning("%s left in the outbox: %s", counted(len(hints), "hint"), error)
+        log_events.HINTS_LEFT.log(logger, count=len(hints), error=error)
         return
     crash_point("dispatch.after_publish")
     _published.extend(chain.from_iterable(arrived))
@@ -143,9 +143,7 @@ def publish_slices(
             if time.monotonic() > until:
                 break
     except BrokerUnavailable as error:
-        logger.warning(
-            "%s left in the outbox: %s", counted(len(run_ids) - published, "hint"), error
-        )
+        log_events.HINTS_LEFT.log(logger, count=len(run_ids) - published, error=error)
     return published
 
 
@@ -179,7 +177,7 @@ def _withdraw(by_queue: Mapping[str, Sequence[tuple[str, int]]]) -> None:
         for queue, hints in by_queue.items():
             broker().withdraw(queue, hints, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable as error:
-        logger.warning("hints of cancelled runs are left to the workers: %s", error)
+        log_events.HINTS_NOT_WITHDRAWN.log(logger, error=error)
 
 
 def shrink_outbox(batches: Iterable[tuple[int, Sequence[UUID]]], *, published: int) -> None:

@@ -18,9 +18,8 @@ from uuid import UUID
 from celery import Task
 
 from fleet import Admission, AdmissionRequest, Hint, Refusal
-from fleet.logs import log_event
 from jobs.catalog.registry import offer_of, resolve
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import open_bytes
 from jobs.core.errors import FairshiftError, UnknownTask
@@ -103,15 +102,15 @@ def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
         return _REFUSALS[row["verdict"]]
     if row["owner"] != request.owner:
         # Otherwise the hint's owner would be charged, and its limits would apply.
-        facts = {"run": request.run_id, "job": request.job, "owner": request.owner}
-        log_event(logger, logging.WARNING, "hint_of_another_owner", facts)
+        facts = {"run_id": request.run_id, "job": request.job, "owner": request.owner}
+        log_events.FOREIGN_HINT.log(logger, **facts)
         return Refusal.GONE
     try:
         return _admission(known, row)
     except (FairshiftError, LookupError, ValueError, TypeError):
         # Only this run ends; the others of the batch are admitted.
-        facts = {"run": request.run_id, "job": request.job}
-        log_event(logger, logging.ERROR, "run_without_history_unreadable", facts, exc_info=True)
+        facts = {"run_id": request.run_id, "job": request.job}
+        log_events.EPHEMERAL_RUN_UNREADABLE.log(logger, exc_info=True, **facts)
         return Refusal.GONE
 
 

@@ -21,6 +21,7 @@ from jobs.core.conf import how_to_set, setting
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.core.inputs import refuse_text
 from jobs.core.sql import now
+from jobs.core.tracing import trace_headers
 from jobs.models import Owner, Target
 from jobs.models.fields import OWNER_LIMIT
 from jobs.runs.options import NAMES, POLICY_OPTIONS, Options, refuse_far
@@ -201,10 +202,13 @@ def queue_name(chosen: Options) -> str:
 
 
 def message_options(chosen: Options) -> dict[str, Any]:
-    """Return the message's Celery headers; without any, `celery_outcomes` skips the run."""
+    """Return the message's headers: Celery's and those of the trace.
+
+    Without `ignore_result`, `celery_outcomes` skips the run.
+    """
     if chosen.ignore_result and chosen.link_error is None:
-        return {}
-    return {"ignore_result": chosen.ignore_result}
+        return trace_headers()
+    return {"ignore_result": chosen.ignore_result, **trace_headers()}
 
 
 def with_task_policy(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:

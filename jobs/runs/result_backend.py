@@ -22,7 +22,7 @@ from django_celery_results.models import ChordCounter, TaskResult
 from fleet import Kind, Report
 from fleet.worker.failures import failure
 from jobs.catalog.encoding import encode_result
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def as_stored(reports: Sequence[Report]) -> list[Report]:
             lost[row.task_id] = _stored(lost[row.task_id], row)
         except Exception:
             # Whatever it is, the reports of other runs go on.
-            logger.exception("the stored outcome of run %s cannot be read", row.task_id)
+            log_events.OUTCOME_UNREADABLE.log(logger, run_id=row.task_id, exc_info=True)
     return [lost[report.run_id] for report in reports]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from jobs.core import prepared
+from jobs.core import log_events, prepared
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
 from jobs.runs.dispatch import publish_on_commit
@@ -37,7 +37,7 @@ def publish_after_end(rows: Iterable[Mapping[str, Any]]) -> None:
         publish_unblocked(owner_ids=owner_ids, lock_keys=lock_keys)
     except Exception:
         # Whatever it is, the caller's reports are recorded.
-        logger.exception("runs that wait for a cap or a lock are left to the sweep")
+        log_events.UNBLOCKING_FAILED.log(logger, exc_info=True)
 
 
 def publish_unblocked(*, owner_ids: list[int] | None, lock_keys: list[str] | None) -> int:

@@ -24,10 +24,10 @@ from celery.schedules import schedule as interval
 from django.db import DatabaseError, InterfaceError, connection
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
-from fleet import BrokerUnavailable
+from fleet import BrokerUnavailable, one_line
 from fleet.beat.leadership import Lead, Sending
 from fleet.beat.scheduler import RENEW_SECONDS, RETRY_SECONDS, LeaseScheduler
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
 from jobs.system import lease
@@ -86,7 +86,7 @@ class Entry(ModelEntry):
             raise
         except Exception as error:
             # Stock would end. A ValueError leaves out this entry only.
-            log.exception("beat: %s has no schedule that can be followed", model.name)
+            log_events.BEAT_ENTRY_BROKEN.log(log, entry=model.name, exc_info=True)
             raise ValueError(model.name) from error
         if model.start_time and self.last_run_at < model.start_time:
             self.last_run_at = self._before(model.start_time)
@@ -132,7 +132,7 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         try:
             return super().tick(*args, **kwargs)
         except (DatabaseError, InterfaceError, _Away) as error:
-            log.warning("beat: waits for PostgreSQL: %s", " ".join(str(error).split()))
+            log_events.BEAT_WAITS_FOR_DATABASE.log(log, error=one_line(error))
             connection.close()
             self.forget()
             self._ask_at = 0.0
@@ -182,7 +182,7 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
             return False
         is_full = waiting >= PILE
         if is_full and not self._was_full:
-            log.warning("beat: %s messages wait in %s: is no system worker there?", waiting, queue)
+            log_events.BEAT_INBOX_FULL.log(log, count=waiting, queue=queue)
         self._was_full = is_full
         return is_full
 
@@ -232,5 +232,5 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
                 if entry is None or entry.save():
                     self._dirty.discard(name)
         except (DatabaseError, InterfaceError) as error:
-            log.warning("beat: writes last runs later: %s", " ".join(str(error).split()))
+            log_events.BEAT_WRITES_LATER.log(log, error=one_line(error))
             connection.close()

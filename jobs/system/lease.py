@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from fleet import one_line
 from fleet.beat.leadership import LeaseLost, Sending
-from jobs.core import sql
+from jobs.core import log_events, sql
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def release(name: str, holder: str) -> None:
             problem = error
         else:
             return
-    log.warning("beat: the lease is not given up: %s", " ".join(str(problem).split()))
+    log_events.BEAT_LEASE_NOT_RELEASED.log(log, error=one_line(problem))
 
 
 class SentEntries:

@@ -16,9 +16,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from fleet import Kind, Report, counted, crash_point
+from fleet import Kind, Report, crash_point
 from jobs.catalog.retry_policy import LOST, delay_after, is_last
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
 from jobs.runs import unblocking
@@ -65,7 +65,7 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
         ended = [row["id"] for row in rows if row["state"] in ENDED]
         transaction.on_commit(lambda: notify_celery(ended), robust=True)
     if rows:
-        logger.warning("rescued %s of lost workers", counted(len(rows), "run"))
+        log_events.RUNS_RESCUED.log(logger, count=len(rows))
         unblocking.publish_after_end(rows)
     return len(rows)
 

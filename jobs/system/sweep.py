@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db import transaction
 
 from fleet import BrokerUnavailable, counted, crash_point
-from jobs.core import sql
+from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.owners import fair_queue
 from jobs.runs import unblocking
@@ -118,7 +118,7 @@ def prime() -> None:
     try:
         publish_after_flush(seconds=PRIME_SECONDS)
     except BrokerUnavailable as error:
-        logger.warning("the sweep will fill the queues that were emptied: %s", error)
+        log_events.QUEUES_LEFT_TO_SWEEP.log(logger, error=error)
 
 
 @sql.alone
@@ -143,7 +143,7 @@ def publish_after_flush(*, seconds: float = math.inf) -> int:
         total += publish([row["id"] for row in rows])
     owners().prime(epochs, "filled", timeout=timeout)
     if total:
-        logger.warning("the broker had lost its hints: published %d queued runs again", total)
+        log_events.HINTS_REPUBLISHED.log(logger, count=total)
     return total
 
 
@@ -171,5 +171,5 @@ def _publish_overdue(queue: str) -> int:
         if not is_empty or len(rows) < most:
             break
     if is_empty and total:
-        logger.warning("queue %s had lost %s: published again", queue, counted(total, "hint"))
+        log_events.QUEUE_HAD_LOST_HINTS.log(logger, queue=queue, count=total)
     return total

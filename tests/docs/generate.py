@@ -8,13 +8,18 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import logging
 import os
 import re
+import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from fleet import Event
+from fleet import log_events as fleet_events
 from jobs.core import errors
+from jobs.core import log_events as jobs_events
 from jobs.core.conf import RULES, Kind, Rule
 from jobs.core.states import FIRST, MOVES
 from tests.docs.pages import PROJECT, code_words, read
@@ -22,7 +27,12 @@ from tests.docs.pages import PROJECT, code_words, read
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 OPENAPI: Final = "docs/use/openapi.json"
 UNSAID: Final = "(say here what it is for)"
-PAGES: Final = ("docs/operate/settings.md", "docs/understand/states.md", "docs/use/errors.md")
+PAGES: Final = (
+    "docs/operate/logs.md",
+    "docs/operate/settings.md",
+    "docs/understand/states.md",
+    "docs/use/errors.md",
+)
 
 
 def generated(page: str) -> str:
@@ -87,6 +97,24 @@ def exceptions(_before: str) -> str:
             means = (found.__doc__ or "").splitlines()[0]
             rows.append(f"- `{name}`{base and f' (`{base}`)'}: {means}")
     return "\n".join(rows)
+
+
+def events(_before: str) -> str:
+    """Return a row for each event of the two catalogues, by name."""
+    catalogues = [*vars(fleet_events).values(), *vars(jobs_events).values()]
+    found = {each.name: each for each in catalogues if isinstance(each, Event)}
+    rows = [
+        f"| `{name}` | {logging.getLevelName(each.level).lower()} | {_plain_text(each.text)} "
+        f"| {each.advice} |"
+        for name, each in sorted(found.items())
+    ]
+    return "\n".join(["| event | level | line | what to do |", "|---|---|---|---|", *rows])
+
+
+def _plain_text(text: str) -> str:
+    """Return a line with the names of its facts, without how they are formatted."""
+    parts = string.Formatter().parse(text)
+    return "".join(f"{before}{'*' + name + '*' if name else ''}" for before, name, _, _ in parts)
 
 
 def checks(_before: str) -> str:
@@ -160,6 +188,7 @@ PARTS: Final[dict[str, Callable[[str], str]]] = {
     "states": states,
     "exceptions": exceptions,
     "checks": checks,
+    "events": events,
 }
 
 

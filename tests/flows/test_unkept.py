@@ -41,7 +41,7 @@ def starts(log: TaskLog) -> list[TaskEvent]:
 def given_up_count(stack: Processes) -> int:
     """Return how many last failures are in the workers' logs."""
     logs = (process.log.read_text() for process in stack.started)
-    return sum(log.count("run_without_history_failed") for log in logs)
+    return sum(log.count("a run without history failed") for log in logs)
 
 
 def is_drained(client: redis.Redis) -> bool:

@@ -51,7 +51,7 @@ def test_a_task_that_only_newer_workers_know(
         since = time.time()
         later.append(started_within(submit(TASK, owner=owner), since))
     assert "Traceback" not in log_of(old), log_of(old)
-    assert log_of(old).count("unknown_task ") == 1
+    assert log_of(old).count("no such task here") == 1
     assert all(len(bodies(processes.tasks, run)) == 2 for run in (waiting, *later))
     verdict(waiting, known, *later)
 
@@ -64,7 +64,7 @@ def test_a_worker_that_knows_a_task_and_is_busy(processes: Processes, owner: Own
     word = processes.folder / "go on"
     reached(submit("flows.until_told", 0, str(word), owner=owner), State.RUNNING)
     run = submit(TASK, owner=owner)
-    wait_for(lambda: log_of(old).count("unknown_task"), what="the old worker's turn")
+    wait_for(lambda: log_of(old).count("no such task here"), what="the old worker's turn")
     word.touch()
     assert ended(run).state == State.SUCCEEDED
     assert Worker.objects.alive().count() == 2

@@ -18,6 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.core import log_events
 from jobs.core.states import State
 from jobs.models import Run
 from jobs.pages.kit.times import (  # noqa: F401  the admin's modules use them as html.…
@@ -61,7 +62,8 @@ def column(title: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 return method(self, row)
             # Rows may be written by raw SQL: a broken row must not hide the others.
             except Exception:
-                logger.warning("%s of %r cannot be shown", method.__name__, row.pk, exc_info=True)
+                facts = {"part": method.__name__, "row": row.pk}
+                log_events.ROW_UNREADABLE.log(logger, exc_info=True, **facts)
                 return format_html('<em class="fs-unreadable">{}</em>', _("unreadable"))
 
         return admin.display(description=title, empty_value=NOTHING)(shown)

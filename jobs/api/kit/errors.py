@@ -15,6 +15,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from jobs.api.kit.problems import Problem, as_response, not_found
+from jobs.core import log_events
 from jobs.core.errors import (
     AccessDenied,
     ApprovalRefused,
@@ -217,6 +218,7 @@ def _away() -> Problem:
 
 def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
     """Answer a fault of ours without its text, and log it as Django does."""
-    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    facts = {"method": request.method, "path": request.path}
+    log_events.REQUEST_FAILED.log(logger, exc_info=error, **facts)
     got_request_exception.send(sender=None, request=request)
     return as_response(Problem(500, "internal", "This is a fault of the server; it was logged."))

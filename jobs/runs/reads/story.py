@@ -13,6 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from jobs.core import log_events
 from jobs.core.states import State
 from jobs.models import Attempt, Run, Worker
 
@@ -99,5 +100,5 @@ def readable(value: Callable[[], Any], otherwise: Any = None) -> Any:
         return value()
     # Rows may be written by raw SQL, or with a key that is not here.
     except Exception as error:
-        logger.warning("a part of a run cannot be shown", exc_info=True)
+        log_events.ROW_UNREADABLE.log(logger, part="a part", row="a run", exc_info=True)
         return _("cannot be read (%s)") % error if otherwise is None else otherwise

@@ -160,9 +160,9 @@ def test_the_last_failure_is_said_once(
     run_one(node)
     assert logged(caplog) == [
         {
-            "event": "run_without_history_failed",
+            "event": "ephemeral_run_failed",
             "level": "ERROR",
-            "run": hint.run_id,
+            "run_id": hint.run_id,
             "task": "tests.gate.fail",
             "attempt": 2,
             "job": job.pk,
@@ -223,7 +223,7 @@ def test_what_cannot_be_applied_is_said_once(
     published(job)
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
-    assert [entry["event"] for entry in logged(caplog)] == ["run_without_history_failed"]
+    assert [entry["event"] for entry in logged(caplog)] == ["ephemeral_run_failed"]
     node.channel.settle()
     assert known() == []
 

@@ -135,7 +135,9 @@ def test_a_view_of_an_owner_that_is_left_shows_nothing(
     """A view grants nothing."""
     submitted(northwind)
     mia = person("mia", "view_run", acme="viewer")
-    SavedView.objects.create(user=User.objects.get(), name="old", query="owner=northwind")
+    SavedView.objects.create(
+        user=User.objects.get(username="mia"), name="old", query="owner=northwind"
+    )
     [(_view, url, _is_current)] = mia.get("/runs/").context["saved"]
     assert mia.get(url).status_code == 404
 

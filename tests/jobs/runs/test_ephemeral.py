@@ -160,7 +160,7 @@ def test_a_hint_goes_to_the_account_of_its_job_s_owner(
     """One that names another owner starts nothing: that one would be charged for it."""
     found = answer_to(worker, admission_request_of(due_hint(job, owner=northwind.slug)))
     assert found is Refusal.GONE
-    assert [entry["event"] for entry in logged(caplog)] == ["hint_of_another_owner"]
+    assert [entry["event"] for entry in logged(caplog)] == ["foreign_hint"]
 
 
 def test_a_paused_owner_s_hint_waits(worker: UUID, job: Job) -> None:

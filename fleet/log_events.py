@@ -1,0 +1,299 @@
+"""Every event that fleet logs. `docs/operate/logs.md` is made from it."""
+
+from __future__ import annotations
+
+from logging import CRITICAL, ERROR, INFO, WARNING
+from typing import Final
+
+from fleet.logs import Event
+
+# --- a worker and its queues ---------------------------------------------------------------
+WORKER_DRAINS: Final = Event(
+    "worker_drains",
+    WARNING,
+    "drains: takes no more from {queues}",
+    "An operator asked for it. The worker ends the runs that it has.",
+)
+WORKER_TAKES_AGAIN: Final = Event(
+    "worker_takes_again",
+    WARNING,
+    "takes again from {queues}",
+    "An operator ended the draining.",
+)
+PLAIN_MESSAGE_DROPPED: Final = Event(
+    "plain_message_dropped",
+    WARNING,
+    "dropped {task}[{message_id}]: it runs only with a row",
+    "A message names a task that only durable runs may start. If a caller of yours sends it with "
+    "`delay`, call `submit`; otherwise ask who else writes to Redis.",
+)
+UNKNOWN_TASK: Final = Event(
+    "unknown_task",
+    WARNING,
+    "no such task here: {task}: {outcome}",
+    "This worker's code has no such task. During a deploy another worker takes the run; otherwise "
+    "deploy the task, or cancel its runs. At most one line a minute for a task.",
+)
+EPHEMERAL_RUN_FAILED: Final = Event(
+    "ephemeral_run_failed",
+    ERROR,
+    "a run without history failed: {task}, attempt {attempt} of run {run_id}: {cause}: {error}",
+    "The job has the history `none`, so that no row records the failure.",
+)
+COMMAND_REFUSED: Final = Event(
+    "command_refused",
+    WARNING,
+    "refused a command to the nodes {pattern!r:.80} by {matcher!r:.80}",
+    "A remote command used a pattern that could stop the worker. Use a glob of 200 characters or "
+    "fewer; otherwise ask who else writes to Redis.",
+)
+OUTCOMES_NOT_RECORDED: Final = Event(
+    "outcomes_not_recorded",
+    ERROR,
+    "outcomes are not recorded; their runs will be rescued",
+    "PostgreSQL was away while the worker stopped. The runs start again when their lease ends.",
+)
+WORKER_ROW_STAYS: Final = Event(
+    "worker_row_stays",
+    ERROR,
+    "the worker's row stays; its runs wait for the end of the lease",
+    "PostgreSQL was away while the worker stopped.",
+)
+CALLBACK_FAILED: Final = Event(
+    "callback_failed",
+    ERROR,
+    "the result of an admission or a report was not handled",
+    "A fault of Fairshift. Its runs start again when their lease ends; report the traceback.",
+)
+HEARTBEAT_WITHHELD: Final = Event(
+    "heartbeat_withheld",
+    ERROR,
+    "no heartbeat: the event loop has not turned for {seconds:.0f} s",
+    "The worker's main process hangs, so that its runs are given to other workers. Restart it.",
+)
+HEARTBEAT_FAILED: Final = Event(
+    "heartbeat_failed",
+    ERROR,
+    "no heartbeat: {error}",
+    "PostgreSQL does not answer this worker. When the lease ends, its runs start elsewhere.",
+)
+ALIVE_FILE_FAILED: Final = Event(
+    "alive_file_failed",
+    WARNING,
+    "the health check will fail: {error}",
+    "The process works, but cannot write the file that FAIRSHIFT_ALIVE_FILE names.",
+)
+STEP_RETRIED: Final = Event(
+    "step_retried",
+    WARNING,
+    "could not {step}; trying again: {error}",
+    "Redis does not answer. The step is repeated each second until it succeeds.",
+)
+STEP_FAILED: Final = Event(
+    "step_failed",
+    ERROR,
+    "could not {step}; trying again",
+    "PostgreSQL does not answer, or refuses a statement. The step is repeated each second.",
+)
+CONNECTION_NOT_CLOSED: Final = Event(
+    "connection_not_closed",
+    ERROR,
+    "could not close the connection",
+    "Nothing to do: a new connection is opened.",
+)
+
+# --- the broker's connection ---------------------------------------------------------------
+BROKER_AWAY: Final = Event(
+    "broker_away",
+    WARNING,
+    "no broker at {address}: {error}",
+    "Redis does not answer. The worker tries again each second; submits go on without Redis.",
+)
+CONSUMER_RESTARTED: Final = Event(
+    "consumer_restarted",
+    WARNING,
+    "the consumer begins anew: {kind}: {error}",
+    "The connection to Redis was lost. Runs that have started go on.",
+)
+CONNECTION_LOST_BADLY: Final = Event(
+    "connection_lost_badly",
+    WARNING,
+    "the lost connection did not close well: {error!r}",
+    "Nothing to do.",
+)
+LOOP_ERROR_WHILE_AWAY: Final = Event(
+    "loop_error_while_away",
+    WARNING,
+    "while the broker is away: {error!r}",
+    "Nothing to do: the worker waits for Redis.",
+)
+REDIS_LOST: Final = Event(
+    "redis_lost",
+    WARNING,
+    "Redis was lost, and is asked again: {error!r}",
+    "Redis does not answer. The worker keeps its runs and asks again.",
+)
+REPLY_DROPPED: Final = Event(
+    "reply_dropped",
+    ERROR,
+    "dropped bytes that are no reply: {error!r:.500}",
+    "Other software writes to the replies of remote commands. Give Redis users their own rights.",
+)
+LEASES_NOT_RETURNED: Final = Event(
+    "leases_not_returned",
+    ERROR,
+    "what waits here goes back at the end: {error!r}",
+    "Redis was away while the worker began to stop. Runs that have not started go back later.",
+)
+LEASES_LEFT: Final = Event(
+    "leases_left",
+    ERROR,
+    "leases end by themselves: {error!r}",
+    "Redis was away while the worker stopped. What it held goes back when the lease ends.",
+)
+LEASES_NOT_RENEWED: Final = Event(
+    "leases_not_renewed",
+    ERROR,
+    "leases are not renewed: {kind}: {error}",
+    "Redis does not answer. A lease that ends brings a second hint, and the row refuses it.",
+)
+
+# --- the pool ------------------------------------------------------------------------------
+JOB_NOT_WRITTEN: Final = Event(
+    "job_not_written",
+    ERROR,
+    "a job could not be written at once",
+    "The event loop writes it again.",
+)
+CHILD_BOOT_FAILED: Final = Event(
+    "child_boot_failed",
+    ERROR,
+    "a process of the pool ended while it booted ({status}): next try in {seconds:.1f} s, "
+    "{number} of {most}",
+    "See the lines before it: the project's code fails while it is imported, or memory is short.",
+)
+POOL_CANNOT_BOOT: Final = Event(
+    "pool_cannot_boot",
+    CRITICAL,
+    "a process of the pool ended while it booted ({status}): {most} tries in a row have failed, "
+    "the worker ends",
+    "Mend what the lines before it say, and start the worker again.",
+)
+JOB_LOST: Final = Event(
+    "job_lost",
+    ERROR,
+    "job {message_id} has no process any more and is ended as lost",
+    "Its process was killed, often for its memory. The run is retried within its attempts.",
+)
+
+# --- fair queues ---------------------------------------------------------------------------
+LEASES_DIFFER: Final = Event(
+    "leases_differ",
+    ERROR,
+    "queue {queue} knows of {known} messages here, we of {count}",
+    "The queue is corrected from what the worker holds. Report it if Redis was not restored.",
+)
+MESSAGE_QUARANTINED: Final = Event(
+    "message_quarantined",
+    ERROR,
+    "put a message of queue {queue} aside",
+    "The message could not be read or handled. See the quarantine, and who writes to Redis.",
+)
+STRIKE_NOT_RECORDED: Final = Event(
+    "strike_not_recorded",
+    WARNING,
+    "a message that ended its process goes back at once: {error!r}",
+    "Redis was away when the process ended, so that the message waits for no pause.",
+)
+OPERATIONS_REPEATED: Final = Event(
+    "operations_repeated",
+    INFO,
+    "to be sent again: {error}",
+    "Nothing to do: Redis had not confirmed operations of leases, and they are repeated.",
+)
+MESSAGE_DROPPED: Final = Event(
+    "message_dropped",
+    ERROR,
+    "dropped bytes that are no message: {error!r:.500}",
+    "Other software writes to Redis. Give Redis users their own rights.",
+)
+MESSAGE_NOT_HANDLED: Final = Event(
+    "message_not_handled",
+    ERROR,
+    "a message could not be dealt with",
+    "It is put into quarantine. See the traceback.",
+)
+NOT_ACKNOWLEDGED: Final = Event(
+    "not_acknowledged",
+    WARNING,
+    "what was not acknowledged in time comes again: {error!r}",
+    "Redis was away while the worker stopped. Rows refuse a second start of durable runs.",
+)
+TAKE_NOT_ANSWERED: Final = Event(
+    "take_not_answered",
+    INFO,
+    "a take was not answered any more: {error!r}",
+    "Nothing to do: what it took goes back.",
+)
+QUEUE_BEGAN_ANEW: Final = Event(
+    "queue_began_anew",
+    WARNING,
+    "queue {queue} began anew: we hold {count} of its messages",
+    "Redis was emptied or restored. The sweep publishes queued runs again.",
+)
+QUEUE_REPAIRED: Final = Event(
+    "queue_repaired",
+    ERROR,
+    "queue {queue} begins anew with {count} plain messages: {cause}",
+    "Keys of the queue were damaged, and are rebuilt. Ask who else writes to Redis.",
+)
+BROADCAST_INVALID: Final = Event(
+    "broadcast_invalid",
+    ERROR,
+    "a broadcast message is invalid: {error!r:.500}",
+    "Other software publishes to Celery's channels.",
+)
+BINDING_REMOVED: Final = Event(
+    "binding_removed",
+    ERROR,
+    "removed {member!r:.200} from {key}: it binds no queue",
+    "Other software writes to Kombu's keys.",
+)
+UNACKNOWLEDGED_REMOVED: Final = Event(
+    "unacknowledged_removed",
+    ERROR,
+    "removed {tag!r:.200} from {key}: it is no message: {error!r}",
+    "Other software writes to Kombu's keys.",
+)
+KEY_PUT_ASIDE: Final = Event(
+    "key_put_aside",
+    ERROR,
+    "put {key} aside: it was no {expected}",
+    "Another program uses this Redis database. Give Fairshift one of its own.",
+)
+
+# --- beat ----------------------------------------------------------------------------------
+BEAT_ROLE: Final = Event(
+    "beat_role",
+    INFO,
+    "beat: {holder} {role}",
+    "One beat leads; the others stand by, and one of them follows when it ends.",
+)
+BEAT_WAITS_FOR_BROKER: Final = Event(
+    "beat_waits_for_broker",
+    WARNING,
+    "beat: waits for the broker: {error}",
+    "Redis does not answer. Nothing that is due is lost.",
+)
+BEAT_SENDS: Final = Event(
+    "beat_sends",
+    INFO,
+    "Scheduler: Sending due task {entry} ({task})",
+    "Nothing to do.",
+)
+BEAT_ENTRY_INVALID: Final = Event(
+    "beat_entry_invalid",
+    ERROR,
+    "beat: {entry} is not sent: the entry is invalid",
+    "Correct the PeriodicTask in the admin.",
+)

@@ -1,0 +1,186 @@
+"""Every event that jobs logs. `docs/operate/logs.md` is made from it."""
+
+from __future__ import annotations
+
+from logging import ERROR, WARNING
+from typing import Final
+
+from fleet import Event
+
+# --- submits and hints ---------------------------------------------------------------------
+HINTS_LEFT: Final = Event(
+    "hints_left",
+    WARNING,
+    "hints left in the outbox ({count}): {error}",
+    "Redis does not answer. The runs are committed, and the sweep publishes their hints.",
+)
+HINTS_NOT_WITHDRAWN: Final = Event(
+    "hints_not_withdrawn",
+    WARNING,
+    "hints of cancelled runs are left to the workers: {error}",
+    "Redis does not answer. No worker starts a cancelled run.",
+)
+CELERY_NOT_NOTIFIED: Final = Event(
+    "celery_not_notified",
+    ERROR,
+    "could not tell Celery that run {run_id} ended",
+    "A chord or callback waits for this end. The sweep tries again for an hour; see the traceback.",
+)
+CALLBACKS_UNREADABLE: Final = Event(
+    "callbacks_unreadable",
+    WARNING,
+    "the callbacks of run {run_id} cannot be called: {error}",
+    "The run's payload cannot be read. Is its key missing?",
+)
+UNBLOCKING_FAILED: Final = Event(
+    "unblocking_failed",
+    ERROR,
+    "runs that wait for a cap or a lock are left to the sweep",
+    "They start up to a sweep later. See the traceback.",
+)
+PAYLOADS_UNREADABLE: Final = Event(
+    "payloads_unreadable",
+    ERROR,
+    "runs with unreadable payloads are left to a rescue ({count})",
+    "Their outcome could not be written. Is a key missing?",
+)
+OUTCOME_UNREADABLE: Final = Event(
+    "outcome_unreadable",
+    ERROR,
+    "the stored outcome of run {run_id} cannot be read",
+    "Celery's row of the result was changed or damaged.",
+)
+FOREIGN_HINT: Final = Event(
+    "foreign_hint",
+    WARNING,
+    "a hint names another owner than its job {job}: {owner}",
+    "Other software writes to Redis. The run does not start.",
+)
+EPHEMERAL_RUN_UNREADABLE: Final = Event(
+    "ephemeral_run_unreadable",
+    ERROR,
+    "run {run_id} of job {job} cannot be read",
+    "The job was changed by raw SQL, or a key is missing. The run ends; see the traceback.",
+)
+
+# --- the system worker ---------------------------------------------------------------------
+RUNS_RESCUED: Final = Event(
+    "runs_rescued",
+    WARNING,
+    "rescued runs of lost workers ({count})",
+    "A worker was killed, or lost PostgreSQL for longer than its lease. Its runs start again.",
+)
+QUEUES_LEFT_TO_SWEEP: Final = Event(
+    "queues_left_to_sweep",
+    WARNING,
+    "the sweep will fill the queues that were emptied: {error}",
+    "Redis was emptied and does not answer.",
+)
+HINTS_REPUBLISHED: Final = Event(
+    "hints_republished",
+    WARNING,
+    "the broker had lost its hints: published queued runs again ({count})",
+    "Redis was emptied, restored or restarted without its data. No run is lost.",
+)
+QUEUE_HAD_LOST_HINTS: Final = Event(
+    "queue_had_lost_hints",
+    WARNING,
+    "queue {queue} had lost hints: published again ({count})",
+    "Redis lost keys, or a publish was cut off. No run is lost.",
+)
+SETTINGS_LEFT_TO_SWEEP: Final = Event(
+    "settings_left_to_sweep",
+    WARNING,
+    "the sweep will send the settings of {owners}: {error}",
+    "Redis does not answer. Weights, caps and pauses of these owners take effect later.",
+)
+CALL_REFUSED: Final = Event(
+    "call_refused",
+    WARNING,
+    "refused {task} of {owner} ({call}): {error}",
+    "A message that changes jobs has an error. Its sender finds the answer by the call's id.",
+)
+
+# --- jobs and calendars --------------------------------------------------------------------
+JOB_NOT_CAUGHT_UP: Final = Event(
+    "job_not_caught_up",
+    ERROR,
+    "job {job} has a broken schedule: it is not caught up",
+    "Raw SQL has changed the job. Correct its schedule.",
+)
+PAUSE_NOT_RECORDED: Final = Event(
+    "pause_not_recorded",
+    ERROR,
+    "job {job} has a broken schedule: its pause is not recorded",
+    "Raw SQL has changed the job. Correct its schedule.",
+)
+CRON_BROKEN: Final = Event(
+    "cron_broken",
+    ERROR,
+    "jobs of the cron expression {cron!r} in zone {zone!r} are not due: {error}",
+    "Raw SQL has changed these jobs. Correct their schedule.",
+)
+BACKFILL_BROKEN: Final = Event(
+    "backfill_broken",
+    ERROR,
+    "backfill {backfill} ends: the schedule of its job is broken",
+    "Raw SQL has changed the job. Correct its schedule, and request the backfill again.",
+)
+CALENDAR_TOO_LARGE: Final = Event(
+    "calendar_too_large",
+    ERROR,
+    "calendar {calendar}: more than {most} openings in 62 days",
+    "Raw SQL has written its windows. Nothing starts in it until it has fewer.",
+)
+WINDOW_BROKEN: Final = Event(
+    "window_broken",
+    ERROR,
+    "window {window} of calendar {calendar} cannot be read",
+    "Raw SQL has changed the window. It counts as closed until it is corrected.",
+)
+
+# --- beat ----------------------------------------------------------------------------------
+BEAT_ENTRY_BROKEN: Final = Event(
+    "beat_entry_broken",
+    ERROR,
+    "beat: {entry} has no schedule that can be followed",
+    "Correct the PeriodicTask in the admin.",
+)
+BEAT_WAITS_FOR_DATABASE: Final = Event(
+    "beat_waits_for_database",
+    WARNING,
+    "beat: waits for PostgreSQL: {error}",
+    "PostgreSQL does not answer. Nothing that is due is lost.",
+)
+BEAT_INBOX_FULL: Final = Event(
+    "beat_inbox_full",
+    WARNING,
+    "beat: {count} messages wait in {queue}: is no system worker there?",
+    "Start a system worker, or another one.",
+)
+BEAT_WRITES_LATER: Final = Event(
+    "beat_writes_later",
+    WARNING,
+    "beat: writes last runs later: {error}",
+    "PostgreSQL does not answer. Nothing that is due is lost.",
+)
+BEAT_LEASE_NOT_RELEASED: Final = Event(
+    "beat_lease_not_released",
+    WARNING,
+    "beat: the lease is not given up: {error}",
+    "PostgreSQL does not answer. Another beat follows when the lease ends.",
+)
+
+# --- pages and API -------------------------------------------------------------------------
+ROW_UNREADABLE: Final = Event(
+    "row_unreadable",
+    WARNING,
+    "{part} of {row} cannot be shown",
+    "Raw SQL has changed the row, or a key is missing. The page shows its other parts.",
+)
+REQUEST_FAILED: Final = Event(
+    "request_failed",
+    ERROR,
+    "{method} {path} failed",
+    "A fault of Fairshift: the caller has the answer 500. Report the traceback.",
+)
