@@ -77,6 +77,12 @@ HEARTBEAT_FAILED: Final = Event(
     "no heartbeat: {error}",
     "PostgreSQL does not answer this worker. When the lease ends, its runs start elsewhere.",
 )
+ALIVE_FILE_FAILED: Final = Event(
+    "alive_file_failed",
+    WARNING,
+    "the health check will fail: {error}",
+    "The process works, but cannot write the file that FAIRSHIFT_ALIVE_FILE names.",
+)
 STEP_RETRIED: Final = Event(
     "step_retried",
     WARNING,
@@ -94,12 +100,6 @@ CONNECTION_NOT_CLOSED: Final = Event(
     ERROR,
     "could not close the connection",
     "Nothing to do: a new connection is opened.",
-)
-ALIVE_FILE_FAILED: Final = Event(
-    "alive_file_failed",
-    WARNING,
-    "the health check will fail: {error}",
-    "The process cannot touch the file of FAIRSHIFT_ALIVE_FILE: check its folder and its rights.",
 )
 
 # --- the broker's connection ---------------------------------------------------------------

@@ -200,6 +200,27 @@ def test_a_submit_over_http_succeeds(caller: Caller) -> None:
     assert done == {"succeeded": 1}
 
 
+def test_the_site_has_its_pages_and_files(installation: Installation) -> None:
+    """The templates are in the image, and so are the styles and scripts that a page names."""
+    fetch = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())"
+    web = installation.rooms["web-1"]
+    page = web.run("python", "-c", fetch, "http://localhost:8000/login/").stdout
+    assert 'name="password"' in page
+    files = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
+    assert any(name.endswith(".css") for name in files)
+    for name in files:
+        done = web.run("python", "-c", fetch, f"http://localhost:8000{name}")
+        assert done.returncode == 0, f"{name}: {done.stderr}"
+        assert web.run("ls", f"/srv/fairshift/.fairshift{name}").returncode == 0
+
+
+def test_another_up_is_harmless(installation: Installation) -> None:
+    """Compose runs the one-shots again at each `up`, while the others work."""
+    for name in ONE_SHOT:
+        again = installation.start(name, 2)
+        assert again.process.wait(60) == 0, again.end()
+
+
 def test_flower_asks_for_the_login(installation: Installation) -> None:
     """Without it there is neither a page nor its health."""
     ask = "import urllib.request as u, sys; u.urlopen('http://flower:5555' + sys.argv[1])"
