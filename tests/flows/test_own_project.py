@@ -6,6 +6,7 @@ needs is there already.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -130,6 +131,13 @@ class Shop:
         others = {f"fairshift.{number}" for number in ("W110", "W111", "W205")}
         return set(re.findall(r"fairshift\.[EW]\d+", said)) - others
 
+    def diagnosed(self) -> set[str]:
+        """Return the ids that the doctor finds."""
+        return {one["id"] for one in json.loads(self.doctor().stdout)["findings"]}
+
+    def doctor(self) -> Done:
+        return self.run("python manage.py doctor --json")
+
     @contextmanager
     def running(self, *lines: str) -> Iterator[list[subprocess.Popen[bytes]]]:
         """Run processes of the page, each with a log; end them afterwards."""
@@ -195,7 +203,7 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
 def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:
     """`demo` and `up` make owners, users and processes: another project must not have them."""
     commands = {path.stem for path in installed.glob("*/management/commands/*.py")}
-    assert commands == {"__init__", "fleet"}
+    assert commands == {"__init__", "doctor", "fleet", "status"}
     assert not [path for path in installed.rglob("*demo*") if path.suffix in {"", ".py"}]
 
 
@@ -274,6 +282,7 @@ def test_lines_that_are_forgotten_are_named(
     for (file, old), new in changes.items():
         copied.change(file, old, new)
     assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
+    assert copied.found() <= copied.diagnosed()
 
 
 @pytest.mark.parametrize(
