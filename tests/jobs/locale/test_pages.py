@@ -42,7 +42,7 @@ DATA: Final = re.compile(
 )
 """What is the same in every language: data, names and units."""
 LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
-NO_PAGES: Final = {"calendar_feed", "logout", "theme"}
+NO_PAGES: Final = {"calendar_feed", "logout", "theme", "metrics", "live", "ready"}
 
 
 class Texts(HTMLParser):
