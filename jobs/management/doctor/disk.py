@@ -11,6 +11,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 
+from jobs.core.conf import setting
+
 GIB: Final = 1 << 30
 
 
@@ -49,7 +51,9 @@ def space(what: str, folder: Path) -> Iterator[CheckMessage]:
 
 
 def folders() -> Iterator[CheckMessage]:
-    """Report the disk of the logs and of the embedded servers, in Fairshift's own project."""
+    """Report the disks of the archive, and of the project's logs and embedded servers."""
+    if archive := setting("ARCHIVE_FOLDER"):
+        yield from space("the archive", Path(archive))
     state = getattr(settings, "STATE_DIR", None)
     if state is not None:
         yield from space("logs and state", Path(state))

@@ -143,6 +143,13 @@ class _Partitions:
             self.problem = self.problem or str(error)
             return
         self.looked_at -= {source.name for source in sources}
+        # Attempts may have been looked at when their runs could not be removed yet.
+        low, high = sources[0].low, sources[-1].high
+        self.looked_at -= {
+            each.name
+            for each in partitions(ATTEMPTS, before=self._rules.first_id)
+            if each.low < high and each.high > low
+        }
         self.replaced += len(sources)
         self.runs += sum(part.run_count for part in parts)
 

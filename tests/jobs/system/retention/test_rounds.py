@@ -1,9 +1,7 @@
 """jobs/system/retention/rounds.py: what leaves, what stays, and for how long."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from pytest_django import Settings
@@ -19,7 +17,6 @@ from jobs.models import (
     Submission,
 )
 from jobs.system.retention.rounds import remove_old_history
-from tests.jobs.scenes import open_transaction
 from tests.jobs.system.retention.old import (
     attempts_left,
     left,
@@ -250,51 +247,3 @@ def test_it_notes_what_it_removed_and_when(acme: Owner) -> None:
     assert list(parts) == [(midnight(101).date(), 1, 1), (midnight(100).date(), 1, 2)]
     last = HistoryRound.objects.get()
     assert last.ended_at is not None and last.problem == "" and last.problem_since is None
-
-
-def test_a_partition_in_use_stays_until_later(acme: Owner, monkeypatch: Any) -> None:
-    """A round gives up, says so, and the next one succeeds; no statement waits behind it."""
-    monkeypatch.setattr("jobs.system.retention.replacement.TRIES", 2)
-    monkeypatch.setattr("jobs.system.retention.replacement.PAUSE_SECONDS", 0.01)
-    gone = old_run(acme, 100)
-    with open_transaction("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", gone):
-        remove_old_history()
-        assert left([gone]) == {gone}
-        last = HistoryRound.objects.get()
-        assert "is in use" in last.problem and last.problem_since is not None
-    remove_old_history()
-    assert not left([gone])
-    assert HistoryRound.objects.get().problem == ""
-
-
-Change = Callable[[UUID], None]
-REOPEN = "UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s"
-ADVANCE = "UPDATE jobs_run SET state = 'admitted', token = 9 WHERE id = %s"
-
-
-@pytest.mark.parametrize("moment", ["_parts", "_copy"])
-def test_what_changes_meanwhile_is_not_lost(acme: Owner, monkeypatch: Any, moment: str) -> None:
-    """A run that is reopened, moved or stored while its partition is replaced stays as it is."""
-    reopened, moved = old_run(acme, 100), old_run(acme, 100, state="queued")
-    others = [old_run(acme, 100), old_run(acme, 100, state="failed")]
-    made: list[UUID] = []
-    from jobs.system.retention import replacement
-
-    real = getattr(replacement, moment)
-
-    def meanwhile(table: Any, *given: Any) -> Any:
-        found = real(table, *given)
-        if table.name == "jobs_run":
-            sql.query(REOPEN, [reopened])
-            sql.query(ADVANCE, [moved])
-            made.append(old_run(acme, 100, has_partition=False))
-        return found
-
-    monkeypatch.setattr(replacement, moment, meanwhile)
-    remove_old_history()
-    assert left([reopened, moved, *others, *made]) == {reopened, moved, others[1], *made}
-    rows = sql.query(
-        "SELECT id, state, token FROM jobs_run WHERE id = ANY(%s)", [[reopened, moved]]
-    )
-    found = {row["id"]: (row["state"], row["token"]) for row in rows}
-    assert found == {reopened: ("queued", 1), moved: ("admitted", 9)}
