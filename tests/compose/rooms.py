@@ -122,7 +122,9 @@ class Network:
 def network() -> Iterator[Network]:
     """Make a network with a loopback alone: all services are at 127.0.0.1."""
     code = ["sh", "-c", "ip link set lo up && echo up && exec sleep infinity"]
-    keeper = subprocess.Popen(["unshare", "--net", *code], stdout=subprocess.PIPE)
+    keeper = subprocess.Popen(
+        ["setpriv", "--pdeathsig=KILL", "unshare", "--net", *code], stdout=subprocess.PIPE
+    )
     assert keeper.stdout is not None
     assert keeper.stdout.readline() == b"up\n"
     try:
@@ -188,12 +190,14 @@ class Room:
         self._environ = {**environ, **furniture.environment}
         user, _, group = furniture.user.partition(":")
         self._as_user = [f"--reuid={user}", f"--regid={group}", *DEPRIVED]
+        # A test run that is killed leaves nothing behind.
+        as_child = [*self._as_user, "--pdeathsig=KILL"]
         script = BUILD + FURNISH + furniture.commands + CLOSE + ENTER
         shell = ["unshare", "--mount", "--uts", "sh", "-c", script, "sh"]
         own = _for_room(image, folder / f"{name}-room")
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                place.enter(*shell, *self._as_user, "env", f"--chdir={at}", *words),
+                place.enter(*shell, *as_child, "env", f"--chdir={at}", *words),
                 env={**self._environ, **own, "HOSTS": str(hosts), "ROOM_NAME": name},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
