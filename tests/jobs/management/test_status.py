@@ -57,7 +57,7 @@ def test_json_has_verdict_numbers_and_owners(capsys: pytest.CaptureFixture[str])
         "status": "healthy",
         "problems": [],
         "workers": 2,
-        "slots": 8,
+        "slots": 4,
         "running": 0,
         "queued": 3,
         "held": 0,
@@ -81,7 +81,7 @@ def test_json_has_verdict_numbers_and_owners(capsys: pytest.CaptureFixture[str])
 def test_text_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """The verdict is the first line."""
     text = told(capsys, status=0)
-    assert text.startswith("Healthy: nothing needs attention.\nworkers 2, slots 8   beat leads")
+    assert text.startswith("Healthy: nothing needs attention.\nworkers 2, slots 4   beat leads")
     assert "queued 3   held 0" in text and "\nowner  running  backlog" in text
     assert "acme" not in told(capsys, "--most", "0", status=0)
 
