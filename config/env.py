@@ -162,6 +162,8 @@ class Environment:
                 return self.boolean
             case Kind.WORDS | Kind.PAIRS:
                 return self.words
+            case Kind.TEXT | Kind.KEYS:
+                return self.text
             case Kind.NAME:
                 return None
 

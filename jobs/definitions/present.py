@@ -38,7 +38,7 @@ def patched(job: Job, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def arguments_of(job: Job) -> dict[str, Any]:
     """Return a job's arguments by name."""
-    args, kwargs = read_body(job.payload, key=job.payload_key)
+    args, kwargs = read_body(job.payload, key=job.payload_key, place=job.place)
     if args:
         schema = ArgumentSchema.of(resolve(job.task))
         rest = args[len(schema.positional) :]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from jobs.core import prepared
-from jobs.core.crypto import CLEAR
+from jobs.core.crypto import CLEAR, Damaged, UnknownKey, open_payload
 from jobs.definitions import by_key
 from jobs.definitions.spec import JobSpec
 from jobs.definitions.upsert import checked, remove
@@ -113,10 +113,18 @@ def _target(spec: JobSpec, row: Mapping[str, Any]) -> Target | None:
     return Target(pk=row["target_id"], name=spec.target) if spec.target else None
 
 
+def _payload(job: Job) -> bytes | None:
+    """Return a job's arguments in clear; None if they cannot be read."""
+    try:
+        return open_payload(job.payload, key=job.payload_key, place=job.place)
+    except (Damaged, UnknownKey):
+        return None
+
+
 def _changes(job: Job, spec: JobSpec) -> list[str]:
     """Return the names of the fields that differ."""
     changes = [name for name, value in spec.columns.items() if getattr(job, name) != value]
-    if bytes(job.payload) != spec.payload or job.payload_key != CLEAR:
+    if _payload(job) != spec.payload:
         changes.append("arguments")
     if (job.target.name if job.target else "") != spec.target:
         changes.append("target")

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.catalog.registry import resolve
-from jobs.core.crypto import CLEAR, read_message
+from jobs.core.crypto import PAYLOAD, read_message, seal
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
@@ -73,11 +73,12 @@ def retry_run(
 
 
 def _edit_arguments(run: Run, arguments: Mapping[str, Any]) -> None:
-    *_before, embed = read_message(run.payload, key=run.payload_key)
+    *_before, embed = read_message(run.payload, key=run.payload_key, place=run.place)
     payload = preparation.encode_payload(resolve(run.task), (), arguments, embed=embed)
     # Only of a run that no worker has: one that has it was given the earlier arguments.
     editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)
-    editable.update(payload=payload, payload_key=CLEAR)
+    sealed = seal(payload, field=PAYLOAD, place=run.place)
+    editable.update(payload=sealed.data, payload_key=sealed.key)
 
 
 def reopen_failed(

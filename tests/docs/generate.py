@@ -62,6 +62,8 @@ def _default(rule: Rule) -> str:
 def _limits(key: str, rule: Rule) -> str:
     if rule.kind is Kind.SWITCH:
         return "on or off"
+    if rule.kind in {Kind.TEXT, Kind.KEYS}:
+        return "text"
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
         return "comma-separated words"
     unit = {

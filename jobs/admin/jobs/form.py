@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.admin.kit.json_object import parsed
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import OfferedTask, offered
+from jobs.core import crypto
 from jobs.core.conf import setting
-from jobs.core.crypto import CLEAR
 from jobs.core.errors import FairshiftError
 from jobs.core.inputs import KEY_LIMIT
 from jobs.definitions.fields import SCHEDULE
-from jobs.definitions.placement import place_of
+from jobs.definitions.placement import new_job_ids, place_of
 from jobs.definitions.present import arguments_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
@@ -192,8 +192,11 @@ class JobForm(forms.ModelForm):
             return {}
 
     def save(self, commit: bool = True) -> Job:
-        self.instance.payload = self.cleaned_data["payload"]
-        self.instance.payload_key = CLEAR
+        if self.instance.pk is None and crypto.ring() is not None:
+            # Its arguments are encrypted for its id.
+            [self.instance.pk] = new_job_ids(1)
+        sealed = crypto.seal_of_job(self.cleaned_data["payload"], place=self.instance.place)
+        self.instance.payload, self.instance.payload_key = sealed.data, sealed.key
         self.instance.phase, self.instance.shard = place_of(self.instance)
         job: Job = super().save(commit)
         return job

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run
 
@@ -64,7 +66,7 @@ class RunSummary(BaseModel):
             "deadline_at": run.deadline_at,
             "started_at": run.started_at,
             "ended_at": run.ended_at,
-            "error": RunError(type=run.error_type, message=run.error_message)
+            "error": RunError(type=run.error_type, message=run.error_text)
             if run.error_type
             else None,
         }
@@ -86,18 +88,31 @@ class RunDetails(RunSummary):
 
     arguments: Arguments | None = Field(description="Null for callers that may not see them.")
     result: Any = Field(None, description="What the task returned; null for such callers.")
+    unreadable: str = Field(
+        "", description="Why the arguments, or the result, cannot be read and are null."
+    )
 
     @classmethod
     def of_run(cls, run: Run, *, with_arguments: bool) -> RunDetails:
         """Return a run; its arguments and its result only if the caller may see them."""
         if not with_arguments:
             return cls(**cls.facts(run), arguments=None, result=None)
-        args, kwargs = run.arguments
+        arguments, problem = _read(lambda: run.arguments)
+        result, other = _read(lambda: run.result_value)
         return cls(
             **cls.facts(run),
-            arguments=Arguments(args=args, kwargs=kwargs),
-            result=run.result_value,
+            arguments=arguments and Arguments(args=arguments[0], kwargs=arguments[1]),
+            result=result,
+            unreadable=problem or other,
         )
+
+
+def _read(value: Callable[[], Any]) -> tuple[Any, str]:
+    """Return a part of a run; None and the reason if it cannot be read."""
+    try:
+        return value(), ""
+    except (UnknownKey, Damaged) as error:
+        return None, f"cannot be read ({error})"
 
 
 class Move(BaseModel):
@@ -122,8 +137,9 @@ class AttemptDetails(BaseModel):
     traceback: str
 
     @classmethod
-    def of(cls, attempt: Attempt) -> AttemptDetails:
-        error = RunError(type=attempt.error_type, message=attempt.error_message)
+    def of(cls, attempt: Attempt, run: Run) -> AttemptDetails:
+        message, traceback = attempt.texts(run)
+        error = RunError(type=attempt.error_type, message=message)
         return cls(
             number=attempt.number,
             token=attempt.token,
@@ -133,7 +149,7 @@ class AttemptDetails(BaseModel):
             started_at=attempt.started_at,
             ended_at=attempt.ended_at,
             error=error if attempt.error_type else None,
-            traceback=attempt.traceback,
+            traceback=traceback,
         )
 
 
