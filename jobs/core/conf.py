@@ -22,6 +22,24 @@ LONGEST: Final = 100
 """Most characters of a queue's name."""
 
 
+HIDDEN_NAMES: Final = (
+    "*password*",
+    "*passwd*",
+    "*passphrase*",
+    "*secret*",
+    "*token*",
+    "*api_key*",
+    "*apikey*",
+    "*private_key*",
+    "*access_key*",
+    "*credential*",
+    "*authorization*",
+    "cookie",
+    "set_cookie",
+)
+"""Names in arguments and results whose values no page shows; `-` counts as `_`."""
+
+
 class Kind(Enum):
     """The type of a value, in words."""
 
@@ -104,6 +122,7 @@ RULES: Final[dict[str, Rule]] = {
     "ENCRYPTION_KEYS": Rule("", Kind.KEYS),
     "ENCRYPTION_KEYS_FILE": Rule("", Kind.TEXT),
     "ENCRYPTION_KEYS_COMMAND": Rule("", Kind.TEXT),
+    "HIDDEN_NAMES": Rule(HIDDEN_NAMES, Kind.WORDS),
     "API_MAX_BODY_BYTES": Rule(16 * 2**20, Kind.WHOLE, 1024, 256 * 2**20),
     "API_MAX_BATCH": Rule(10_000, Kind.WHOLE, 1, 100_000),
     "API_MAX_DEPTH": Rule(64, Kind.WHOLE, 4, 200),

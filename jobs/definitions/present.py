@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.redaction import hidden_arguments
 from jobs.catalog.registry import resolve
 from jobs.core.crypto import read_body
 from jobs.definitions.fields import FIELDS
@@ -34,6 +35,11 @@ def patched(job: Job, changes: Mapping[str, Any]) -> dict[str, Any]:
     if named or changes.get("schedule") not in (None, job.schedule):
         given |= dict.fromkeys(("schedule", *KINDS))
     return {**given, **changes}
+
+
+def shown_arguments_of(job: Job) -> dict[str, Any]:
+    """Return a job's arguments by name as they may be shown."""
+    return hidden_arguments(job.task, (), arguments_of(job))[1]
 
 
 def arguments_of(job: Job) -> dict[str, Any]:

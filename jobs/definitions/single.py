@@ -12,9 +12,12 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from jobs.catalog.redaction import restored
 from jobs.core import prepared
 from jobs.core.crypto import CLEAR, Damaged, UnknownKey, open_payload
+from jobs.core.errors import FairshiftError
 from jobs.definitions import by_key
+from jobs.definitions.present import arguments_of
 from jobs.definitions.spec import JobSpec
 from jobs.definitions.upsert import checked, remove
 from jobs.models import AuditEntry, Job, Owner, ScheduleKind, Target
@@ -73,7 +76,7 @@ def change_job(job: Job, given: Mapping[str, Any], *, actor: Actor = None) -> Jo
     `job` was loaded with its owner and target. A job that is so already is not written. Raises
     BatchError with every wrong field.
     """
-    [spec] = checked([{**given, "key": job.key}])
+    [spec] = checked([{**given, "key": job.key, "arguments": _restored(job, given)}])
     changes = _changes(job, spec)
     if not changes:
         return job
@@ -111,6 +114,14 @@ def _named(owner_id: int) -> dict[str, Any]:
 
 def _target(spec: JobSpec, row: Mapping[str, Any]) -> Target | None:
     return Target(pk=row["target_id"], name=spec.target) if spec.target else None
+
+
+def _restored(job: Job, given: Mapping[str, Any]) -> Any:
+    """Return given arguments, with the job's own where a value comes back as it was shown."""
+    try:
+        return restored(given.get("arguments"), arguments_of(job))
+    except (FairshiftError, LookupError, ValueError, TypeError):
+        return given.get("arguments")
 
 
 def _payload(job: Job) -> bytes | None:

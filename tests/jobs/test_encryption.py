@@ -11,12 +11,15 @@ from django_celery_results.models import TaskResult
 
 from fleet import Admission, Kind, Refusal
 from jobs import delete_jobs, job, submit, submit_many, upsert_jobs
+from jobs.api.jobs.schemas import JobDetails
+from jobs.api.runs.schemas import RunDetails
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.definitions.single import change_job, create_job, read_job
 from jobs.models import Attempt, Job, Owner, Run
 from jobs.recurring.trigger import make_runs
 from jobs.runs.manual_retry import retry_run
+from jobs.runs.reads.story import arguments_text
 from jobs.runs.renamed_tasks import move_task
 from jobs.runs.submission import run_job
 from jobs.runs.unblocking import publish_with_known_key
@@ -36,12 +39,12 @@ CANARY = "kolibri-4711"
 
 
 @job(name="tests.note")
-def note(text: str | int) -> str | int:
+def note(text: Any) -> Any:
     return text
 
 
 @job(name="tests.note_again")
-def note_again(text: str) -> str:
+def note_again(text: Any) -> Any:
     return text
 
 
@@ -319,3 +322,31 @@ def test_rows_from_before_the_ring_are_read_as_they_are(settings: Any, acme: Own
     assert Run.objects.get(pk=run.pk).arguments == ([], {"text": CANARY})
     assert CANARY.encode() in admitted(living_worker(), run).body
     assert isinstance(run.id, UUID)
+
+
+def test_no_page_answer_or_export_shows_a_secret(acme: Owner, encrypted: None) -> None:
+    """Also to those who see arguments; a retry with what was shown keeps the value."""
+    run = submit("tests.note", {"text": "x", "password": CANARY}, owner=acme)
+    shown = RunDetails.of_run(run, with_arguments=True)
+    assert CANARY not in arguments_text(run) + shown.model_dump_json()
+    assert shown.arguments is not None and shown.arguments.kwargs["text"]["text"] == "x"
+    run.cancel()
+    retry_run(run, arguments={"text": {"text": "y", "password": "••••"}})
+    assert run.arguments[1] == {"text": {"text": "y", "password": CANARY}}
+    spec = job_of(acme, arguments={"text": {"token": CANARY}})
+    job_row = create_job(acme, spec)
+    assert job_row is not None
+    job_row = Job.objects.select_related("owner").get(pk=job_row.pk)
+    assert CANARY not in JobDetails.of_job(job_row, with_arguments=True).model_dump_json()
+    change_job(job_row, {**spec, "priority": 3, "arguments": {"text": {"token": "••••"}}})
+    assert run_job(Job.objects.get()).arguments[1] == {"text": {"token": CANARY}}
+
+
+def test_an_answer_says_which_key_is_missing(settings: Any, acme: Owner) -> None:
+    """It has all other fields."""
+    use_ring(settings, KEY_2)
+    run = submit("tests.note", CANARY, owner=acme)
+    use_ring(settings, KEY_1)
+    shown = RunDetails.of_run(run, with_arguments=True)
+    assert (shown.arguments, shown.unreadable) == (None, "cannot be read (key 2 is missing)")
+    assert shown.task == "tests.note"

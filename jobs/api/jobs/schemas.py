@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from jobs.api.jobs.bodies import DueTime
 from jobs.core.states import State
-from jobs.definitions.present import arguments_of
+from jobs.definitions.present import shown_arguments_of
 from jobs.models import Backfill, Job, Missed
 
 _COLUMNS: Final = (
@@ -93,7 +93,7 @@ class JobDetails(JobSummary):
 
 def _readable(job: Job) -> dict[str, Any] | None:
     try:
-        return arguments_of(job)
+        return shown_arguments_of(job)
     # Raw SQL may have written anything; the other fields are still worth an answer.
     except Exception:
         return None

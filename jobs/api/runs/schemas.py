@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run
@@ -97,8 +98,8 @@ class RunDetails(RunSummary):
         """Return a run; its arguments and its result only if the caller may see them."""
         if not with_arguments:
             return cls(**cls.facts(run), arguments=None, result=None)
-        arguments, problem = _read(lambda: run.arguments)
-        result, other = _read(lambda: run.result_value)
+        arguments, problem = _read(lambda: hidden_arguments(run.task, *run.arguments))
+        result, other = _read(lambda: hidden(run.result_value))
         return cls(
             **cls.facts(run),
             arguments=arguments and Arguments(args=arguments[0], kwargs=arguments[1]),
