@@ -13,12 +13,13 @@ from celery import Task
 from django.db import connection
 
 from fleet import Hint, crash_point
-from jobs.core import prepared, sql
+from jobs.core import crypto, prepared, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import PAYLOAD, Place, seal
 from jobs.core.ids import new_tail
 from jobs.core.states import State
 from jobs.models import Owner, Run
+from jobs.models.owner import slug_of
 from jobs.runs import dispatch, idempotency, preparation
 from jobs.runs.options import Options
 
@@ -36,8 +37,7 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     named = preparation.named_by(owner)
     if named is None or not _is_usual(options):
         return None
-    # The cipher text is bound to the owner's slug, which never changes.
-    slug = named["slug"] or (owner.slug if isinstance(owner, Owner) else "")
+    slug = _slug(owner)
     given = {**named, "slug": slug, **_parameters(task, options, payload, slug=slug)}
     found = prepared.run_over_all("runs/insert_one", given)
     if not found:
@@ -51,6 +51,15 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     return _run(row, given, owner=owner)
 
 
+def _slug(owner: Owner | str) -> str | None:
+    """Return the owner's slug, to which encrypted arguments are bound; None if it is not needed."""
+    if isinstance(owner, str):
+        return owner
+    if crypto.ring() is None:
+        return None
+    return owner.slug or slug_of(owner.pk)
+
+
 def _is_usual(options: Options) -> bool:
     """Say whether one statement may do; it has the last word."""
     is_due = not options.countdown and options.eta is None
@@ -59,11 +68,13 @@ def _is_usual(options: Options) -> bool:
     return is_due and is_django_s and not options.window
 
 
-def _parameters(task: Task, options: Options, payload: bytes, *, slug: str) -> dict[str, Any]:
+def _parameters(
+    task: Task, options: Options, payload: bytes, *, slug: str | None
+) -> dict[str, Any]:
     plan = preparation.run_plan(task, options)
     key = options.idempotency_key
     tail = new_tail()
-    sealed = seal(payload, field=PAYLOAD, place=Place(slug, tail))
+    sealed = seal(payload, field=PAYLOAD, place=Place(slug or "", tail))
     return {
         "target": options.target,
         "tail": tail,

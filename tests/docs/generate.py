@@ -56,6 +56,8 @@ def settings(before: str) -> str:
 def _default(rule: Rule) -> str:
     if rule.kind is Kind.SWITCH:
         return "on" if rule.default else "off"
+    if isinstance(rule.default, tuple) and rule.default:
+        return f"`{','.join(rule.default)}`"
     return f"{rule.default:g}" if isinstance(rule.default, float) else str(rule.default or "none")
 
 

@@ -1,5 +1,5 @@
 -- Submit one run that is due at once, for an owner without calendars: all of it in one statement.
--- Parameters: owner_id bigint or null, and slug text; target text (its name; '' for none); tail text (the 20
+-- Parameters: owner_id bigint, slug text (one may be null); target text (its name; '' for none); tail text (the 20
 --   hex digits of the id after its time); key text and fingerprint bytea (an idempotency key; null
 --   for none); deadline float (seconds from now; null for none); lease float (seconds); lock text;
 --   published bigint[] (outbox rows whose hints are in the broker); columns of jobs_run by name.
@@ -21,7 +21,7 @@ own AS MATERIALIZED (
     WHERE o.id = coalesce(
             %(owner_id)s::bigint, (SELECT id FROM jobs_owner WHERE slug = %(slug)s::text))
       -- guard: the payload is encrypted for the owner of this slug
-      AND o.slug = %(slug)s::text
+      AND (%(slug)s::text IS NULL OR o.slug = %(slug)s::text)
       -- guard: where calendars apply, they decide the first state of a run
       AND o.calendar_version = 0
       AND (%(target)s::text = '' OR t.id IS NOT NULL)
