@@ -13,7 +13,7 @@ WITH given AS MATERIALIZED (
     FROM given n JOIN jobs_job j ON j.owner_id = n.owner_id AND j.key = n.key
     WHERE ({definitions/differs}
         OR n.phase IS NOT NULL AND (j.phase IS NULL OR j.shard IS NULL))
-        -- guard: arguments of many jobs are encrypted for their ids
+        -- A job's arguments are encrypted for its id.
         AND (n.id IS NULL OR j.id = n.id)
     ORDER BY j.id
     FOR NO KEY UPDATE OF j

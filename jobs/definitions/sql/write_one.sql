@@ -48,7 +48,7 @@ WITH given AS MATERIALIZED (
             ELSE coalesce(slot %% 120, old_shard) END
     FROM placed n
     WHERE j.id = n.job_id AND may
-      -- guard: a job's arguments are encrypted for its id
+      -- A job's arguments are encrypted for its id.
       AND (n.id IS NULL OR j.id = n.id)
       -- guard: a job is changed only as its caller has read it
       AND (%(id)s::bigint IS NULL OR (j.id, j.changed_at) = (%(id)s::bigint, %(seen)s::timestamptz))
