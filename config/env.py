@@ -164,6 +164,8 @@ class Environment:
                 return self.words
             case Kind.FOLDER:
                 return lambda name: str(self.path(name))
+            case Kind.TEXT | Kind.KEYS:
+                return self.text
             case Kind.NAME:
                 return None
 

@@ -217,7 +217,8 @@ class Application:
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
     unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
     of `system_queue` has no remote control; others follow commands that read, and those named in
-    `remote_commands`.
+    `remote_commands`. With `hides_values`, log lines of durable runs have no results and no texts
+    of errors.
     """
 
     admit: Callable[[UUID, Sequence[AdmissionRequest]], Mapping[str, Admission | Refusal]]
@@ -239,3 +240,4 @@ class Application:
     child_niceness: int = 0
     system_queue: str = ""
     remote_commands: Collection[str] = ()
+    hides_values: bool = False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jobs.catalog.context import current_run
     from jobs.catalog.registry import job
+    from jobs.core.secret import Secret
     from jobs.definitions.upsert import delete_jobs, upsert_jobs
     from jobs.forecast.will_it_fit import will_it_fit
     from jobs.recurring.backfill import backfill
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Secret",
     "__version__",
     "asubmit",
     "asubmit_many",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Secret": "jobs.core.secret",
     "asubmit": "jobs.runs.submission",
     "asubmit_many": "jobs.runs.submission",
     "backfill": "jobs.recurring.backfill",

@@ -13,6 +13,7 @@ from fleet import Admission, AdmissionRequest, Application, Refusal
 from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import requires_row
 from jobs.catalog.retry_policy import delay_after
+from jobs.core import crypto
 from jobs.core.conf import setting
 from jobs.runs import admission, ephemeral, recording
 from jobs.system import heartbeat, sweep
@@ -53,6 +54,7 @@ def application() -> Application:
         child_niceness=setting("CHILD_NICENESS"),
         system_queue=setting("SYSTEM_QUEUE"),
         remote_commands=setting("REMOTE_COMMANDS"),
+        hides_values=crypto.ring() is not None,
     )
 
 

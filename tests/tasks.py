@@ -212,6 +212,15 @@ def add(x: int, y: int) -> int:
         return x + y
 
 
+@shared_task(name="tests.echo")
+def echo(text: str, fails: bool = False) -> str:
+    """Return the text, or raise an error with it."""
+    with logged():
+        if fails:
+            raise ValueError(text)
+        return text
+
+
 @shared_task(name="tests.total")
 def total(numbers: list[int]) -> int:
     """Return the sum of any number of numbers: the end of a chord."""

@@ -204,6 +204,6 @@ def unfinished(submissions: Iterable[Submission], /, *, limit: int = 5) -> list[
     """Return texts for a few runs that have not succeeded: what they wait for, or their error."""
     runs = Run.objects.filter(submission__in=submissions).exclude(state=State.SUCCEEDED)
     return [
-        f"{run.id} ({run.state}): {run.why_waiting() or run.error_message or 'no reason known'}"
+        f"{run.id} ({run.state}): {run.why_waiting() or run.error_text or 'no reason known'}"
         for run in runs.order_by("id")[:limit]
     ]

@@ -29,6 +29,7 @@ from fleet.pool import stoppable
 from fleet.router import acting_as
 from fleet.worker import indirect
 from fleet.worker.failures import class_names, failure, format_traceback, safe_text, unwrapped
+from fleet.worker.quiet import hide_values
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
@@ -72,6 +73,8 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
 
     Celery's own `autoretry_for` replaces `run` in the same way.
     """
+    if application.hides_values:
+        hide_values(lambda: _flight.get() is not None)
     for name, task in tasks.items():
         if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
             task._fairshift_guarded = True

@@ -112,7 +112,7 @@ class Outcomes:
             self._io_thread.publish(next_hint._replace(delay_seconds=report.delay or 0.0), then)
             return
         if report.kind is Kind.FAILED:
-            _log_failed(held, report)
+            _log_failed(held, report, hides_text=self._application.hides_values)
         then()
 
     def _forget(self, held: AdmittedRun) -> None:
@@ -218,7 +218,7 @@ def _has_ended_otherwise(report: Report, state: str | None) -> bool:
     return state in known.get(report.kind, ())
 
 
-def _log_failed(held: AdmittedRun, report: Report) -> None:
+def _log_failed(held: AdmittedRun, report: Report, *, hides_text: bool) -> None:
     """Log a failure that no row records."""
     facts = {
         "run_id": report.run_id,
@@ -226,7 +226,7 @@ def _log_failed(held: AdmittedRun, report: Report) -> None:
         "attempt": held.admission.attempt,
         **{name: held.admission.context.get(name) for name in ("job", "owner", "due_at")},
         "cause": report.cause or report.error_type,
-        "error": report.error_message,
+        "error": report.error_type if hides_text else report.error_message,
     }
     log_events.EPHEMERAL_RUN_FAILED.log(logger, **facts)
 

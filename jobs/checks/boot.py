@@ -12,6 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 import fleet
 from jobs.checks.broker import installation_problems
+from jobs.core import crypto
 from jobs.core.conf import setting
 
 
@@ -26,6 +27,7 @@ class RefusesUnwired(bootsteps.Step):
             raise fleet.Refused(str(error)) from None
         if queue in consumed:
             _refuse_unwired(worker.app, queue)
+            _refuse_bad_ring()
         if consumed & {queue, setting("SYSTEM_QUEUE")}:
             try:
                 _refuse_unmigrated()
@@ -51,6 +53,14 @@ def _refuse_unwired(app: Any, queue: str) -> None:
             f' "fair_queues": [{queue!r}] to CELERY_BROKER_TRANSPORT_OPTIONS'
             " (docs/start/own-project.md)."
         )
+
+
+def _refuse_bad_ring() -> None:
+    """Refuse a worker whose key ring cannot be read or fetched; its children inherit the ring."""
+    try:
+        crypto.ring()
+    except ImproperlyConfigured as error:
+        raise fleet.Refused(str(error)) from None
 
 
 def _refuse_unmigrated() -> None:

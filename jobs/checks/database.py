@@ -17,7 +17,7 @@ from jobs.calendars import changes
 from jobs.core import barrier
 from jobs.core.conf import setting, unknown_settings
 from jobs.models import Leader, Worker
-from jobs.runs.unknown_tasks import unknown_tasks
+from jobs.runs.reads.unknown_tasks import unknown_tasks
 from jobs.system.lease import BEAT
 from jobs.system.partitions import ALARM_DAYS, days_left
 

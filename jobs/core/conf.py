@@ -18,8 +18,28 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from jobs.core import keyring
+
 LONGEST: Final = 100
 """Most characters of a queue's name."""
+
+
+HIDDEN_NAMES: Final = (
+    "*password*",
+    "*passwd*",
+    "*passphrase*",
+    "*secret*",
+    "*token*",
+    "*api_key*",
+    "*apikey*",
+    "*private_key*",
+    "*access_key*",
+    "*credential*",
+    "*authorization*",
+    "cookie",
+    "set_cookie",
+)
+"""Names in arguments and results whose values no page shows; `-` counts as `_`."""
 
 
 class Kind(Enum):
@@ -33,6 +53,8 @@ class Kind(Enum):
     NETWORKS = "a list of networks, such as '10.0.0.0/8'"
     NAME = f"a name of 1 to {LONGEST} characters"
     FOLDER = "an absolute path, or empty"
+    TEXT = "a text"
+    KEYS = "a key ring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +83,8 @@ class Rule:
             return isinstance(value, str | os.PathLike) and (
                 not str(value) or Path(value).is_absolute()
             )
+        if self.kind in {Kind.TEXT, Kind.KEYS}:
+            return isinstance(value, str)
         if self.kind in {Kind.WORDS, Kind.PAIRS, Kind.NETWORKS}:
             # A text is iterable, too: by letters.
             is_many = isinstance(value, list | tuple | set | frozenset)
@@ -118,6 +142,10 @@ RULES: Final[dict[str, Rule]] = {
     "OFFERED_TASKS": Rule((), Kind.WORDS),
     "HTTP_ALLOWED_HOSTS": Rule((), Kind.WORDS),
     "MANAGEMENT_COMMANDS": Rule((), Kind.WORDS),
+    "ENCRYPTION_KEYS": Rule("", Kind.KEYS),
+    "ENCRYPTION_KEYS_FILE": Rule("", Kind.TEXT),
+    "ENCRYPTION_KEYS_COMMAND": Rule("", Kind.TEXT),
+    "HIDDEN_NAMES": Rule(HIDDEN_NAMES, Kind.WORDS),
     "API_MAX_BODY_BYTES": Rule(16 * 2**20, Kind.WHOLE, 1024, 256 * 2**20),
     "API_MAX_BATCH": Rule(10_000, Kind.WHOLE, 1, 100_000),
     "API_MAX_DEPTH": Rule(64, Kind.WHOLE, 4, 200),
@@ -150,10 +178,23 @@ def wrong_settings() -> list[str]:
     if not isinstance(given, dict):
         return [f"FAIRSHIFT is {given!r:.120}, but must be a dict of settings."]
     return [
-        f"FAIRSHIFT[{key!r}] is {given[key]!r:.120}, but must be {rule.allowed}."
+        problem
         for key, rule in RULES.items()
-        if key in given and not rule.allows(given[key])
+        if key in given and (problem := _problem(key, rule, given[key]))
     ]
+
+
+def _problem(key: str, rule: Rule, value: Any) -> str:
+    """Return what is wrong with a value, without the keys of a ring; empty if it is good."""
+    if not rule.allows(value):
+        shown = "no text" if rule.kind is Kind.KEYS else f"{value!r:.120}"
+        return f"FAIRSHIFT[{key!r}] is {shown}, but must be {rule.allowed}."
+    if rule.kind is Kind.KEYS and value:
+        try:
+            keyring.parsed(value)
+        except keyring.BadRing as error:
+            return f"FAIRSHIFT[{key!r}]: the key ring {error}."
+    return ""
 
 
 def refuse_wrong_settings() -> None:

@@ -56,6 +56,12 @@ FOREIGN_HINT: Final = Event(
     "a hint names another owner than its job {job}: {owner}",
     "Other software writes to Redis. The run does not start.",
 )
+EPHEMERAL_RUN_WAITS: Final = Event(
+    "ephemeral_run_waits",
+    WARNING,
+    "run {run_id} of job {job} waits: encryption key {key} is missing",
+    "Give this worker the key, or run `manage.py secrets reencrypt` where it is.",
+)
 EPHEMERAL_RUN_UNREADABLE: Final = Event(
     "ephemeral_run_unreadable",
     ERROR,

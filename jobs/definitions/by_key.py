@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 
-from jobs.core import prepared
+from jobs.core import crypto, prepared
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.spec import JobSpec
 from jobs.models import ApiToken, Job, ScheduleKind
@@ -42,21 +42,26 @@ def write(
         target_id = None
         if spec.target:
             target_id = targets_of([(owner_id, spec.target)])[owner_id, spec.target]
-        rows = prepared.run_over_all(
-            "definitions/write_one",
-            {
-                **named,
-                "row": json.dumps(spec.row(target_id=target_id), default=str),
-                "creates": creates,
-                "updates": updates,
-                "changes": json.dumps(changes),
-                **_version(seen),
-                **_who(actor),
-            },
-        )
-        if not rows:
-            return None
-        [row] = rows
+        given = spec.row(target_id=target_id)
+        facts = {
+            **named,
+            "creates": creates,
+            "updates": updates,
+            "changes": json.dumps(changes),
+            **_version(seen),
+            **_who(actor),
+        }
+        while True:
+            given |= _sealed(named, spec)
+            rows = prepared.run_over_all(
+                "definitions/write_one", {**facts, "row": json.dumps(given, default=str)}
+            )
+            if not rows:
+                return None
+            [row] = rows
+            # Else another transaction has made the job anew, and its arguments need another id.
+            if given["id"] is None or row["found_id"] in {None, given["id"]}:
+                break
         kinds = (spec.columns["schedule"], row["old_schedule"])
         if row["id"] is not None and ScheduleKind.SECONDS in kinds:
             sync_after_commit([row["id"]])
@@ -90,6 +95,14 @@ def delete(
 def is_alone() -> bool:
     """Say whether a statement now commits by itself."""
     return not connection.in_atomic_block and connection.get_autocommit()
+
+
+def _sealed(named: Mapping[str, Any], spec: JobSpec) -> dict[str, Any]:
+    """Return the columns of encrypted arguments; empty without a key ring, or without the owner."""
+    if crypto.ring() is None:
+        return {}
+    rows = prepared.run_over_all("definitions/job_id", {**named, "key": spec.key})
+    return spec.sealed(owner=rows[0]["owner"], job_id=rows[0]["id"]) if rows else {}
 
 
 def _transaction(spec: JobSpec) -> AbstractContextManager[Any]:

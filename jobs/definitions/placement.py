@@ -1,4 +1,4 @@
-"""Placement: the phase and the shard of a job; it keeps them until its interval changes."""
+"""Placement: the id, the phase and the shard of a job; the last two until its interval changes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,22 @@ def place_of(job: Job) -> tuple[int | None, int | None]:
 def found_jobs(job_keys: Iterable[JobKey]) -> dict[JobKey, dict[str, Any]]:
     """Return the tasks, schedules and placements of the jobs that exist."""
     found = sql.query(
-        "SELECT j.owner_id, j.key, j.task, j.schedule, j.interval_minutes, j.phase, j.shard "
+        "SELECT j.id, j.owner_id, j.key, j.task, j.schedule, j.interval_minutes, j.phase, j.shard "
         "FROM jobs_job j JOIN unnest(%(owners)s::bigint[], %(keys)s::text[]) AS p(owner_id, key) "
         "ON j.owner_id = p.owner_id AND j.key = p.key",
         sql.columns(job_keys, "owners", "keys"),
     )
     return {(row["owner_id"], row["key"]): row for row in found}
+
+
+def new_job_ids(count: int) -> list[int]:
+    """Return ids for new jobs whose arguments are encrypted: these are bound to the job's id."""
+    rows = sql.query(
+        "SELECT nextval(pg_get_serial_sequence('jobs_job', 'id')) AS id "
+        "FROM generate_series(1, %s)",
+        [count],
+    )
+    return [row["id"] for row in rows]
 
 
 def assign_placement(rows: Mapping[JobKey, dict[str, Any]], found: Mapping[JobKey, Any]) -> None:

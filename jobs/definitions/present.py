@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.redaction import hidden_arguments
 from jobs.catalog.registry import resolve
 from jobs.core.crypto import read_body
 from jobs.definitions.fields import FIELDS
@@ -36,9 +37,14 @@ def patched(job: Job, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, **changes}
 
 
+def shown_arguments_of(job: Job) -> dict[str, Any]:
+    """Return a job's arguments by name as they may be shown."""
+    return hidden_arguments(job.task, (), arguments_of(job))[1]
+
+
 def arguments_of(job: Job) -> dict[str, Any]:
     """Return a job's arguments by name."""
-    args, kwargs = read_body(job.payload, key=job.payload_key)
+    args, kwargs = read_body(job.payload, key=job.payload_key, place=job.place)
     if args:
         schema = ArgumentSchema.of(resolve(job.task))
         rest = args[len(schema.positional) :]

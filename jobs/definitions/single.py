@@ -12,9 +12,12 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from jobs.catalog.redaction import restored
 from jobs.core import prepared
-from jobs.core.crypto import CLEAR
+from jobs.core.crypto import CLEAR, Damaged, UnknownKey, open_payload
+from jobs.core.errors import FairshiftError
 from jobs.definitions import by_key
+from jobs.definitions.present import arguments_of
 from jobs.definitions.spec import JobSpec
 from jobs.definitions.upsert import checked, remove
 from jobs.models import AuditEntry, Job, Owner, ScheduleKind, Target
@@ -73,7 +76,7 @@ def change_job(job: Job, given: Mapping[str, Any], *, actor: Actor = None) -> Jo
     `job` was loaded with its owner and target. A job that is so already is not written. Raises
     BatchError with every wrong field.
     """
-    [spec] = checked([{**given, "key": job.key}])
+    [spec] = checked([{**given, "key": job.key, "arguments": _restored(job, given)}])
     changes = _changes(job, spec)
     if not changes:
         return job
@@ -113,10 +116,26 @@ def _target(spec: JobSpec, row: Mapping[str, Any]) -> Target | None:
     return Target(pk=row["target_id"], name=spec.target) if spec.target else None
 
 
+def _restored(job: Job, given: Mapping[str, Any]) -> Any:
+    """Return given arguments, with the job's own where a value comes back as it was shown."""
+    try:
+        return restored(given.get("arguments"), arguments_of(job))
+    except (FairshiftError, LookupError, ValueError, TypeError):
+        return given.get("arguments")
+
+
+def _payload(job: Job) -> bytes | None:
+    """Return a job's arguments in clear; None if they cannot be read."""
+    try:
+        return open_payload(job.payload, key=job.payload_key, place=job.place)
+    except (Damaged, UnknownKey):
+        return None
+
+
 def _changes(job: Job, spec: JobSpec) -> list[str]:
     """Return the names of the fields that differ."""
     changes = [name for name, value in spec.columns.items() if getattr(job, name) != value]
-    if bytes(job.payload) != spec.payload or job.payload_key != CLEAR:
+    if _payload(job) != spec.payload:
         changes.append("arguments")
     if (job.target.name if job.target else "") != spec.target:
         changes.append("target")

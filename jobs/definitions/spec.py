@@ -18,7 +18,7 @@ from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.policies import checked_policy
 from jobs.catalog.registry import REPLACED
 from jobs.core.conf import setting
-from jobs.core.crypto import CLEAR
+from jobs.core.crypto import CLEAR, Place, seal_of_job
 from jobs.core.errors import (
     ArgumentError,
     FairshiftError,
@@ -49,12 +49,14 @@ class JobSpec:
     key: str
     target: str
     payload: bytes
+    """Its arguments, in clear."""
     columns: Mapping[str, Any]
 
     def row(self, *, target_id: int | None, owner_id: int | None = None) -> dict[str, Any]:
         """Return the job as the statements of this package take it; its place is still missing."""
         return {
             **self.columns,
+            "id": None,
             "owner_id": owner_id,
             "key": self.key,
             "payload": f"\\x{self.payload.hex()}",
@@ -63,6 +65,11 @@ class JobSpec:
             "phase": None,
             "shard": None,
         }
+
+    def sealed(self, *, owner: str, job_id: int) -> dict[str, Any]:
+        """Return the columns of encrypted arguments, and the job's id, to which they are bound."""
+        sealed = seal_of_job(self.payload, place=Place(owner, job=job_id))
+        return {"id": job_id, "payload": f"\\x{sealed.data.hex()}", "payload_key": sealed.key}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from jobs.core import sql
+from jobs.core import crypto, sql
 from jobs.core.errors import BatchError, FairshiftError, OptionError
 from jobs.core.inputs import KEY_LIMIT, refuse_text
 from jobs.definitions import by_key
 from jobs.definitions.periodic_tasks import sync_after_commit
-from jobs.definitions.placement import JobKey, assign_placement, found_jobs
+from jobs.definitions.placement import JobKey, assign_placement, found_jobs, new_job_ids
 from jobs.definitions.spec import JobSpec, JobSpecs
 from jobs.models import AuditEntry, Owner, ScheduleKind
+from jobs.models.owner import slug_of
 from jobs.models.verbs import Actor
 from jobs.runs import preparation
 from jobs.runs.targets import targets_of
@@ -136,6 +137,7 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     while waiting:
         found = found_jobs(waiting)
         assign_placement(waiting, found)
+        _seal(waiting, found, jobs)
         new = {job_key: row for job_key, row in waiting.items() if job_key not in found}
         changed = _written("definitions/update", [waiting[job_key] for job_key in sorted(found)])
         made = _written("definitions/insert", list(new.values()))
@@ -176,6 +178,21 @@ def _upsert_one(owner: Owner | str, spec: JobSpec) -> Upserted | None:
         return Upserted(created=1) if row["is_new"] else Upserted(updated=1)
     # Another transaction has made the job since the statement began: a bulk's statements change it.
     return Upserted(unchanged=1) if row["is_found"] else None
+
+
+def _seal(
+    rows: Mapping[JobKey, dict[str, Any]],
+    found: Mapping[JobKey, Any],
+    jobs: Mapping[JobKey, JobSpec],
+) -> None:
+    """Encrypt the arguments of these rows, for the ids that the jobs have or will have."""
+    if crypto.ring() is None:
+        return
+    new = [job_key for job_key in rows if job_key not in found]
+    ids = {job_key: row["id"] for job_key, row in found.items()}
+    ids |= zip(new, new_job_ids(len(new)), strict=True)
+    for job_key, row in rows.items():
+        row.update(jobs[job_key].sealed(owner=slug_of(job_key[0]), job_id=ids[job_key]))
 
 
 def _refuse_size(option: str, elements: Sequence[Any]) -> None:

@@ -58,7 +58,7 @@ def handle(given: dict[str, Any]) -> None:
 
 
 def _list(given: dict[str, Any]) -> None:
-    from jobs.runs.unknown_tasks import unknown_tasks
+    from jobs.runs.reads.unknown_tasks import unknown_tasks
 
     found = unknown_tasks()
     if given["json"]:

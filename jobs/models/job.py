@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from jobs.core.crypto import Place
 from jobs.models.fields import (
     ATTEMPT_LIMITS,
     PRIORITY_LIMITS,
@@ -19,7 +20,7 @@ from jobs.models.fields import (
     no_nul,
     validate_zone,
 )
-from jobs.models.owner import Owner
+from jobs.models.owner import Owner, slug_of
 from jobs.models.target import Target
 from jobs.models.verbs import Actor, verbs
 from jobs.schedules import next_times
@@ -182,6 +183,13 @@ class Job(models.Model):
         if self.lock_key or self.overlap == OverlapPolicy.ALLOW:
             return self.lock_key
         return f"job:{self.pk}"
+
+    @property
+    def place(self) -> Place:
+        """What its encrypted arguments are bound to."""
+        owner = self._state.fields_cache.get("owner")
+        slug = owner.slug if owner and owner.slug else slug_of(self.owner_id)
+        return Place(slug, job=self.pk)
 
     def run_now(self) -> Run:
         """Submit one run of this job now and return it; the owner's limits apply."""

@@ -13,9 +13,18 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.core.crypto import read_body, read_result
+from jobs.core.crypto import (
+    ERROR,
+    Damaged,
+    Place,
+    UnknownKey,
+    attempt_field,
+    read_body,
+    read_result,
+    read_texts,
+)
 from jobs.core.states import ACTIVE, ENDED, State
-from jobs.models.owner import Owner
+from jobs.models.owner import Owner, slug_of
 from jobs.models.submission import Submission
 from jobs.models.target import Target
 from jobs.models.verbs import Actor, verbs
@@ -121,7 +130,10 @@ class Run(models.Model):
     ended_at = models.DateTimeField(_("ended at"), null=True)
 
     error_type = models.CharField(_("error"), max_length=200, db_default="")
+    # As plain text, or empty and encrypted in `error_data`: read `error_text`.
     error_message = models.TextField(_("error message"), db_default="")
+    error_data = models.BinaryField(null=True)
+    error_key = models.SmallIntegerField(db_default=0, editable=False)
     # [[state, seconds since 1970, cause], ...]: written by the statement that moves the run.
     history = models.JSONField(_("history"))
 
@@ -148,12 +160,28 @@ class Run(models.Model):
     @property
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the keyword arguments with which the task is called."""
-        return read_body(self.payload, key=self.payload_key)
+        return read_body(self.payload, key=self.payload_key, place=self.place)
 
     @property
     def result_value(self) -> Any:
         """What the task returned; None before it succeeded."""
-        return None if self.result is None else read_result(self.result, key=self.result_key)
+        if self.result is None:
+            return None
+        return read_result(self.result, key=self.result_key, place=self.place)
+
+    @property
+    def error_text(self) -> str:
+        """The message of the last error; if it cannot be read, a sentence that says why."""
+        if self.error_data is None:
+            return self.error_message
+        return _texts(self.error_data, self.error_key, ERROR, self.place)[0]
+
+    @property
+    def place(self) -> Place:
+        """What the encrypted fields are bound to."""
+        owner = self._state.fields_cache.get("owner")
+        slug = owner.slug if owner and owner.slug else slug_of(self.owner_id)
+        return Place(slug, self.id, self.job_id)
 
     @property
     def moves(self) -> list[tuple[State, datetime, str]]:
@@ -226,6 +254,9 @@ class Attempt(models.Model):
     error_type = models.CharField(_("error"), max_length=200, db_default="")
     error_message = models.TextField(_("error message"), db_default="")
     traceback = models.TextField(_("traceback"), db_default="")
+    # Both as plain text, or empty and encrypted: read `texts`.
+    error_data = models.BinaryField(null=True)
+    error_key = models.SmallIntegerField(db_default=0, editable=False)
     # For the rollups: when the run was queued for this attempt, the state of the run after it, and
     # when the row was written. Empty for attempts that are older than these columns.
     queued_at = models.DateTimeField(null=True, editable=False)
@@ -240,3 +271,19 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number}: {self.outcome}"
+
+    def texts(self, run: Run) -> tuple[str, str]:
+        """Return the error message and the traceback; `run` is the attempt's."""
+        if self.error_data is None:
+            return self.error_message, self.traceback
+        field = attempt_field(self.token)
+        message, *rest = _texts(self.error_data, self.error_key, field, run.place)
+        return message, "".join(rest)
+
+
+def _texts(data: bytes | memoryview, key: int, field: str, place: Place) -> list[str]:
+    """Return stored texts; if they cannot be read, a sentence that says why."""
+    try:
+        return read_texts(data, key=key, field=field, place=place)
+    except (UnknownKey, Damaged) as error:
+        return [f"cannot be read ({error})"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.conf import setting
+from jobs.core.crypto import CLEAR
 from jobs.core.phrases import phrase
 
 
@@ -38,6 +40,8 @@ class Worker(models.Model):
     queues = models.JSONField(_("queues"), default=list)
     # Null: a version that did not report its tasks.
     tasks = models.JSONField(_("tasks"), null=True)
+    # The ids of its encryption keys. Null: a version that did not report them, and has none.
+    keys = ArrayField(models.SmallIntegerField(), null=True, editable=False)
     version = models.CharField(_("version"), max_length=32)
     started_at = models.DateTimeField(_("started at"), db_default=Now())
     heartbeat_at = models.DateTimeField(_("last heartbeat"), db_default=Now())
@@ -72,6 +76,10 @@ class Worker(models.Model):
         if self.draining_since is not None:
             return phrase("is draining")
         return phrase("has no process") if self.slots == 0 else phrase("consumes no queue")
+
+    def has_key(self, key: int) -> bool:
+        """Say whether the worker can read what was encrypted with this key; 0: nothing was."""
+        return key == CLEAR or key in (self.keys or ())
 
     def knows(self, task: str) -> bool:
         """Say whether the worker has this task, or has not reported its tasks."""

@@ -20,7 +20,7 @@ from fleet import Admission, AdmissionRequest, Kind, Refusal, Report
 from jobs.catalog.retry_policy import is_last
 from jobs.core import log_events, prepared, sql
 from jobs.core.conf import setting
-from jobs.core.crypto import open_bytes
+from jobs.core.crypto import Place, key_ids, open_payload
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.recording import write
 
@@ -36,6 +36,7 @@ _REFUSALS: Final = {
     "lock": Refusal.WAITS,
     "cap": Refusal.WAITS,
     "task": Refusal.WAITS,
+    "key": Refusal.WAITS,
 }
 
 
@@ -99,6 +100,7 @@ def _admit(
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
             "are_locked": limits is not None,
+            "keys": key_ids(),
             **_room(limits or ()),
         },
     )
@@ -171,7 +173,11 @@ def _admission(row: Mapping[str, Any]) -> Admission:
         run_id=str(row["id"]),
         token=row["token"],
         attempt=row["attempt_count"],
-        body=open_bytes(row["payload"], key=row["payload_key"]),
+        body=open_payload(
+            row["payload"],
+            key=row["payload_key"],
+            place=Place(row["owner"], row["id"], row["job_id"]),
+        ),
         context={
             "owner": row["owner"],
             "job": row["job_id"],

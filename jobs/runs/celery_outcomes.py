@@ -15,13 +15,12 @@ from celery import current_app
 from celery.app.task import Context
 from celery.exceptions import TaskError
 from celery.states import READY_STATES
-from kombu.utils import json
 
 from fleet import HEADER, acting_as
 from jobs.catalog.retry_policy import LOST
 from jobs.core import log_events, sql
 from jobs.core.conf import setting
-from jobs.core.crypto import open_bytes
+from jobs.core.crypto import read_message
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
 
@@ -91,14 +90,14 @@ def _notify(run: Run) -> None:
 
 def _reason(run: Run) -> Exception:
     if run.error_type == LOST:
-        return WorkerLostError(run.error_message or "the worker was lost")
-    return TaskError(run.error_message or run.error_type)
+        return WorkerLostError(run.error_text or "the worker was lost")
+    return TaskError(run.error_text or run.error_type)
 
 
 def _embed(run: Run) -> dict[str, Any]:
     """Return the callbacks of a run; empty if its payload is unreadable."""
     try:
-        _args, _kwargs, embed = json.loads(open_bytes(run.payload, key=run.payload_key))
+        *_arguments, embed = read_message(run.payload, key=run.payload_key, place=run.place)
     except (LookupError, ValueError, TypeError) as error:
         log_events.CALLBACKS_UNREADABLE.log(logger, run_id=run.id, error=error)
         return {}

@@ -21,7 +21,7 @@ from fleet import Admission, AdmissionRequest, Hint, Refusal
 from jobs.catalog.registry import offer_of, resolve
 from jobs.core import log_events, sql
 from jobs.core.conf import setting
-from jobs.core.crypto import open_bytes
+from jobs.core.crypto import Place, UnknownKey, open_payload
 from jobs.core.errors import FairshiftError, UnknownTask
 from jobs.core.ids import time_of
 from jobs.runs import preparation
@@ -107,6 +107,11 @@ def _answer(known: _DueRun, row: Mapping[str, Any]) -> Admission | Refusal:
         return Refusal.GONE
     try:
         return _admission(known, row)
+    except UnknownKey as error:
+        # The hint waits in its queue for a worker that has the key: no row can.
+        facts = {"run_id": request.run_id, "job": request.job}
+        log_events.EPHEMERAL_RUN_WAITS.log(logger, key=error.key, **facts)
+        return Refusal.BUSY
     except (FairshiftError, LookupError, ValueError, TypeError):
         # Only this run ends; the others of the batch are admitted.
         facts = {"run_id": request.run_id, "job": request.job}
@@ -121,7 +126,9 @@ def _admission(known: _DueRun, row: Mapping[str, Any]) -> Admission:
         run_id=request.run_id,
         token=request.token,
         attempt=request.attempt,
-        body=open_bytes(row["payload"], key=row["payload_key"]),
+        body=open_payload(
+            row["payload"], key=row["payload_key"], place=Place(row["owner"], job=request.job)
+        ),
         context={
             "owner": row["owner"],
             "job": request.job,

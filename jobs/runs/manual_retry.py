@@ -11,8 +11,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
+from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.redaction import restored
 from jobs.catalog.registry import resolve
-from jobs.core.crypto import CLEAR, read_message
+from jobs.core.crypto import PAYLOAD, read_message, seal
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
@@ -73,11 +75,19 @@ def retry_run(
 
 
 def _edit_arguments(run: Run, arguments: Mapping[str, Any]) -> None:
-    *_before, embed = read_message(run.payload, key=run.payload_key)
-    payload = preparation.encode_payload(resolve(run.task), (), arguments, embed=embed)
+    args, kwargs, embed = read_message(run.payload, key=run.payload_key, place=run.place)
+    # A form sends a value back as it was shown.
+    given = restored(dict(arguments), _by_name(run.task, args, kwargs))
+    payload = preparation.encode_payload(resolve(run.task), (), given, embed=embed)
     # Only of a run that no worker has: one that has it was given the earlier arguments.
     editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)
-    editable.update(payload=payload, payload_key=CLEAR)
+    sealed = seal(payload, field=PAYLOAD, place=run.place)
+    editable.update(payload=sealed.data, payload_key=sealed.key)
+
+
+def _by_name(task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    positional = ArgumentSchema.of(resolve(task)).positional if args else ()
+    return {**dict(zip(positional, args, strict=False)), **kwargs}
 
 
 def reopen_failed(

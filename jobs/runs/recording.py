@@ -23,6 +23,7 @@ from jobs.runs import unblocking
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.result_backend import STORED, as_stored
+from jobs.runs.sealed_reports import sealed_reports
 
 LOST_CAUSES: Final = ("child lost", "time limit")
 
@@ -56,6 +57,7 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
     ids = [UUID(report.run_id) for report in merged]
     # Nearly all batches have no details, such as errors.
     detailed = merged if any(map(_has_details, merged)) else []
+    sealed = sealed_reports(merged)
     return prepared.run(
         "runs/record",
         ids,
@@ -67,10 +69,13 @@ def write(reports: Sequence[Report]) -> list[dict[str, Any]]:
                 None if report.kind is Kind.STARTED else report.kind.value for report in merged
             ),
             "ended_ages": sql.array(_age(report.at, now) for report in merged),
-            "results": sql.binaries(report.result for report in merged),
+            "results": sql.binaries(sealed.results),
             "error_types": [report.error_type for report in detailed],
-            "error_messages": [report.error_message for report in detailed],
-            "tracebacks": [report.traceback for report in detailed],
+            "error_messages": [] if sealed.key else [each.error_message for each in detailed],
+            "tracebacks": [] if sealed.key else [each.traceback for each in detailed],
+            "errors": sql.binaries(sealed.errors if detailed else ()),
+            "attempt_errors": sql.binaries(sealed.attempt_errors if detailed else ()),
+            "key": sealed.key,
             "delays": [report.delay for report in detailed],
             "causes": [report.cause for report in detailed],
             "lease": setting("LEASE_SECONDS"),

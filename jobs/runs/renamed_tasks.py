@@ -16,11 +16,12 @@ from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
 from jobs.core import sql
 from jobs.core.conf import setting
-from jobs.core.crypto import UnknownKey, read_message
+from jobs.core.crypto import PAYLOAD, Place, Sealed, UnknownKey, read_message, seal, seal_of_job
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Job, Owner, Run
+from jobs.models.owner import slug_of
 from jobs.models.verbs import Actor
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
@@ -32,8 +33,8 @@ BY_OPERATOR: Final = "failed by an operator"
 OWN: Final = "fairshift."
 """Prefix of Fairshift's own tasks; no run may be moved to them."""
 _LOCKED: Final = """
-SELECT id, owner_id, task, state, token, queue, blocked_by, payload, payload_key FROM jobs_run
-WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
+SELECT id, owner_id, job_id, task, state, token, queue, blocked_by, payload, payload_key
+FROM jobs_run WHERE id = ANY(%s) AND state = ANY(%s) ORDER BY id FOR UPDATE
 """
 
 # The hint of a queued run names the old task; with a new token the next hint is another message.
@@ -41,6 +42,7 @@ _MOVE: Final = """
 UPDATE jobs_run r SET
     task = %(to)s,
     payload = m.payload,
+    payload_key = %(key)s,
     token = token + (state = 'queued')::int,
     blocked_by = CASE blocked_by WHEN 'task' THEN '' ELSE blocked_by END,
     hint_check_at = CASE state WHEN 'queued'
@@ -53,7 +55,7 @@ RETURNING r.id, r.state, r.blocked_by
 # The error of an attempt, if there is one, says more.
 _FAILED: Final = """
 UPDATE jobs_run SET error_type = %s, error_message = %s
-WHERE id = ANY(%s) AND error_type = '' AND error_message = ''
+WHERE id = ANY(%s) AND error_type = '' AND error_message = '' AND error_data IS NULL
 """
 
 _KNOWN: Final = "SELECT queue, task FROM jobs_known_tasks(%s)"
@@ -129,8 +131,14 @@ def move_runs(
         rows, payloads = _fitting(task, _locked(run_ids, only_task), total)
         total.runs += len(rows)
         if rows and not is_dry_run:
-            given = {"ids": [row["id"] for row in rows], "payloads": payloads, "to": to}
-            after = sql.query(_MOVE, {**given, "lease": setting("LEASE_SECONDS")})
+            given = {
+                "ids": [row["id"] for row in rows],
+                "payloads": [payload.data for payload in payloads],
+                "key": payloads[0].key,
+                "to": to,
+                "lease": setting("LEASE_SECONDS"),
+            }
+            after = sql.query(_MOVE, given)
             _withdraw(rows)
             publish_on_commit(
                 [row["id"] for row in after if row["state"] == "queued" and not row["blocked_by"]]
@@ -210,21 +218,33 @@ def _locked(run_ids: Collection[UUID], only_task: str) -> list[dict[str, Any]]:
 
 def _fitting(
     task: Task, rows: Sequence[Mapping[str, Any]], total: Moved
-) -> tuple[list[Mapping[str, Any]], list[bytes]]:
+) -> tuple[list[Mapping[str, Any]], list[Sealed]]:
     """Return the rows whose arguments a task takes, and their new payloads; count the others."""
     schema, most = ArgumentSchema.of(task), setting("PAYLOAD_MAX_BYTES")
     found, payloads = [], []
     for row in rows:
         try:
-            args, kwargs, embed = read_message(row["payload"], key=row["payload_key"])
+            place = _place(row)
+            args, kwargs, embed = read_message(row["payload"], key=row["payload_key"], place=place)
             payload = schema.body(args, kwargs, embed, max_bytes=most)
         except (FairshiftError, UnknownKey, ValueError, TypeError) as error:
             total.refused += 1
             total.problems[str(error)] += 1
         else:
             found.append(row)
-            payloads.append(payload)
+            is_run = place.run is not None
+            payloads.append(
+                seal(payload, field=PAYLOAD, place=place)
+                if is_run
+                else seal_of_job(payload, place=place)
+            )
     return found, payloads
+
+
+def _place(row: Mapping[str, Any]) -> Place:
+    """Return what the payload of a row of runs or jobs is bound to."""
+    slug = slug_of(row["owner_id"])
+    return Place(slug, row["id"], row["job_id"]) if "job_id" in row else Place(slug, job=row["id"])
 
 
 def _withdraw(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -247,8 +267,8 @@ def _move_jobs(
         total.jobs += len(rows)
         if rows and not is_dry_run:
             for row, payload in zip(rows, payloads, strict=True):
-                changed = {"task": to, "payload": payload, "changed_at": Now()}
-                Job.objects.filter(id=row["id"]).update(**changed)
+                sealed = {"payload": payload.data, "payload_key": payload.key}
+                Job.objects.filter(id=row["id"]).update(task=to, **sealed, changed_at=Now())
             _audit("move jobs to task", rows, actor=actor, reason=reason, to=to)
 
 

@@ -8,7 +8,9 @@ lack the results of members that ignore theirs, as runs do by default.
 from __future__ import annotations
 
 import logging
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from celery import current_app, states
@@ -22,13 +24,18 @@ from django_celery_results.models import ChordCounter, TaskResult
 from fleet import Kind, Report
 from fleet.worker.failures import failure
 from jobs.catalog.encoding import encode_result
-from jobs.core import log_events, sql
+from jobs.core import crypto, log_events, sql
 from jobs.core.conf import setting
+from jobs.core.crypto import Damaged, Place, UnknownKey
 
 logger = logging.getLogger(__name__)
 
 STORED: Final = "stored outcome"
 """The cause of a move by the stored result of a lost attempt."""
+
+SEALED: Final = "fairshift-encrypted"
+"""The name in a stored result whose value is the id of a key, and the encrypted result."""
+FIELD: Final = "result of Celery"
 
 _READY = """
 SELECT count(*) FROM django_celery_results_taskresult WHERE task_id = ANY(%s) AND status = ANY(%s)
@@ -37,6 +44,55 @@ SELECT count(*) FROM django_celery_results_taskresult WHERE task_id = ANY(%s) AN
 
 class ResultBackend(DatabaseBackend):
     """django-celery-results' backend, whose chords call their body once, after all members."""
+
+    def _store_result(
+        self, task_id: str, result: Any, status: str, traceback: Any = None, **more: Any
+    ) -> Any:
+        """Store a result, with a key ring as an encrypted one that has the traceback in it."""
+        if crypto.ring() is not None:
+            _type, _encoding, text = self.encode_content([result, traceback])
+            sealed = crypto.seal(text.encode(), field=FIELD, place=Place("", task_id))
+            result, traceback = {SEALED: [sealed.key, b64encode(sealed.data).decode()]}, None
+        return super()._store_result(task_id, result, status, traceback, **more)
+
+    def _get_extended_properties(self, request: Any, traceback: Any) -> Any:
+        """Return the row's columns about the call; with a key ring, without its arguments."""
+        found = super()._get_extended_properties(request, traceback)
+        hidden = {} if crypto.ring() is None else {"task_args": None, "task_kwargs": None}
+        return {**found, **hidden}
+
+    def read(self, row: TaskResult) -> tuple[Any, str | None]:
+        """Return the value and the traceback of a row; raise UnknownKey or Damaged."""
+        value = super().decode_content(row, row.result)
+        if not (isinstance(value, dict) and value.keys() == {SEALED}):
+            return value, row.traceback
+        key, text = value[SEALED]
+        place = Place("", row.task_id)
+        data = crypto.open_bytes(b64decode(text), key=key, field=FIELD, place=place)
+        value, traceback = super().decode_content(row, data.decode())
+        return value, traceback
+
+    def decode_content(self, obj: Any, content: Any) -> Any:
+        """Return what a column of a row holds, in clear."""
+        if not content or not isinstance(obj, TaskResult) or content != obj.result:
+            return super().decode_content(obj, content)
+        try:
+            return self.read(obj)[0]
+        except (UnknownKey, Damaged) as error:
+            # The state of the task can be read all the same.
+            text = f"the result cannot be read ({error})"
+            if obj.status not in states.EXCEPTION_STATES:
+                return text
+            return {"exc_module": "builtins", "exc_type": "LookupError", "exc_message": [text]}
+
+    def _get_task_meta_for(self, task_id: str) -> Any:
+        """Return what is known of a task, with the traceback of an encrypted failure."""
+        found = super()._get_task_meta_for(task_id)
+        if found["status"] in states.EXCEPTION_STATES and not found.get("traceback"):
+            row = self.TaskModel._default_manager.get_task(task_id)
+            with suppress(UnknownKey, Damaged):
+                found["traceback"] = self.read(row)[1]
+        return found
 
     def on_chord_part_return(
         self,
@@ -100,10 +156,10 @@ def forget(run_ids: Sequence[Any]) -> None:
 
 
 def _stored(report: Report, row: TaskResult) -> Report:
-    value = current_app.backend.decode_content(row, row.result)
+    value, traceback = current_app.backend.read(row)
     if row.status == states.FAILURE:
         error = current_app.backend.exception_to_python(value)
-        return failure(report.run_id, report.token, error, row.traceback or "", cause=STORED)
+        return failure(report.run_id, report.token, error, traceback or "", cause=STORED)
     return report._replace(
         kind=Kind.SUCCEEDED,
         result=encode_result(value, max_bytes=setting("RESULT_MAX_BYTES")),

@@ -13,18 +13,20 @@ from celery import Task
 from django.db import connection
 
 from fleet import Hint, crash_point
-from jobs.core import prepared, sql
+from jobs.core import crypto, prepared, sql
 from jobs.core.conf import setting
+from jobs.core.crypto import PAYLOAD, Place, seal
 from jobs.core.ids import new_tail
 from jobs.core.states import State
 from jobs.models import Owner, Run
+from jobs.models.owner import slug_of
 from jobs.runs import dispatch, idempotency, preparation
 from jobs.runs.options import Options
 
 _FIELDS: Final = tuple(field.attname for field in Run._meta.concrete_fields)
 _NEW: Final[dict[str, Any]] = dict.fromkeys(_FIELDS) | {
     "state": State.QUEUED.value,
-    **dict.fromkeys(("payload_key", "result_key", "token", "attempt_count", "earlier_attempts"), 0),
+    **dict.fromkeys(("result_key", "error_key", "token", "attempt_count", "earlier_attempts"), 0),
     **dict.fromkeys(("blocked_by", "window_policy", "error_type", "error_message"), ""),
 }
 """The columns of a new run that no submit sets."""
@@ -35,7 +37,8 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     named = preparation.named_by(owner)
     if named is None or not _is_usual(options):
         return None
-    given = named | _parameters(task, options, payload)
+    slug = _slug(owner)
+    given = {**named, "slug": slug, **_parameters(task, options, payload, slug=slug)}
     found = prepared.run_over_all("runs/insert_one", given)
     if not found:
         return None
@@ -48,6 +51,15 @@ def submit_one(task: Task, options: Options, payload: bytes, *, owner: Owner | s
     return _run(row, given, owner=owner)
 
 
+def _slug(owner: Owner | str) -> str | None:
+    """Return the owner's slug, to which encrypted arguments are bound; None if it is not needed."""
+    if isinstance(owner, str):
+        return owner
+    if crypto.ring() is None:
+        return None
+    return owner.slug or slug_of(owner.pk)
+
+
 def _is_usual(options: Options) -> bool:
     """Say whether one statement may do; it has the last word."""
     is_due = not options.countdown and options.eta is None
@@ -56,18 +68,23 @@ def _is_usual(options: Options) -> bool:
     return is_due and is_django_s and not options.window
 
 
-def _parameters(task: Task, options: Options, payload: bytes) -> dict[str, Any]:
+def _parameters(
+    task: Task, options: Options, payload: bytes, *, slug: str | None
+) -> dict[str, Any]:
     plan = preparation.run_plan(task, options)
     key = options.idempotency_key
+    tail = new_tail()
+    sealed = seal(payload, field=PAYLOAD, place=Place(slug or "", tail))
     return {
         "target": options.target,
-        "tail": new_tail(),
+        "tail": tail,
         "key": key,
         "fingerprint": key and idempotency.fingerprint(task.name, [payload]),
         "task": plan.task,
         "queue": plan.queue,
         "priority": plan.priority,
-        "payload": payload,
+        "payload": sealed.data,
+        "payload_key": sealed.key,
         "labels": json.dumps(dict(options.labels)),
         "max_attempts": plan.max_attempts,
         "policy": json.dumps(plan.policy),

@@ -15,6 +15,7 @@ from django.db import connection
 from fleet import Hint
 from jobs.calendars.gate import opening_times, why_held
 from jobs.core.conf import setting
+from jobs.core.crypto import PAYLOAD, Place, seal
 from jobs.core.states import State
 from jobs.runs.dispatch import publish_on_commit
 from jobs.windows import Gate
@@ -51,6 +52,7 @@ class NewRun:
 
     id: UUID
     payload: bytes
+    """In clear; it is stored encrypted if there is a key ring."""
     target_id: int | None = None
     lock_key: str = ""
     labels: dict[str, str] = field(default_factory=dict)
@@ -60,8 +62,8 @@ class NewRun:
 
 _COLUMNS: Final = (
     "id, owner_id, job_id, submission_id, target_id, task, queue, priority, payload, "
-    "labels, max_attempts, policy, options, lock_key, created_at, due_at, deadline_at, "
-    "window_policy, state, next_at, not_after, queued_at, hint_check_at, history"
+    "payload_key, labels, max_attempts, policy, options, lock_key, created_at, due_at, "
+    "deadline_at, window_policy, state, next_at, not_after, queued_at, hint_check_at, history"
 )
 
 
@@ -89,7 +91,9 @@ def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
             if initial.state is State.QUEUED:
                 queued.append(run.id)
             labels, options = (json.dumps(run.labels) if run.labels else "{}"), run.options
-            own = (run.payload, labels, *limits, json.dumps(options) if options else "{}")
+            sealed = seal(run.payload, field=PAYLOAD, place=Place(defaults.owner, run.id))
+            payload = (sealed.data, str(sealed.key))
+            own = (*payload, labels, *limits, json.dumps(options) if options else "{}")
             then = (run.lock_key, *after, *initial.texts)
             copy.write_row((run.id.hex, *before, run.target_id, *task, *own, *then))
     # Where calendars apply, hints need more than these defaults: the rows are read.

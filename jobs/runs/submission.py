@@ -20,7 +20,7 @@ from fleet import crash_point
 from jobs.catalog import placeholders
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
-from jobs.core.crypto import open_bytes
+from jobs.core.crypto import open_payload
 from jobs.core.errors import OptionError
 from jobs.core.ids import new_ids
 from jobs.models import AuditEntry, Job, Owner, Run, Submission
@@ -143,7 +143,7 @@ def run_job(job: Job) -> Run:
         labels=job.labels,
         **own_policy({name: getattr(job, name) for name in POLICY_OPTIONS}),
     )
-    payload = open_bytes(job.payload, key=job.payload_key)
+    payload = open_payload(job.payload, key=job.payload_key, place=job.place)
     checked = _Checked(resolve(job.task), options, [payload], (), [job.lock_of_runs], job=job)
     with transaction.atomic():
         [run_id] = _make(checked, job.owner)

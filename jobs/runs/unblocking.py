@@ -1,4 +1,5 @@
-"""Unblocking: blocked runs get a new hint when their cap, lock, pause or missing worker allows it.
+"""Unblocking: blocked runs get a new hint when their cap, lock, pause, or missing
+worker or key allows it.
 
 A row's `blocked_by` has the reason. When a run ends, runs that wait for its owner's cap or its
 lock are published, as far as there is room; when a worker boots, runs of tasks that it knows.
@@ -48,6 +49,11 @@ def publish_unblocked(*, owner_ids: list[int] | None, lock_keys: list[str] | Non
 def publish_with_known_task(*, is_first_chunk_only: bool = False) -> int:
     """Publish runs whose task a live worker of their queue now knows; return how many."""
     return _publish_all("runs/unblock_known", {}, is_first_chunk_only=is_first_chunk_only)
+
+
+def publish_with_known_key(*, is_first_chunk_only: bool = False) -> int:
+    """Publish runs whose encryption key a live worker of their queue has; return how many."""
+    return _publish_all("runs/unblock_key", {}, is_first_chunk_only=is_first_chunk_only)
 
 
 def _publish_all(

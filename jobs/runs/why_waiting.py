@@ -133,6 +133,12 @@ def _why_queued(run: Run) -> str:
             queue=repr(run.queue),
             task=run.task,
         )
+    if not any(worker.has_key(run.payload_key) for worker in workers):
+        return phrase(
+            "Encryption key %(key)s is missing: no worker of queue %(queue)s has it.",
+            key=str(run.payload_key),
+            queue=repr(run.queue),
+        )
     is_silent = False
     try:
         found = _found(run)

@@ -12,8 +12,9 @@ from fleet import Node, Orders
 from jobs import __version__
 from jobs.core import sql
 from jobs.core.conf import setting
+from jobs.core.crypto import key_ids
 from jobs.core.states import State
-from jobs.runs.unblocking import publish_with_known_task
+from jobs.runs.unblocking import publish_with_known_key, publish_with_known_task
 from jobs.system.rescue import rescue_runs
 
 _BEAT = """
@@ -29,9 +30,9 @@ FROM beaten LEFT JOIN jobs_run AS r
 """
 _ENTER = """
 INSERT INTO jobs_worker
-    (id, hostname, pid, pool, slots, queues, tasks, version, started_at, heartbeat_at)
-VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(tasks)s, %(version)s,
-        clock_timestamp(), clock_timestamp())
+    (id, hostname, pid, pool, slots, queues, tasks, keys, version, started_at, heartbeat_at)
+VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(tasks)s, %(keys)s,
+        %(version)s, clock_timestamp(), clock_timestamp())
 ON CONFLICT (id) DO NOTHING
 """
 _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
@@ -42,7 +43,7 @@ def beat(node: Node, held: Sequence[str]) -> Orders:
 
     A worker without queues is not alive, but keeps its runs. Runs that were admitted to it and are
     not in `held` are taken back. The first heartbeat inserts the worker's row, and publishes runs
-    that have waited for a worker that knows their task.
+    that have waited for a worker that knows their task, or has their key.
     """
     facts = {
         "id": node.id,
@@ -70,11 +71,13 @@ def _enter(node: Node, facts: dict[str, Any]) -> None:
             "pid": node.pid,
             "pool": node.pool,
             "tasks": None if node.tasks is None else json.dumps(list(node.tasks)),
+            "keys": key_ids(),
             "version": __version__,
         },
     )
     # The sweep publishes the rest: a backlog must not delay a worker's boot.
     publish_with_known_task(is_first_chunk_only=True)
+    publish_with_known_key(is_first_chunk_only=True)
 
 
 def leave(worker_id: UUID) -> None:

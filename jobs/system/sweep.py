@@ -89,7 +89,8 @@ def sweep_hints() -> dict[str, int]:
         "outbox": publish_outbox(),
         "overdue": publish_overdue(),
         "freed": unblocking.publish_unblocked(owner_ids=None, lock_keys=None)
-        + unblocking.publish_with_known_task(),
+        + unblocking.publish_with_known_task()
+        + unblocking.publish_with_known_key(),
         "told": notify_missed(),
     }
 

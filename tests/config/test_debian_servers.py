@@ -17,6 +17,7 @@ import redis
 from config.embedded.accounts import Account, server_account
 from fleet.stack.stack import free_port
 from tests.commands import Done, python
+from tests.jobs.keys import KEY_1
 from tests.own_servers import new_state_dir
 from tests.waiting import wait_for
 
@@ -115,7 +116,8 @@ def test_migrated_installation_passes_every_check(urls: dict[str, str]) -> None:
     assert "fairshift.E105" in manage(urls, "check", "--deploy").stderr
     migrated = manage(urls, "migrate", "--verbosity", "0")
     assert migrated.returncode == 0, migrated.stderr
-    checked = manage(urls, "check", "--deploy", "--database", "default")
+    keys = {"FAIRSHIFT_ENCRYPTION_KEYS": KEY_1}
+    checked = manage(urls | keys, "check", "--deploy", "--database", "default")
     assert checked.returncode == 0, checked.stderr
     # Debian puts the fixes into its Redis 7.0, of which Redis itself has no patched release.
     assert set(re.findall(r"fairshift\.\w+", checked.stderr)) <= {"fairshift.W205"}

@@ -58,6 +58,8 @@ def settings(before: str) -> str:
 def _default(rule: Rule) -> str:
     if rule.kind is Kind.SWITCH:
         return "on" if rule.default else "off"
+    if isinstance(rule.default, tuple) and rule.default:
+        return f"`{','.join(rule.default)}`"
     return f"{rule.default:g}" if isinstance(rule.default, float) else str(rule.default or "none")
 
 
@@ -68,6 +70,8 @@ def _limits(key: str, rule: Rule) -> str:
         return "comma-separated networks"
     if rule.kind is Kind.FOLDER:
         return "an absolute path"
+    if rule.kind in {Kind.TEXT, Kind.KEYS}:
+        return "text"
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
         return "comma-separated words"
     unit = {

@@ -15,6 +15,7 @@ from jobs.runs import dispatch
 from tests.audit import EMPTY_AUDIT
 from tests.few_partitions import django_db_setup
 from tests.flows.world import broker_client
+from tests.jobs.keys import KEY_1, use_ring
 
 __all__ = ["django_db_setup"]
 
@@ -108,6 +109,12 @@ def broker(settings: Any) -> Iterator[redis.Redis]:
         yield client
         client.flushdb()
     dispatch.broker.cache_clear()
+
+
+@pytest.fixture
+def encrypted(settings: Any) -> None:
+    """A key ring with one key: what is written from now on is encrypted with key 1."""
+    use_ring(settings, KEY_1)
 
 
 @pytest.fixture

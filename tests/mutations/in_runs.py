@@ -19,6 +19,8 @@ RUNS_GATE: Final = "tests/jobs/runs/test_gate.py::test_"
 RECORDING: Final = "tests/jobs/runs/test_recording.py::test_"
 UNBLOCKING: Final = "tests/jobs/runs/test_unblocking.py::test_"
 RESCUE: Final = "tests/jobs/system/test_rescue.py::test_"
+ENCRYPTION: Final = "tests/jobs/test_encryption.py::test_"
+REENCRYPTION: Final = "tests/jobs/system/test_reencryption.py::test_"
 
 ROWS: Final = (
     Mutation(
@@ -275,5 +277,36 @@ ROWS: Final = (
         "G3",
         "WHEN false THEN 'busy'",
         (f"{EPHEMERAL}a_worker_that_was_frozen_past_its_lease_starts_nothing",),
+    ),
+    Mutation(
+        "the payload is encrypted for the owner of this slug",
+        "G1",
+        "",
+        (f"{ENCRYPTION}an_owner_that_is_not_what_its_object_says_is_read_anew",),
+        fails_with="Damaged",
+    ),
+    Mutation(
+        "a run whose key is missing waits, and spends no attempt",
+        "G1",
+        "WHEN false THEN CASE",
+        (f"{ENCRYPTION}a_run_whose_key_is_missing_waits_for_it",),
+    ),
+    Mutation(
+        "a run whose key another worker has is given back for it",
+        "G1",
+        "WHEN false AND EXISTS (",
+        (f"{ENCRYPTION}a_run_whose_key_another_worker_has_is_given_back",),
+    ),
+    Mutation(
+        "the sweep frees runs whose key a worker of their queue has, and no others",
+        "G1",
+        "",
+        (f"{ENCRYPTION}a_run_whose_key_is_missing_waits_for_it",),
+    ),
+    Mutation(
+        "a run that has changed since is read again",
+        "G1",
+        "WHERE r.id = ANY(%(ids)s::uuid[])",
+        (f"{REENCRYPTION}a_row_that_changes_meanwhile_keeps_its_change",),
     ),
 )

@@ -13,14 +13,15 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.json_object import parsed
 from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.redaction import restored
 from jobs.catalog.registry import OfferedTask, offered
+from jobs.core import crypto
 from jobs.core.conf import setting
-from jobs.core.crypto import CLEAR
 from jobs.core.errors import FairshiftError
 from jobs.core.inputs import KEY_LIMIT
 from jobs.definitions.fields import SCHEDULE
-from jobs.definitions.placement import place_of
-from jobs.definitions.present import arguments_of
+from jobs.definitions.placement import new_job_ids, place_of
+from jobs.definitions.present import arguments_of, shown_arguments_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
 from jobs.schedules.expressions import LONGEST
@@ -185,15 +186,19 @@ class JobForm(forms.ModelForm):
         try:
             if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
                 return arguments_of(self.instance)
-            return parsed(text)
+            given = parsed(text)
+            return given if self.instance.pk is None else restored(given, _stored(self.instance))
         except (FairshiftError, LookupError, ValueError) as error:
             if "arguments" in self.fields:
                 self.add_error("arguments", str(error))
             return {}
 
     def save(self, commit: bool = True) -> Job:
-        self.instance.payload = self.cleaned_data["payload"]
-        self.instance.payload_key = CLEAR
+        if self.instance.pk is None and crypto.ring() is not None:
+            # Its arguments are encrypted for its id.
+            [self.instance.pk] = new_job_ids(1)
+        sealed = crypto.seal_of_job(self.cleaned_data["payload"], place=self.instance.place)
+        self.instance.payload, self.instance.payload_key = sealed.data, sealed.key
         self.instance.phase, self.instance.shard = place_of(self.instance)
         job: Job = super().save(commit)
         return job
@@ -207,7 +212,15 @@ SPEC_FIELDS: Final = tuple(
 
 def stored_arguments(job: Job) -> str:
     """Return a job's arguments by name, as JSON that the form reads back."""
-    return json.dumps(arguments_of(job), indent=2, ensure_ascii=False, default=str)
+    return json.dumps(shown_arguments_of(job), indent=2, ensure_ascii=False, default=str)
+
+
+def _stored(job: Job) -> dict[str, Any]:
+    """Return a job's arguments, with which hidden values are filled in; none if unreadable."""
+    try:
+        return arguments_of(job)
+    except (FairshiftError, LookupError, ValueError):
+        return {}
 
 
 def _given(value: Any) -> Any:

@@ -17,7 +17,7 @@ from jobs.admin.kit.base import RecordAdmin
 from jobs.core.conf import setting
 from jobs.core.sql import now
 from jobs.models import Run, Worker, access
-from jobs.runs.unknown_tasks import unknown_tasks
+from jobs.runs.reads.unknown_tasks import unknown_tasks
 
 LOOKED_AT: Final = 5_000
 """Runs of each waiting state that the search for unknown tasks reads at most."""

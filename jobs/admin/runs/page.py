@@ -130,4 +130,4 @@ class RunAdmin(VerbAdmin, RecordAdmin):
 
     @html.column(_("error"))
     def error(self, run: Run) -> str:
-        return html.clipped(run.error_type.rpartition(".")[2], hint=run.error_message)
+        return html.clipped(run.error_type.rpartition(".")[2], hint=run.error_text)

@@ -85,7 +85,7 @@ def story_of(run: Run, *, with_arguments: bool) -> Story:
         why=in_language(readable(run.why_waiting)),
         facts=_facts(run),
         steps=readable(lambda: _steps(run), otherwise=[]),
-        attempts=[_attempt_line(attempt, workers) for attempt in attempts]
+        attempts=[_attempt_line(attempt, run, workers) for attempt in attempts]
         + _current_attempt(run, workers),
         hidden_attempts=hidden,
         arguments=readable(lambda: arguments_text(run)) if with_arguments else None,
@@ -156,7 +156,8 @@ def _steps(run: Run) -> list[Step]:
     ]
 
 
-def _attempt_line(attempt: Attempt, workers: dict[Any, Worker]) -> AttemptLine:
+def _attempt_line(attempt: Attempt, run: Run, workers: dict[Any, Worker]) -> AttemptLine:
+    message, traceback = attempt.texts(run)
     took = attempt.ended_at - attempt.started_at if attempt.started_at else None
     label = attempt.get_outcome_display()
     return AttemptLine(
@@ -168,8 +169,8 @@ def _attempt_line(attempt: Attempt, workers: dict[Any, Worker]) -> AttemptLine:
         ended=html.exact(attempt.ended_at),
         took=html.span(took),
         error_type=attempt.error_type,
-        error_message=cut(attempt.error_message),
-        traceback=cut(attempt.traceback),
+        error_message=cut(message),
+        traceback=cut(traceback),
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from jobs.api.jobs.bodies import DueTime
 from jobs.api.kit.answers import WITH_BYTES
 from jobs.core.states import State
-from jobs.definitions.present import arguments_of
+from jobs.definitions.present import shown_arguments_of
 from jobs.models import Backfill, Job, Missed
 
 _COLUMNS: Final = (
@@ -97,7 +97,7 @@ class JobDetails(JobSummary):
 
 def _readable(job: Job) -> dict[str, Any] | None:
     try:
-        return arguments_of(job)
+        return shown_arguments_of(job)
     # Raw SQL may have written anything; the other fields are still worth an answer.
     except Exception:
         return None

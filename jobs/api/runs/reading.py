@@ -74,7 +74,7 @@ def get_run_timeline(request: HttpRequest, run_id: UUID) -> Timeline:
     attempts = list(run.attempts.order_by("-token")[:ATTEMPTS_LIMIT])
     return Timeline(
         moves=[Move(state=state, at=at, cause=cause) for state, at, cause in run.moves],
-        attempts=[AttemptDetails.of(attempt) for attempt in reversed(attempts)],
+        attempts=[AttemptDetails.of(attempt, run) for attempt in reversed(attempts)],
     )
 
 

@@ -10,6 +10,8 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from jobs.api.kit.answers import WITH_BYTES
+from jobs.catalog.redaction import hidden, hidden_arguments
+from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run
 
@@ -66,7 +68,7 @@ class RunSummary(BaseModel):
             "deadline_at": run.deadline_at,
             "started_at": run.started_at,
             "ended_at": run.ended_at,
-            "error": RunError(type=run.error_type, message=run.error_message)
+            "error": RunError(type=run.error_type, message=run.error_text)
             if run.error_type
             else None,
         }
@@ -100,17 +102,34 @@ class RunDetails(RunSummary):
         " in URL-safe base64."
     )
     result: Any = Field(None, description="What the task returned; else as `arguments`.")
+    unreadable: str = Field(
+        "", description="Why the arguments, or the result, cannot be read and are null."
+    )
 
     @classmethod
     def of_run(cls, run: Run, *, with_arguments: bool) -> RunDetails:
         """Return a run; its arguments and its result only if the caller may see them."""
         if not with_arguments:
             return cls(**cls.facts(run), arguments=None, result=None)
+        arguments, problem = _read(lambda: hidden_arguments(run.task, *run.arguments))
+        result, other = _read(lambda: hidden(run.result_value))
         return cls(
             **cls.facts(run),
-            arguments=_readable(lambda: Arguments.of(run)),
-            result=_readable(lambda: run.result_value),
+            arguments=arguments and Arguments(args=arguments[0], kwargs=arguments[1]),
+            result=result,
+            unreadable=problem or other,
         )
+
+
+def _read(value: Callable[[], Any]) -> tuple[Any, str]:
+    """Return a part of a run; None and the reason if it cannot be read."""
+    try:
+        return value(), ""
+    except (UnknownKey, Damaged) as error:
+        return None, f"cannot be read ({error})"
+    # Raw SQL may have written anything. One such run must not end an export of all.
+    except Exception:
+        return None, "cannot be read"
 
 
 class Move(BaseModel):
@@ -135,8 +154,9 @@ class AttemptDetails(BaseModel):
     traceback: str
 
     @classmethod
-    def of(cls, attempt: Attempt) -> AttemptDetails:
-        error = RunError(type=attempt.error_type, message=attempt.error_message)
+    def of(cls, attempt: Attempt, run: Run) -> AttemptDetails:
+        message, traceback = attempt.texts(run)
+        error = RunError(type=attempt.error_type, message=message)
         return cls(
             number=attempt.number,
             token=attempt.token,
@@ -146,7 +166,7 @@ class AttemptDetails(BaseModel):
             started_at=attempt.started_at,
             ended_at=attempt.ended_at,
             error=error if attempt.error_type else None,
-            traceback=attempt.traceback,
+            traceback=traceback,
         )
 
 
@@ -162,12 +182,3 @@ class Why(BaseModel):
 
     state: State
     why: str = Field(description="One sentence; empty once it has started.")
-
-
-def _readable(value: Callable[[], Any]) -> Any:
-    try:
-        return value()
-    # Raw SQL may have written anything, or with a key that is not here. One such run must not end
-    # an export of all.
-    except Exception:
-        return None

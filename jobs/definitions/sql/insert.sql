@@ -3,9 +3,9 @@
 -- Result: id, owner_id and key of each job that was made; another transaction has made the others.
 -- Keeps true: jobs are inserted in the order of owner and key, so two bulks do not deadlock.
 INSERT INTO jobs_job (
-    owner_id, key, {definitions/columns}, phase, shard, effective_from, created_at, changed_at)
+    id, owner_id, key, {definitions/columns}, phase, shard, effective_from, created_at, changed_at)
 SELECT
-    owner_id, key, {definitions/columns}, phase, shard,
+    coalesce(id, nextval(pg_get_serial_sequence('jobs_job', 'id'))), owner_id, key, {definitions/columns}, phase, shard,
     clock_timestamp(), clock_timestamp(), clock_timestamp()
 FROM json_populate_recordset(NULL::jobs_job, %(rows)s::json)
 ORDER BY owner_id, key COLLATE "C"

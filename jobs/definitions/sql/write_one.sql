@@ -1,11 +1,11 @@
 -- Make or change one job by its key where it differs from what is given, and audit it.
 -- Parameters: owner_id bigint, or slug text; row json: an object by the names of columns, payload as
---   bytea in hex; creates, updates boolean: whether a job may be made, and one that is there changed;
+--   bytea in hex, and id: the job that the payload is encrypted for (null: it is not); creates, updates boolean: whether a job may be made, and one that is there changed;
 --   id bigint and seen timestamptz: the job as the caller has read it, with its changed_at (null: as
 --   it is now); changes json: names of the changed fields; actor_id, token_id bigint and actor_name
 --   text (who acts; all null: no audit entry).
 -- Result: no row if there is no such owner. Else one: owner_id, slug, is_found (the key was there),
---   old_schedule, target_id, and of the job that was written id, is_new, phase, shard,
+--   found_id (of the job with this key), old_schedule, target_id, and of the job that was written id, is_new, phase, shard,
 --   effective_from, created_at, changed_at, which are all null if nothing was written.
 -- Keeps true: the place stays as long as the interval (or a smooth schedule's kind) does. A pause
 --   belongs to operators and is not changed. A job that is equal is neither locked nor written. If
@@ -29,9 +29,10 @@ WITH given AS MATERIALIZED (
     FROM given
 ), made AS (
     INSERT INTO jobs_job (
-        owner_id, key, {definitions/columns}, phase, shard, effective_from, created_at, changed_at)
+        id, owner_id, key, {definitions/columns}, phase, shard, effective_from, created_at,
+        changed_at)
     SELECT
-        of_owner, key, {definitions/columns}, slot / 120, slot %% 120,
+        coalesce(id, nextval(pg_get_serial_sequence('jobs_job', 'id'))), of_owner, key, {definitions/columns}, slot / 120, slot %% 120,
         clock_timestamp(), clock_timestamp(), clock_timestamp()
     FROM placed WHERE job_id IS NULL AND may
     ON CONFLICT (owner_id, key) DO NOTHING
@@ -47,6 +48,8 @@ WITH given AS MATERIALIZED (
             ELSE coalesce(slot %% 120, old_shard) END
     FROM placed n
     WHERE j.id = n.job_id AND may
+      -- A job's arguments are encrypted for its id.
+      AND (n.id IS NULL OR j.id = n.id)
       -- guard: a job is changed only as its caller has read it
       AND (%(id)s::bigint IS NULL OR (j.id, j.changed_at) = (%(id)s::bigint, %(seen)s::timestamptz))
       AND (%(id)s::bigint IS NOT NULL
@@ -64,6 +67,7 @@ WITH given AS MATERIALIZED (
         CASE WHEN is_new THEN '{}' ELSE jsonb_build_object('changes', %(changes)s::jsonb) END
     FROM written WHERE %(actor_name)s::text IS NOT NULL
 )
-SELECT n.of_owner AS owner_id, n.slug, n.job_id IS NOT NULL AS is_found, n.old_schedule, n.target_id,
+SELECT n.of_owner AS owner_id, n.slug, n.job_id IS NOT NULL AS is_found, n.job_id AS found_id,
+    n.old_schedule, n.target_id,
     w.id, w.is_new, w.phase, w.shard, w.effective_from, w.created_at, w.changed_at
 FROM placed AS n LEFT JOIN written AS w ON true

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.catalog.redaction import hidden_arguments
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, StateConflict
@@ -117,5 +118,5 @@ def _form(visit: Visit, found: Run) -> ReasonForm:
 
 def _by_name(found: Run) -> str:
     """Return the arguments as JSON; empty if some were given by position."""
-    args, kwargs = found.arguments
+    args, kwargs = hidden_arguments(found.task, *found.arguments)
     return "" if args else json.dumps(kwargs, indent=2, ensure_ascii=False)

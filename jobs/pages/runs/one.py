@@ -86,7 +86,8 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
             lambda: timeline_of(steps_of(found), now=timezone.now()),
             otherwise=Timeline(_("The history of this run cannot be read."), SafeString(), []),
         ),
-        attempts=[_try(attempt, done.workers) for attempt in done.attempts] + _present(found, done),
+        attempts=[_try(attempt, found, done.workers) for attempt in done.attempts]
+        + _present(found, done),
         hidden_attempts=done.hidden,
         sees_workers=visit.access.permits("jobs.view_worker"),
         sees_arguments=sees_arguments,
@@ -103,7 +104,8 @@ def _may(visit: Visit, permission: str, found: Run) -> bool:
     return visit.may(permission, Scope.OPERATE, found.owner_id)
 
 
-def _try(attempt: Attempt, workers: dict[UUID, Worker]) -> Try:
+def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker]) -> Try:
+    message, traceback = attempt.texts(found)
     sign, tone = SIGNS[SHOWN_AS.get(AttemptOutcome(attempt.outcome), State.FAILED)]
     return Try(
         number=attempt.number,
@@ -115,8 +117,8 @@ def _try(attempt: Attempt, workers: dict[UUID, Worker]) -> Try:
         ended_at=attempt.ended_at,
         took=attempt.ended_at - attempt.started_at if attempt.started_at else None,
         error_type=attempt.error_type,
-        error_message=cut(attempt.error_message),
-        traceback=cut(attempt.traceback),
+        error_message=cut(message),
+        traceback=cut(traceback),
     )
 
 

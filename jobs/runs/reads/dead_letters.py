@@ -94,6 +94,8 @@ def by_error(groups: Sequence[Group]) -> list[ErrorGroup]:
 
 def _complete(runs: RunQuerySet, groups: Sequence[Group]) -> None:
     newest = runs.filter(id__in=[group.newest for group in groups]).order_by()
-    facts = {row[0]: row[1:] for row in newest.values_list("id", "ended_at", "error_message")}
+    columns = ("owner_id", "job_id", "ended_at", "error_message", "error_data", "error_key")
+    found = {run.pk: run for run in newest.only(*columns)}
     for group in groups:
-        group.last_ended_at, group.message = facts.get(group.newest, (None, ""))
+        if run := found.get(group.newest):
+            group.last_ended_at, group.message = run.ended_at, run.error_text

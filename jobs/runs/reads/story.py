@@ -14,6 +14,7 @@ from django.conf import settings
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core import log_events
 from jobs.core.states import State
 from jobs.models import Attempt, Run, Worker
@@ -67,13 +68,13 @@ def tried(run: Run) -> Tried:
 
 def arguments_text(run: Run) -> str:
     """Return the arguments of a run as JSON: an object by name; `args` has those by position."""
-    args, kwargs = run.arguments
+    args, kwargs = hidden_arguments(run.task, *run.arguments)
     return as_json({"args": args, **kwargs} if args else kwargs)
 
 
 def result_text(run: Run) -> str | None:
     """Return the result of a run as JSON; None before it succeeded."""
-    return None if run.result is None else as_json(run.result_value)
+    return None if run.result is None else as_json(hidden(run.result_value))
 
 
 def flower_url(run: Run) -> str:

@@ -1,9 +1,10 @@
 -- Admit queued runs to one worker: the first of the two doors.
 -- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds; owners
 -- bigint[] and rooms bigint[] (how many more runs of a capped owner may run), held_locks text[];
--- are_locked (whether this transaction has taken the locks of lock_limits.sql).
--- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'busy', 'gone',
--- 'stale'; 'limited' and unchanged without the locks that it needs); for an admitted run what the worker needs: start_within, soft_close, hard_close (seconds in
+-- are_locked (whether this transaction has taken the locks of lock_limits.sql); keys smallint[] (ids of
+-- the encryption keys that the worker has).
+-- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'key', 'busy',
+-- 'gone', 'stale'; 'limited' and unchanged without the locks that it needs); for an admitted run what the worker needs: start_within, soft_close, hard_close (seconds in
 -- which it must start, and until its calendars end it), has_started (an earlier attempt did something).
 -- Keeps true: rows are locked in id order, locked ones are skipped; one moment, clock_timestamp() after
 -- the locks, decides and is written; a token is issued once; caps, lock keys (count_room.sql) and
@@ -23,7 +24,7 @@ WITH hint AS (
     FROM (SELECT id, task FROM hint ORDER BY id) AS h
     LEFT JOIN LATERAL (
         SELECT r.ctid AS place, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
-            r.job_id, r.target_id, r.policy, r.window_policy
+            r.job_id, r.target_id, r.policy, r.window_policy, r.queue, r.payload_key
         FROM {runs} r
         -- guard: only what is queued is admitted
         -- guard: the row names the task
@@ -51,6 +52,15 @@ WITH hint AS (
             -- guard: an admission outside its windows is refused
             WHEN NOT coalesce(now.at <= gate.until - jobs_needed(l.policy), applying.ids IS NULL)
               OR l.window_policy = 'required' AND coalesce(applying.ids, '{}') = '{}' THEN 'window'
+            -- guard: a run whose key is missing waits, and spends no attempt
+            WHEN l.payload_key <> 0 AND l.payload_key <> ALL(%(keys)s::smallint[]) THEN CASE
+                -- guard: a run whose key another worker has is given back for it
+                WHEN EXISTS (
+                    SELECT FROM jobs_worker w
+                    WHERE w.stopped_at IS NULL AND l.payload_key = ANY(w.keys)
+                      AND w.queues @> jsonb_build_array(l.queue)
+                      AND w.heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
+                ) THEN 'busy' ELSE 'key' END
             WHEN l.lock_key <> '' AND (
                 -- guard: a run waits for a lock that another run holds
                 l.lock_key = ANY(%(held_locks)s::text[])
@@ -86,7 +96,7 @@ WITH hint AS (
 ), moved AS (
     UPDATE {runs} r SET
         state = coalesce(next.state, r.state),
-        blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap') THEN j.verdict ELSE '' END,
+        blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap', 'key') THEN j.verdict ELSE '' END,
         -- guard: a token is handed out once
         token = r.token + (j.verdict = '')::int,
         -- guard: an admission spends an attempt

@@ -1,5 +1,5 @@
 -- Submit one run that is due at once, for an owner without calendars: all of it in one statement.
--- Parameters: owner_id bigint, or slug text; target text (its name; '' for none); tail text (the 20
+-- Parameters: owner_id bigint, slug text (one may be null); target text (its name; '' for none); tail text (the 20
 --   hex digits of the id after its time); key text and fingerprint bytea (an idempotency key; null
 --   for none); deadline float (seconds from now; null for none); lease float (seconds); lock text;
 --   published bigint[] (outbox rows whose hints are in the broker); columns of jobs_run by name.
@@ -20,6 +20,8 @@ own AS MATERIALIZED (
     LEFT JOIN jobs_target AS t ON t.owner_id = o.id AND t.name = %(target)s::text
     WHERE o.id = coalesce(
             %(owner_id)s::bigint, (SELECT id FROM jobs_owner WHERE slug = %(slug)s::text))
+      -- guard: the payload is encrypted for the owner of this slug
+      AND (%(slug)s::text IS NULL OR o.slug = %(slug)s::text)
       -- guard: where calendars apply, they decide the first state of a run
       AND o.calendar_version = 0
       AND (%(target)s::text = '' OR t.id IS NOT NULL)
@@ -31,10 +33,10 @@ own AS MATERIALIZED (
     RETURNING id
 ), made AS (
     INSERT INTO jobs_run (
-        id, owner_id, target_id, task, queue, state, priority, payload, labels, max_attempts,
+        id, owner_id, target_id, task, queue, state, priority, payload, payload_key, labels, max_attempts,
         policy, options, lock_key, created_at, deadline_at, queued_at, hint_check_at, history)
     SELECT run_id, owner_id, target_id, %(task)s, %(queue)s, 'queued', %(priority)s,
-        %(payload)s, %(labels)s::jsonb, %(max_attempts)s, %(policy)s::jsonb, %(options)s::jsonb,
+        %(payload)s, %(payload_key)s, %(labels)s::jsonb, %(max_attempts)s, %(policy)s::jsonb, %(options)s::jsonb,
         CASE WHEN %(lock)s::text = '' THEN '' ELSE slug || ':' || %(lock)s::text END,
         at, at + make_interval(secs => %(deadline)s::float8), at,
         at + make_interval(secs => %(lease)s),

@@ -1,7 +1,9 @@
 -- Record what became of attempts, fenced by token.
 -- Parameters: arrays, one element a run: ids, tokens, started_ages (seconds since the pool accepted it,
 -- or null), kinds (null: only started), ended_ages (seconds), results; error_types, error_messages,
--- tracebacks, delays (seconds until the next attempt), causes: empty if no run has any; lease seconds.
+-- tracebacks, delays (seconds until the next attempt), causes: empty if no run has any; errors and
+-- attempt_errors bytea[]: the texts of both, encrypted, which are empty then; key: that of errors and
+-- results, 0 for none; lease seconds.
 -- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; one with state
 -- 'busy' per run whose row another transaction has locked or just changed: report it again.
 -- Keeps true: only the newest token of an active run may write; a run that ends while `cancelling` is
@@ -13,14 +15,15 @@
 WITH report AS (
     SELECT p.id, p.token, p.started_age, p.kind, p.ended_age, p.result,
         coalesce(p.error_type, '') AS error_type, coalesce(p.error_message, '') AS error_message,
-        coalesce(p.traceback, '') AS traceback, p.delay, coalesce(p.cause, '') AS cause
+        coalesce(p.traceback, '') AS traceback, p.delay, coalesce(p.cause, '') AS cause,
+        p.error, p.attempt_error
     FROM unnest(
         %(ids)s::uuid[], %(tokens)s::int[], %(started_ages)s::float8[], %(kinds)s::text[],
         %(ended_ages)s::float8[], %(results)s::bytea[], %(error_types)s::text[],
         %(error_messages)s::text[], %(tracebacks)s::text[], %(delays)s::float8[],
-        %(causes)s::text[]
+        %(causes)s::text[], %(errors)s::bytea[], %(attempt_errors)s::bytea[]
     ) AS p(id, token, started_age, kind, ended_age, result, error_type, error_message, traceback,
-           delay, cause)
+           delay, cause, error, attempt_error)
 ), locked AS MATERIALIZED (
     SELECT p.*, found.*
     FROM (SELECT * FROM report ORDER BY id) AS p
@@ -71,8 +74,12 @@ WITH report AS (
         -- guard: what is given back has spent no attempt
         attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause = 'not begun')::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
+        result_key = CASE j.after WHEN 'succeeded' THEN %(key)s ELSE r.result_key END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
         error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
+        error_data = CASE WHEN j.kind IS NULL THEN r.error_data ELSE j.error END,
+        error_key = CASE WHEN j.kind IS NULL THEN r.error_key
+            WHEN j.error IS NULL THEN 0 ELSE %(key)s END,
         history = r.history
             || CASE WHEN j.is_start
                 THEN jsonb_build_array(jsonb_build_array(
@@ -91,11 +98,11 @@ WITH report AS (
         r.worker_id, r.queued_at, r.admitted_at, r.started_at,
         -- With the attempt's values: another join would search for each among all.
         j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
-        j.error_message AS attempt_error_message, j.traceback
+        j.error_message AS attempt_error_message, j.traceback, j.attempt_error
 ), tried AS (
     -- `recorded_at` is the moment of the insert: this transaction has its id by then, as the rollups need.
     INSERT INTO jobs_attempt (run_id, token, number, worker_id, outcome, admitted_at, started_at,
-        ended_at, error_type, error_message, traceback, queued_at, run_state)
+        ended_at, error_type, error_message, traceback, error_data, error_key, queued_at, run_state)
     SELECT m.id, m.token,
         -- An unspent attempt is no longer counted, and has the number of the next one.
         least(m.earlier_attempts + m.attempt_count
@@ -106,7 +113,8 @@ WITH report AS (
             ELSE m.kind
         END,
         m.admitted_at, m.started_at, m.attempt_ended_at,
-        m.attempt_error_type, m.attempt_error_message, m.traceback,
+        m.attempt_error_type, m.attempt_error_message, m.traceback, m.attempt_error,
+        CASE WHEN m.attempt_error IS NULL THEN 0 ELSE %(key)s END,
         -- What was given back is queued anew.
         CASE WHEN m.state <> 'queued' THEN m.queued_at END, m.state
     FROM moved m

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from statistics import median
 
+from django.conf import settings
+from django.test import override_settings
+
+from jobs.core.keyring import new_key
 from tests.benchmarks.members.drain import OWNERS, SLOTS, beside_stock
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.world import BenchmarkError, World
@@ -17,7 +22,7 @@ POLL_SECONDS = 0.005
 
 
 def measure(world: World) -> list[Row]:
-    """Compare with plain tasks on stock Celery at its best; and 10,000 owners with 10."""
+    """Compare with plain tasks on stock Celery at its best; 10,000 owners with 10; a key ring."""
     world.commits_are_durable()
     count = world.pick(6_000, 2_000)
     lags: list[float] = []
@@ -37,7 +42,7 @@ def measure(world: World) -> list[Row]:
         figure=median(lags),
         samples={"lag": lags},
     )
-    return [*rows, lag, _owners(world)]
+    return [*rows, lag, _owners(world), _encrypted(world)]
 
 
 def _owners(world: World) -> Row:
@@ -53,6 +58,28 @@ def _owners(world: World) -> Row:
         what=f"2 slots, {many:,} owners",
         unit="tasks/s",
         against=f"{FEW} owners",
+        at_least=0.9,
+    )
+
+
+def _encrypted(world: World) -> Row:
+    """Compare with and without a key ring, in turn."""
+    ring, count = new_key(1), world.pick(10_000, 2_000)
+    keys = {"FAIRSHIFT_ENCRYPTION_KEYS": ring}
+    with_ring = replace(world, environment={**world.environment, **keys})
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(world.rounds):
+        for is_on, found in rates.items():
+            values = {**settings.FAIRSHIFT, "ENCRYPTION_KEYS": ring if is_on else ""}
+            with override_settings(FAIRSHIFT=values):
+                one = with_ring if is_on else world
+                found.append(drained(one, owners=OWNERS, count=count, slots=2)[0])
+    return compared(
+        rates[True],
+        rates[False],
+        what="2 slots, encrypted at rest",
+        unit="tasks/s",
+        against="not encrypted",
         at_least=0.9,
     )
 

@@ -145,7 +145,7 @@ def test_what_took_long_is_planned_for_the_size_of_now(
     table = emptied(as_at_the_edge())
     database.query("SELECT set_config('enable_seqscan', 'on', true)")
     asked = {"ids": [], "tasks": [], "worker": uuid4(), "lease": 30.0}
-    asked |= {"owners": [], "rooms": [], "held_locks": [], "are_locked": True}
+    asked |= {"owners": [], "rooms": [], "held_locks": [], "keys": [], "are_locked": True}
 
     def admitted() -> str:
         prepared.run("runs/admit", [run_id], asked)
@@ -153,7 +153,7 @@ def test_what_took_long_is_planned_for_the_size_of_now(
             "SELECT name FROM pg_prepared_statements WHERE statement LIKE %s",
             [f"-- Admit%{table}%"],
         )
-        return plan_of(f"EXPLAIN EXECUTE {statement['name']}({', '.join(['NULL'] * 8)})")
+        return plan_of(f"EXPLAIN EXECUTE {statement['name']}({', '.join(['NULL'] * 9)})")
 
     look_at(table)
     run_id = queued_at(acme, days=0)

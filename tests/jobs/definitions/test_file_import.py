@@ -156,7 +156,8 @@ def test_what_an_import_would_do_is_foreseen(acme: Owner, root_user: User) -> No
     assert not Job.objects.exists() and not AuditEntry.objects.exists()
     assert import_jobs(text, owner=acme, actor=root_user, name="jobs.csv") == foreseen
     job = Job.objects.get(key="a")
-    assert (job.interval_minutes, read_body(job.payload, key=0)) == (5, ([], {"x": 1, "y": 2}))
+    given = read_body(job.payload, key=0, place=job.place)
+    assert (job.interval_minutes, given) == (5, ([], {"x": 1, "y": 2}))
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.owner, entry.actor_name) == ("import jobs", acme, "root")
     assert entry.details == {"file": "jobs.csv", "created": 2, "updated": 0, "unchanged": 0}

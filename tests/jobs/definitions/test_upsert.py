@@ -81,7 +81,7 @@ def test_every_field_arrives(acme: Owner) -> None:
     assert {name: getattr(job, name) for name in facts} == facts
     assert (job.start_at.isoformat(), job.end_at.isoformat()) == tuple(times.values())
     assert job.target == Target.objects.get(owner=acme, name="sw-1")
-    assert read_body(job.payload, key=job.payload_key) == ([], {"x": 1, "y": 2})
+    assert read_body(job.payload, key=job.payload_key, place=job.place) == ([], {"x": 1, "y": 2})
     upsert_jobs(acme, [add("a")])
     job.refresh_from_db()
     assert (job.priority, job.labels, job.target, job.enabled) == (None, {}, None, True)

@@ -83,15 +83,17 @@ def test_trouble_with_the_backend_leaves_the_end_as_it_is(
     assert hinted() == []
 
 
-def test_who_waits_for_a_run_that_ends_at_its_admission_is_told(acme: Owner) -> None:
+def test_who_waits_for_a_run_that_ends_at_its_admission_is_told(
+    acme: Owner, encrypted: None
+) -> None:
     """Its deadline has passed, or it cannot be read: no child will ever tell."""
     late, broken = (submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2))
     age(late, "deadline_at", seconds=1)
-    Run.objects.filter(id=broken.id).update(payload_key=7)
+    Run.objects.filter(id=broken.id).update(payload=bytes(late.payload))
     ask(living_worker(), [late, broken])
     assert AsyncResult(str(late.id)).state == states.REVOKED
     assert AsyncResult(str(broken.id)).state == states.FAILURE
-    assert "no key 7" in str(AsyncResult(str(broken.id)).result)
+    assert "is not of this row" in str(AsyncResult(str(broken.id)).result)
 
 
 def test_the_sweep_tells_of_ends_that_were_left_untold(acme: Owner) -> None:

@@ -1,4 +1,4 @@
-"""jobs/runs/unknown_tasks.py: runs whose task no worker knows: counted, moved to another, or
+"""jobs/runs/reads/unknown_tasks.py: runs whose task no worker knows: counted, moved to another, or
 failed.
 """
 
@@ -16,11 +16,12 @@ from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.states import State
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
 from jobs.owners.limits import pause_owner
-from jobs.runs import dispatch, renamed_tasks, unknown_tasks
+from jobs.runs import dispatch, renamed_tasks
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.reads import unknown_tasks
+from jobs.runs.reads.unknown_tasks import Unknown
 from jobs.runs.renamed_tasks import fail_runs, fail_task, move_runs, move_task
-from jobs.runs.unknown_tasks import Unknown
 from jobs.system.heartbeat import beat
 from tests.jobs.scenes import (
     AdmissionRequest,
@@ -178,7 +179,7 @@ def test_a_moved_run_has_the_arguments_of_a_submit(acme: Owner, stored: bytes) -
     Run.objects.update(payload=stored.replace(b"null", b'{"chain": null}'))
     assert move_task("tests.old_record", to=NEW).runs == 1
     run.refresh_from_db()
-    assert read_message(run.payload, key=0) == ([], {"n": 7}, {"chain": None})
+    assert read_message(run.payload, key=0, place=run.place) == ([], {"n": 7}, {"chain": None})
 
 
 def test_a_moved_job_has_the_arguments_of_an_upsert(acme: Owner) -> None:
@@ -187,7 +188,8 @@ def test_a_moved_job_has_the_arguments_of_an_upsert(acme: Owner) -> None:
     Job.objects.update(payload=b'[["7", "8"], {}, {}]')
     assert move_task("tests.old_add", to=OLD).jobs == 1
     job.refresh_from_db()
-    assert read_message(job.payload, key=0) == ([], {"x": 7, "y": 8}, {})
+    moved = read_message(job.payload, key=0, place=job.place)
+    assert moved == ([], {"x": 7, "y": 8}, {})
 
 
 def test_recurring_jobs_are_moved_with_their_runs(acme: Owner, northwind: Owner) -> None:

@@ -43,7 +43,7 @@ def test_a_job_is_made_with_arguments_in_the_types_of_the_signature(
     """What the form takes is what a run is called with, and making it is audited."""
     as_root.post(reverse("admin:jobs_job_add"), fields(acme, arguments='{"x": "1", "y": 2}'))
     [job] = Job.objects.all()
-    assert read_body(job.payload, key=job.payload_key) == ([], {"x": 1, "y": 2})
+    assert read_body(job.payload, key=job.payload_key, place=job.place) == ([], {"x": 1, "y": 2})
     assert (job.payload_key, job.schedule) == (0, "manual")
     assert AuditEntry.objects.get().action == "add"
 

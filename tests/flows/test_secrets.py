@@ -1,0 +1,116 @@
+"""The canary: a secret of a run is found in no log, no Redis, no event and no table."""
+
+import time
+from typing import Any
+
+import pytest
+import redis
+from celery import current_app
+
+from jobs import submit
+from jobs.models import Owner, Run
+from tests.flows.processes import Processes
+from tests.flows.world import ended
+from tests.jobs.keys import KEY_1, KEY_2, use_ring
+from tests.jobs.test_encryption import columns_with
+
+CANARY = "kolibri-4711-wagtail"
+
+
+@pytest.fixture
+def ring(settings: Any) -> None:
+    use_ring(settings, KEY_1)
+
+
+READS = {
+    b"string": ("GET",),
+    b"hash": ("HGETALL",),
+    b"list": ("LRANGE", "0", "-1"),
+    b"set": ("SMEMBERS",),
+    b"zset": ("ZRANGE", "0", "-1"),
+}
+
+
+def dumped(broker: redis.Redis) -> bytes:
+    """Return all that Redis holds; its own dump would be compressed."""
+    found = b""
+    for key in broker.scan_iter("*"):
+        if (read := READS.get(bytes(broker.type(key)))) is None:
+            continue  # it has expired
+        verb, *rest = read
+        found += key + repr(broker.execute_command(verb, key, *rest)).encode()
+    return found
+
+
+def test_the_secret_of_a_run_is_nowhere(
+    processes: Processes, owner: Owner, broker: redis.Redis, ring: None
+) -> None:
+    """As an argument, a result, and in the text of an error, which is tried again and fails."""
+    heard: list[dict[str, Any]] = []
+    for name in ("one", "two"):
+        processes.start_worker(name, LOG_LEVEL="DEBUG", FAIRSHIFT_ENCRYPTION_KEYS=KEY_1)
+    processes.start_system(FAIRSHIFT_ENCRYPTION_KEYS=KEY_1)
+    processes.start_beat(FAIRSHIFT_ENCRYPTION_KEYS=KEY_1)
+    processes.ready()
+    with current_app.connection_for_read() as connected:
+        receiver = current_app.events.Receiver(connected, handlers={"*": heard.append})
+        capture = receiver.itercapture(limit=None, timeout=0.1, wakeup=True)
+        next(capture, None)
+        good = submit("tests.echo", CANARY, owner=owner, ignore_result=False)
+        bad = submit("tests.echo", CANARY, True, owner=owner, max_attempts=2)
+        assert CANARY.encode() not in dumped(broker)
+        good, bad = ended(good), ended(bad)
+    assert (good.state, good.result_value) == ("succeeded", CANARY)
+    assert (bad.state, bad.error_type) == ("failed", "ValueError")
+    assert CANARY in bad.error_text and CANARY in bad.attempts.last().texts(bad)[1]
+    assert columns_with(CANARY) == []
+    assert CANARY.encode() not in dumped(broker)
+    assert CANARY not in str(heard)
+    for process in processes.started:
+        assert CANARY not in process.log.read_text(errors="replace"), process.name
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.chaos)])
+def test_keys_rotate_while_runs_go_on(
+    processes: Processes, owner: Owner, settings: Any, kills: int
+) -> None:
+    """Workers with the old and the new ring, some killed, and re-encryptions killed midway.
+
+    No run fails, none is lost, and nothing is unreadable.
+    """
+    old = {"FAIRSHIFT_ENCRYPTION_KEYS": KEY_1}
+    both = {"FAIRSHIFT_ENCRYPTION_KEYS": f"{KEY_1},{KEY_2}"}
+    use_ring(settings, KEY_1)
+    workers = [processes.start_worker(f"old-{number}", **old) for number in range(2)]
+    processes.start_system(**both)
+    processes.start_beat(**both)
+    processes.ready()
+    runs = [_recorded(owner, number) for number in range(60)]
+    use_ring(settings, KEY_1, KEY_2)
+    for kill in range(kills):
+        runs += [_recorded(owner, len(runs) + number) for number in range(30)]
+        if kill % 2:
+            killed = processes.python(_REENCRYPT, **both)
+            time.sleep(0.2 * (kill % 4))
+            killed.kill()
+            killed.wait()
+        else:
+            workers.pop(0).kill()
+            workers.append(processes.start_worker(f"new-{kill}", **both))
+            processes.ready()
+    whole = [ended(run, seconds=60) for run in runs]
+    assert {run.state for run in whole} == {"succeeded"}
+    done = processes.python(_REENCRYPT, **both)
+    assert done.wait(timeout=60) == 0, done.communicate()[0]
+    use_ring(settings, KEY_2)
+    for number, run in enumerate(whole):
+        run.refresh_from_db()
+        assert (run.payload_key, run.result_key) == (2, 2)
+        assert run.arguments[1]["n"] == number == run.result_value["n"]
+
+
+_REENCRYPT = "from django.core.management import call_command as c; c('secrets', 'reencrypt')"
+
+
+def _recorded(owner: Owner, number: int) -> Run:
+    return submit("tests.record", number, 0.01, owner=owner, max_attempts=20)

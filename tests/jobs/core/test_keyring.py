@@ -1,0 +1,59 @@
+"""jobs/core/keyring.py: how a key ring is written, and which ones are refused."""
+
+from base64 import b64encode
+
+import pytest
+
+from jobs.core.conf import wrong_settings
+from jobs.core.keyring import BadRing, new_key, parsed
+from tests.jobs.keys import KEY_1, KEY_2
+
+SECRET = b64encode(b"\xaa" * 31).decode()
+
+
+def test_the_last_key_of_a_ring_is_the_newest() -> None:
+    """Whatever its id; lines are as good as commas."""
+    ring = parsed(f" {KEY_2} ,\n{KEY_1}\n")
+    assert (ring.ids, ring.newest.id) == ([1, 2], 1)
+    assert len(ring.newest.material) == 32
+
+
+def test_a_new_key_is_a_ring_of_its_own() -> None:
+    """And never the same twice."""
+    assert parsed(new_key(7)).newest.id == 7
+    assert new_key(7) != new_key(7)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "has 0 keys; a ring has 1 to 64"),
+        (SECRET, "is wrong at its part 1, which must be ID:BASE64"),
+        (f"{KEY_1},x:{SECRET}", "is wrong at its part 2"),
+        (f"0:{SECRET}", "has a key with the id 0; an id is from 1 to 32,767"),
+        (f"32768:{SECRET}", "has a key with the id 32768"),
+        (f"3:{SECRET}", "has a key 3 of 31 bytes; a key has 32"),
+        (f"3:{SECRET}!", "has a key 3 that is not base64"),
+        (f"{KEY_1},{KEY_2},{KEY_1}", "has key 1 twice"),
+        (f"{KEY_1},{KEY_1.replace('1:', '4:')}", "has the same bytes under key 4"),
+    ],
+)
+def test_a_wrong_ring_is_refused_without_its_keys(text: str, problem: str) -> None:
+    """The message names the part, and holds no key: it ends in logs."""
+    with pytest.raises(BadRing, match=problem) as refused:
+        parsed(text)
+    assert SECRET not in str(refused.value) and KEY_1[4:] not in str(refused.value)
+
+
+def test_a_wrong_ring_is_refused_at_boot(settings: object) -> None:
+    """By its name; a value that is no text is not shown either."""
+    for value in (f"3:{SECRET}", [SECRET]):
+        settings.FAIRSHIFT = {"ENCRYPTION_KEYS": value}  # type: ignore[attr-defined]
+        [problem] = wrong_settings()
+        assert problem.startswith("FAIRSHIFT['ENCRYPTION_KEYS']")
+        assert SECRET not in problem
+
+
+def test_a_key_does_not_show_itself() -> None:
+    """Not in a traceback or a log of its object."""
+    assert KEY_1[4:20] not in repr(parsed(KEY_1)) and "material" not in repr(parsed(KEY_1))

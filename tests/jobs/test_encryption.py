@@ -1,0 +1,352 @@
+"""Encryption at rest: nothing of arguments, results and errors is readable in any table."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app, states
+from celery.result import AsyncResult
+from django.db import connection
+from django_celery_results.models import TaskResult
+
+from fleet import Admission, Kind, Refusal
+from jobs import delete_jobs, job, submit, submit_many, upsert_jobs
+from jobs.api.jobs.schemas import JobDetails
+from jobs.api.runs.schemas import RunDetails
+from jobs.core.crypto import Damaged, UnknownKey
+from jobs.core.states import State
+from jobs.definitions.single import change_job, create_job, read_job
+from jobs.models import Attempt, Job, Owner, Run
+from jobs.recurring.trigger import make_runs
+from jobs.runs.manual_retry import retry_run
+from jobs.runs.reads.story import arguments_text
+from jobs.runs.renamed_tasks import move_task
+from jobs.runs.submission import run_job
+from jobs.runs.unblocking import publish_with_known_key
+from jobs.schedules import slot_of
+from tests.jobs.keys import KEY_1, KEY_2, use_ring
+from tests.jobs.recurring.scenes import at
+from tests.jobs.scenes import (
+    admitted,
+    ask,
+    hinted,
+    living_worker,
+    recorded,
+)
+from tests.jobs.scenes import states as states_of
+
+CANARY = "kolibri-4711"
+
+
+@job(name="tests.note")
+def note(text: Any) -> Any:
+    return text
+
+
+@job(name="tests.note_again")
+def note_again(text: Any) -> Any:
+    return text
+
+
+_COLUMNS = """
+SELECT table_name, column_name FROM information_schema.columns
+WHERE table_schema = 'public' AND data_type IN (
+    'text', 'character varying', 'bytea', 'jsonb', 'json', 'ARRAY')
+"""
+
+
+def columns_with(word: str) -> list[str]:
+    """Return the columns of all tables in which a word can be read, as text or as bytes."""
+    found = []
+    with connection.cursor() as cursor:
+        cursor.execute(_COLUMNS)
+        for table, column in cursor.fetchall():
+            cursor.execute(
+                f'SELECT count(*) FROM "{table}" WHERE "{column}"::text LIKE %s '
+                f'OR "{column}"::text LIKE %s',
+                [f"%{word}%", f"%{word.encode().hex()}%"],
+            )
+            if cursor.fetchone()[0]:
+                found.append(f"{table}.{column}")
+    return found
+
+
+def job_of(owner: Owner, key: str = "nightly", **fields: Any) -> dict[str, Any]:
+    return {"key": key, "task": "tests.note", "arguments": {"text": CANARY}, **fields}
+
+
+def test_the_search_finds_what_is_in_clear(acme: Owner) -> None:
+    """Else the other scenes would prove nothing."""
+    submit("tests.note", CANARY, owner=acme)
+    upsert_jobs(acme, [job_of(acme)])
+    assert {"jobs_run.payload", "jobs_job.payload"} <= set(columns_with(CANARY))
+
+
+def test_arguments_are_encrypted_however_they_come(acme: Owner, encrypted: None) -> None:
+    """Single, many, delayed, of a job, retried with others: each is read where it belongs."""
+    one = submit("tests.note", CANARY, owner=acme)
+    by_slug = submit("tests.note", CANARY, owner="acme")
+    later = submit("tests.note", CANARY, owner=acme, countdown=60)
+    submit_many("tests.note", [{"text": CANARY}] * 2, owner=acme)
+    upsert_jobs(acme, [job_of(acme)])
+    run_job(Job.objects.get(key="nightly"))
+    one.cancel()
+    retry_run(one, arguments={"text": f"{CANARY}!"})
+    assert columns_with(CANARY) == []
+    assert one.arguments == ([], {"text": f"{CANARY}!"})
+    for run in (by_slug, later, *Run.objects.exclude(pk=one.pk)):
+        assert run.payload_key == 1
+        assert run.arguments == ([], {"text": CANARY})
+        assert Run.objects.get(pk=run.pk).arguments == ([], {"text": CANARY})
+
+
+def test_an_owner_that_is_not_what_its_object_says_is_read_anew(
+    acme: Owner, encrypted: None
+) -> None:
+    """The payload is encrypted for a slug, so the statement makes sure that it is the owner's."""
+    run = submit("tests.note", CANARY, owner=Owner(pk=acme.pk, slug="northwind"))
+    assert Run.objects.get(pk=run.pk).arguments == ([], {"text": CANARY})
+
+
+def test_a_run_starts_with_its_arguments_and_ends_with_its_result(
+    acme: Owner, encrypted: None
+) -> None:
+    """The worker gets them in clear; the row has neither."""
+    run = submit("tests.note", CANARY, owner=acme)
+    admission = admitted(living_worker(), run)
+    assert CANARY.encode() in admission.body
+    recorded(admission, Kind.STARTED)
+    recorded(admission, Kind.SUCCEEDED, result=f'"{CANARY}"'.encode())
+    assert columns_with(CANARY) == []
+    run.refresh_from_db()
+    assert (run.state, run.result_key, run.result_value) == (State.SUCCEEDED, 1, CANARY)
+
+
+def test_an_error_is_encrypted_for_the_run_and_for_each_attempt(
+    acme: Owner, encrypted: None
+) -> None:
+    """Only its class stays readable, by which failures are grouped."""
+    run = submit("tests.note", 1, owner=acme, max_attempts=2)
+    for number, kind in enumerate((Kind.RETRYING, Kind.FAILED)):
+        if number:
+            Run.objects.filter(pk=run.pk).update(state="queued")
+        facts = {"error_type": "ValueError", "error_message": f"{CANARY} {number}"}
+        recorded(admitted(living_worker(), run), kind, **facts, traceback=f"at {CANARY}")
+    assert columns_with(CANARY) == []
+    run.refresh_from_db()
+    assert (run.error_type, run.error_message) == ("ValueError", "")
+    assert run.error_text == f"{CANARY} 1"
+    texts = [attempt.texts(run) for attempt in run.attempts]
+    assert texts == [(f"{CANARY} {number}", f"at {CANARY}") for number in range(2)]
+    # Swapped between attempts, they are noticed.
+    first, second = run.attempts
+    first.error_data = second.error_data
+    assert "is not of this row" in first.texts(run)[0]
+
+
+def test_celery_s_stored_result_is_encrypted(acme: Owner, encrypted: None) -> None:
+    """Its result, its error and its traceback; Celery reads them as ever."""
+    backend = current_app.backend
+    backend.store_result("one", {"a": CANARY}, states.SUCCESS)
+    error = ValueError(CANARY)
+    backend.store_result("two", error, states.FAILURE, traceback=f"at {CANARY}")
+    assert columns_with(CANARY) == []
+    assert AsyncResult("one").get() == {"a": CANARY}
+    assert AsyncResult("two").state == states.FAILURE
+    assert (str(AsyncResult("two").result), AsyncResult("two").traceback) == (
+        CANARY,
+        f"at {CANARY}",
+    )
+    TaskResult.objects.filter(task_id="one").update(
+        result=TaskResult.objects.get(task_id="two").result
+    )
+    assert "cannot be read" in AsyncResult("one").get()
+
+
+# --- jobs ----------------------------------------------------------------------------------
+
+
+def test_a_due_run_reads_what_was_copied_from_its_job(acme: Owner, encrypted: None) -> None:
+    """The engine copies the bytes inside the database; the run is read also without the job."""
+    upsert_jobs(acme, [job_of(acme, interval_minutes=5)])
+    job = Job.objects.get()
+    make_runs([(job.pk, slot_of(at(5)))])
+    run = Run.objects.get(job=job)
+    assert bytes(run.payload) == bytes(job.payload)
+    assert b"kolibri" in admitted(living_worker(), run).body if run.state == "queued" else True
+    delete_jobs(acme, ["nightly"])
+    assert Run.objects.get(pk=run.pk).arguments == ([], {"text": CANARY})
+
+
+def test_an_upsert_of_the_same_job_changes_nothing(acme: Owner, encrypted: None) -> None:
+    """One, and many: equal arguments have equal bytes. With a new key they are written once."""
+    many = [job_of(acme, key) for key in ("a", "b", "c")]
+    assert upsert_jobs(acme, many).created == 3
+    assert upsert_jobs(acme, many).unchanged == 3
+    assert upsert_jobs(acme, many[:1]).unchanged == 1
+    assert upsert_jobs(acme, [job_of(acme, "d")]).created == 1
+    assert upsert_jobs(acme, [job_of(acme, "d", arguments={"text": "other"})]).updated == 1
+    assert len({bytes(each.payload) for each in Job.objects.all()}) == 4
+    for each in Job.objects.exclude(key="d"):
+        assert run_job(each).arguments == ([], {"text": CANARY})
+
+
+def test_a_job_is_made_changed_and_read_alone(acme: Owner, encrypted: None) -> None:
+    """As the API does it; a change of nothing is no change."""
+    made = create_job(acme, job_of(acme))
+    assert made is not None
+    job = read_job(made.pk, owner_ids=None)
+    assert job is not None
+    assert columns_with(CANARY) == [] and job.payload_key == 1
+    before = job.changed_at
+    same = change_job(job, job_of(acme))
+    assert same is not None and same.changed_at == before
+    assert change_job(job, job_of(acme, arguments={"text": "new"})) is not None
+    assert run_job(Job.objects.get()).arguments == ([], {"text": "new"})
+
+
+def test_a_job_that_was_made_anew_meanwhile_is_written_for_its_new_id(
+    acme: Owner, encrypted: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its arguments are bound to its id, so they are encrypted once more."""
+    from jobs.definitions import by_key
+
+    upsert_jobs(acme, [job_of(acme)])
+    real, seen = by_key._sealed, []
+
+    def late(named: Any, spec: Any) -> Any:
+        found = real(named, spec)
+        if not seen:
+            delete_jobs(acme, ["nightly"])
+            Job.objects.create(owner=acme, key="nightly", task="tests.note", payload=b"[[],{},{}]")
+        seen.append(found)
+        return found
+
+    monkeypatch.setattr(by_key, "_sealed", late)
+    upsert_jobs(acme, [job_of(acme)])
+    assert len(seen) == 2
+    assert run_job(Job.objects.get()).arguments == ([], {"text": CANARY})
+
+
+def test_a_renamed_task_takes_its_encrypted_runs_and_jobs_along(
+    acme: Owner, encrypted: None
+) -> None:
+    """They are read, checked against the other task, and encrypted again."""
+    run = submit("tests.note", CANARY, owner=acme)
+    upsert_jobs(acme, [job_of(acme)])
+    moved = move_task("tests.note", to="tests.note_again")
+    assert (moved.runs, moved.jobs, moved.refused) == (1, 1, 0)
+    assert columns_with(CANARY) == []
+    run.refresh_from_db()
+    assert run.arguments == ([], {"text": CANARY}) == run_job(Job.objects.get()).arguments
+
+
+# --- keys ----------------------------------------------------------------------------------
+
+
+def test_a_run_whose_key_is_missing_waits_for_it(
+    settings: Any, acme: Owner, committed: None
+) -> None:
+    """No attempt is spent and nothing is lost; when a worker with the key boots, it starts."""
+    use_ring(settings, KEY_2)
+    run = submit("tests.note", CANARY, owner=acme)
+    use_ring(settings, KEY_1)
+    worker = living_worker()
+    assert ask(worker, [run]) == [Refusal.WAITS]
+    run.refresh_from_db()
+    assert (run.state, run.attempt_count, run.token, run.blocked_by) == ("queued", 0, 0, "key")
+    assert run.why_waiting() == "Encryption key 2 is missing: no worker of queue 'jobs' has it."
+    with pytest.raises(UnknownKey, match="key 2 is missing"):
+        _ = run.arguments
+    assert publish_with_known_key() == 0
+    use_ring(settings, KEY_1, KEY_2)
+    other = living_worker("w2@here")  # its boot publishes the run
+    assert run.id in hinted()
+    assert isinstance(ask(other, [run])[0], Admission)
+    assert states_of(run) == ["queued", "admitted"]
+
+
+def test_a_run_whose_key_another_worker_has_is_given_back(settings: Any, acme: Owner) -> None:
+    """As in a deploy that adds a key: it does not wait for the sweep."""
+    use_ring(settings, KEY_1, KEY_2)
+    living_worker("new@here")
+    run = submit("tests.note", CANARY, owner=acme)
+    use_ring(settings, KEY_1)
+    assert ask(living_worker("old@here"), [run]) == [Refusal.BUSY]
+    run.refresh_from_db()
+    assert (run.state, run.attempt_count, run.blocked_by) == ("queued", 0, "")
+
+
+@pytest.mark.parametrize("spoil", ["truncated", "changed", "swapped", "other key"])
+def test_a_spoilt_payload_fails_its_own_run_with_a_named_cause(
+    acme: Owner, encrypted: None, spoil: str
+) -> None:
+    """The others of the batch are admitted."""
+    spoilt, good = submit("tests.note", 1, owner=acme), submit("tests.note", 2, owner=acme)
+    data = bytes(spoilt.payload)
+    bad = {
+        "truncated": data[:20],
+        "changed": data[:-1] + bytes([data[-1] ^ 1]),
+        "swapped": bytes(good.payload),
+        "other key": data[:1] + (2).to_bytes(2) + data[3:],
+    }
+    Run.objects.filter(pk=spoilt.pk).update(payload=bad[spoil])
+    answers = ask(living_worker(), [spoilt, good])
+    assert answers[0] is Refusal.GONE and isinstance(answers[1], Admission)
+    spoilt.refresh_from_db()
+    assert (spoilt.state, spoilt.history[-1][2], spoilt.error_type) == (
+        "failed",
+        "unreadable",
+        "Damaged",
+    )
+    assert "the payload is" in spoilt.error_text
+    with pytest.raises(Damaged):
+        _ = spoilt.arguments
+
+
+def test_an_unknown_attempt_s_text_says_why(settings: Any, acme: Owner) -> None:
+    """A page shows the reason where the text would be."""
+    use_ring(settings, KEY_2)
+    run = submit("tests.note", 1, owner=acme)
+    recorded(admitted(living_worker(), run), Kind.FAILED, error_type="E", error_message=CANARY)
+    use_ring(settings)
+    run.refresh_from_db()
+    assert run.error_text == "cannot be read (key 2 is missing)"
+    assert Attempt.objects.get().texts(run)[0] == "cannot be read (key 2 is missing)"
+
+
+def test_rows_from_before_the_ring_are_read_as_they_are(settings: Any, acme: Owner) -> None:
+    """Encryption may be turned on at any time."""
+    run = submit("tests.note", CANARY, owner=acme)
+    use_ring(settings, KEY_1)
+    assert Run.objects.get(pk=run.pk).arguments == ([], {"text": CANARY})
+    assert CANARY.encode() in admitted(living_worker(), run).body
+    assert isinstance(run.id, UUID)
+
+
+def test_no_page_answer_or_export_shows_a_secret(acme: Owner, encrypted: None) -> None:
+    """Also to those who see arguments; a retry with what was shown keeps the value."""
+    run = submit("tests.note", {"text": "x", "password": CANARY}, owner=acme)
+    shown = RunDetails.of_run(run, with_arguments=True)
+    assert CANARY not in arguments_text(run) + shown.model_dump_json()
+    assert shown.arguments is not None and shown.arguments.kwargs["text"]["text"] == "x"
+    run.cancel()
+    retry_run(run, arguments={"text": {"text": "y", "password": "••••"}})
+    assert run.arguments[1] == {"text": {"text": "y", "password": CANARY}}
+    spec = job_of(acme, arguments={"text": {"token": CANARY}})
+    job_row = create_job(acme, spec)
+    assert job_row is not None
+    job_row = Job.objects.select_related("owner").get(pk=job_row.pk)
+    assert CANARY not in JobDetails.of_job(job_row, with_arguments=True).model_dump_json()
+    change_job(job_row, {**spec, "priority": 3, "arguments": {"text": {"token": "••••"}}})
+    assert run_job(Job.objects.get()).arguments[1] == {"text": {"token": CANARY}}
+
+
+def test_an_answer_says_which_key_is_missing(settings: Any, acme: Owner) -> None:
+    """It has all other fields."""
+    use_ring(settings, KEY_2)
+    run = submit("tests.note", CANARY, owner=acme)
+    use_ring(settings, KEY_1)
+    shown = RunDetails.of_run(run, with_arguments=True)
+    assert (shown.arguments, shown.unreadable) == (None, "cannot be read (key 2 is missing)")
+    assert shown.task == "tests.note"
