@@ -86,11 +86,6 @@ class Arguments(BaseModel):
     args: list[Any]
     kwargs: dict[str, Any]
 
-    @classmethod
-    def of(cls, run: Run) -> Arguments:
-        args, kwargs = run.arguments
-        return cls(args=args, kwargs=kwargs)
-
 
 class RunDetails(RunSummary):
     """One run."""
