@@ -9,7 +9,7 @@ SELECT r.owner_id, r.task, r.queue, a.run_state AS outcome, a.recorded_at AS at,
     greatest(extract(epoch FROM a.ended_at - a.started_at), 0) AS run
 FROM jobs_attempt AS a
 -- OFFSET 0 keeps the planner from starting with the runs when it takes their table for small.
-CROSS JOIN LATERAL (SELECT owner_id, task FROM jobs_run WHERE id = a.run_id OFFSET 0) AS r
+CROSS JOIN LATERAL (SELECT owner_id, task, queue FROM jobs_run WHERE id = a.run_id OFFSET 0) AS r
 WHERE a.recorded_at >= %(minute)s AND a.recorded_at < %(end)s
     -- guard: an attempt that was given back has no outcome
     AND a.run_state NOT IN ('', 'queued')
