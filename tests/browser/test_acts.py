@@ -213,7 +213,7 @@ JOBS = {
     "pause a job": verb(
         "/jobs/{job}/",
         "Pause…",
-        lambda w: w.job().paused_until.year == 2040 and w.audited("pause"),
+        lambda w: "2040-01-15 10:00" in str(w.job().paused_until) and w.audited("pause"),
         ("type", "until_0", "2040-01-15"),
         ("type", "until_1", "10:00"),
     ),
@@ -288,7 +288,7 @@ OWNERS = {
 }
 FRAME = {
     "walk a list": Act("/runs/", (("key", "j"), ("key", "j")), lambda w: focused(w) == 2),
-    "walk back": Act("/runs/", (("key", "j"), ("key", "j"), ("key", "k")), lambda w: focused(w)),
+    "walk back": Act("/runs/", (("key", "j"), ("key", "j"), ("key", "k")), focused),
     "list the keys": Act(
         "/audit/", (("key", "?"),), lambda w: w.hands.page.locator("[data-keys][open]").count()
     ),
@@ -347,8 +347,7 @@ def test_every_act_of_the_pages(
 ) -> None:
     """Each has its effect in the database; no page on the way has a barrier or an error.
 
-    The search and the colours are the first and the last act: they are done by a key and a form
-    outside of the content.
+    The search and the colours come first and last: their forms are outside of the content.
     """
     page = browse("/", viewport=size, color_scheme=scheme, timezone_id="UTC")
     page.set_default_timeout(10_000)
