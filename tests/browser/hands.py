@@ -106,6 +106,12 @@ class Keyboard(Hands):
         target = self._field(field)
         self._reach(target)
         kind = target.get_attribute("type")
+        if kind in ("date", "time"):
+            # From behind, Tab comes to the button of the field, then to its last part.
+            if not target.evaluate("one => one.matches(':focus')"):
+                self.key("Shift+Tab")
+            for _ in range(4):
+                self.key("ArrowLeft")
         if kind == "date":
             year, month, day = text.split("-")
             text = month + day + year
