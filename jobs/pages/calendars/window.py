@@ -50,6 +50,8 @@ class DecisionForm(WhichFields, ReasonForm):
 class ApprovalForm(StandingFields, DecisionForm):
     """A decision, and the end of the approval."""
 
+    field_order = ("occurrence", "until", "reason")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:

@@ -1,15 +1,19 @@
 // Renew the live part of a page: <div data-live="5"> asks its page every 5 seconds.
 // It does not ask on a hidden tab, and does not replace a part that has the focus or a selection.
+// One question at a time: an older answer that comes after a newer one would stay, with the ETag of
+// the newer one.
 // What the reader has opened or scrolled in it stays so. A page that gets no answer says it.
 "use strict";
 
 (() => {
+  const MOST_MS = 30_000; // a question without an answer is asked again after that
   const part = document.querySelector("[data-live]");
   if (!part) return;
   const stale = document.querySelector("[data-stale]");
   let etag = "";
   let misses = 0;
   let renewedAt = new Date();
+  let isAsking = false;
 
   const isUsed = () => {
     const selection = document.getSelection();
@@ -41,7 +45,12 @@
     if (document.hidden || isUsed()) return;
     const headers = { "X-Fairshift-Part": "1" };
     if (etag) headers["If-None-Match"] = etag;
-    const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "manual" });
+    const answer = await fetch(location.href, {
+      headers,
+      cache: "no-store",
+      redirect: "manual",
+      signal: AbortSignal.timeout(MOST_MS),
+    });
     const newer = answer.headers.get("ETag") || "";
     // The same part; only with its newest ETag the server knows that without reading.
     if (answer.status === 304) etag = newer;
@@ -63,7 +72,13 @@
     stale.hidden = false;
   }
 
-  const ask = () => renew().catch(miss);
+  async function ask() {
+    if (isAsking) return;
+    isAsking = true;
+    await renew().catch(miss);
+    isAsking = false;
+  }
+
   setInterval(ask, 1000 * Number(part.dataset.live));
   document.addEventListener("visibilitychange", ask);
 })();

@@ -1,0 +1,369 @@
+"""Every filter and every verb of the pages: by mouse, light, wide; by keyboard, dark, narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from fleet import Kind
+from jobs.models import AuditEntry, Calendar, Job, Owner, Run, SavedView, Worker
+from jobs.models.recurring import Backfill
+from tests.browser.conftest import NARROW
+from tests.browser.hands import Hands, Keyboard, Mouse
+from tests.browser.story import tell
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.windows_world import window
+
+pytestmark = pytest.mark.proof
+
+Browse = Callable[..., Any]
+REASON = "agreed by phone"
+
+
+@dataclass
+class World:
+    """The keys of what the acts are on."""
+
+    keys: dict[str, Any]
+    hands: Hands
+
+    def path(self, text: str) -> str:
+        return text.format(**self.keys)
+
+    def text(self) -> str:
+        return str(self.hands.page.locator("main").inner_text())
+
+    def state(self, name: str) -> str:
+        return str(Run.objects.get(pk=self.keys[name]).state)
+
+    def audited(self, action: str) -> bool:
+        """Say whether the newest entry has this action, and the reason that was typed."""
+        entry = AuditEntry.objects.latest("pk")
+        return (entry.action, entry.reason) == (action, REASON)
+
+    def job(self) -> Job:
+        return Job.objects.get(pk=self.keys["job"])
+
+    def acme(self) -> Owner:
+        return Owner.objects.get(slug="acme")
+
+
+Effect = Callable[[World], Any]
+
+
+@dataclass(frozen=True)
+class Act:
+    """A row of the table: on which page, which steps, and what has changed outside of it.
+
+    A step is the name of a method of Hands with its arguments.
+    """
+
+    path: str
+    steps: tuple[tuple[str, ...], ...]
+    effect: Effect
+
+    def play(self, world: World) -> None:
+        world.hands.open(world.path(self.path))
+        for name, *arguments in self.steps:
+            getattr(world.hands, name)(*arguments)
+        assert self.effect(world), world.text()
+
+
+def verb(path: str, link: str, effect: Effect, *before: tuple[str, ...]) -> Act:
+    """Return an act with a page that asks: link, fields, reason, confirmation."""
+    return Act(path, (("follow", link), *before, ("type", "reason", REASON), ("send",)), effect)
+
+
+def searched(path: str, field: str, text: str, *, shows: str, hides: str) -> Act:
+    """Return the filter of a list by a text: the address has it, and a row is gone."""
+    steps = (("type", field, text), ("send", ".filter button.main"))
+    return Act(path, steps, _finds(field, shows, hides))
+
+
+def chosen(path: str, field: str, value: str, *, shows: str, hides: str) -> Act:
+    """Return the filter of a list by an option."""
+    steps = (("choose", field, value), ("send", ".filter button.main"))
+    return Act(path, steps, _finds(field, shows, hides))
+
+
+def _finds(field: str, shows: str, hides: str) -> Effect:
+    def found(world: World) -> bool:
+        rows = world.hands.page.locator("main tbody").all_inner_texts()
+        text = " ".join(rows)
+        return f"{field}=" in world.hands.page.url and shows in text and hides not in text
+
+    return found
+
+
+def view(world: World, name: str) -> bool:
+    return SavedView.objects.filter(name=name, user__username="root").exists()
+
+
+def cookie(world: World, name: str) -> str | None:
+    found = {one["name"]: one["value"] for one in world.hands.page.context.cookies()}
+    return found.get(name)
+
+
+def focused(world: World) -> int:
+    """Return the number of the row of the list that has the focus; 0: none."""
+    number: int = world.hands.page.evaluate(
+        "[...document.querySelectorAll('main tbody tr')]"
+        ".findIndex(row => row.contains(document.activeElement)) + 1"
+    )
+    return number
+
+
+YESTERDAY = f"{timezone.now() - timedelta(days=2):%Y-%m-%d}"
+TODAY = f"{timezone.now() - timedelta(days=1):%Y-%m-%d}"
+RANGE = (
+    ("type", "start_0", YESTERDAY),
+    ("type", "start_1", "01:00"),
+    ("type", "end_0", TODAY),
+    ("type", "end_1", "01:00"),
+)
+FILTERS = {
+    "filter runs by label": searched(
+        "/runs/", "label", "site:berlin", shows="Timeout", hides="northwind"
+    ),
+    "filter runs by state": chosen("/runs/", "state", "failed", shows="Timeout", hides="queued"),
+    "filter submissions": searched(
+        "/submissions/", "label", "Planned work", shows="Planned work", hides="Firmware"
+    ),
+    "filter jobs": searched("/jobs/", "search", "zzz", shows="", hides="Inventory"),
+    "filter jobs by schedule": chosen("/jobs/", "schedule", "cron", shows="Inventory", hides="zzz"),
+    "filter calendars": searched("/calendars/", "name", "nig", shows="nights", hides="noon"),
+    "filter calendars by approval": chosen(
+        "/calendars/", "approval", "asked", shows="nights", hides="noon"
+    ),
+    "filter workers": chosen("/workers/", "state", "lost", shows="w2@here", hides="s1@here"),
+    "filter failures": searched(
+        "/failures/", "error", "builtins.TimeoutError", shows="TimeoutError", hides="VeryLong"
+    ),
+    "filter owners": searched("/owners/", "slug", "ac", shows="acme", hides="northwind"),
+    "filter owners by pause": chosen("/owners/", "paused", "yes", shows="northwind", hides="acme"),
+    "filter audit": searched("/audit/", "owner", "northwind", shows="northwind", hides="contoso"),
+}
+RUNS = {
+    "cancel a run": verb(
+        "/runs/{waiting}/",
+        "Cancel…",
+        lambda w: w.state("waiting") == "cancelled" and w.audited("cancel"),
+    ),
+    "retry a run": verb(
+        "/runs/{failed}/",
+        "Retry…",
+        lambda w: w.state("failed") == "held" and w.audited("retry"),
+    ),
+    "cancel all of a filter": verb(
+        "/runs/?label=site%3Amunich",
+        "Cancel all of this filter…",
+        lambda w: w.state("munich") == "cancelled" and "3 of 3" in w.text(),
+    ),
+    "retry all of a filter": verb(
+        "/runs/?label=site%3Amunich",
+        "Retry all of this filter…",
+        lambda w: w.state("munich") != "cancelled" and AuditEntry.objects.latest("pk").reason,
+    ),
+    "retry a submission": verb(
+        "/submissions/{broken}/",
+        "Retry the failed runs…",
+        lambda w: w.state("broken_run") == "held" and w.audited("retry failed runs"),
+    ),
+    "cancel a submission": verb(
+        "/submissions/{plan}/",
+        "Cancel…",
+        lambda w: w.state("planned") == "cancelled" and w.audited("cancel"),
+    ),
+    "retry a group of failures": verb(
+        "/failures/?error=builtins.TimeoutError",
+        "retry ",
+        lambda w: w.state("grouped") != "failed" and AuditEntry.objects.latest("pk").reason,
+    ),
+    "save a view": Act(
+        "/runs/?state=failed",
+        (("follow", "Save this view…"), ("type", "name", "Failed now"), ("send",)),
+        lambda w: view(w, "Failed now"),
+    ),
+    "open a view": Act(
+        "/runs/",
+        (("follow", "Failed now"),),
+        lambda w: w.hands.page.url.endswith("/runs/?state=failed"),
+    ),
+    "rename a view": Act(
+        "/runs/views/",
+        (("follow", "Rename…"), ("type", "name", "Broken now"), ("send",)),
+        lambda w: view(w, "Broken now") and not view(w, "Failed now"),
+    ),
+    "delete a view": Act(
+        "/runs/views/", (("follow", "Delete…"), ("send",)), lambda w: not view(w, "Broken now")
+    ),
+}
+JOBS = {
+    "run a job now": verb(
+        "/jobs/{job}/",
+        "Run now…",
+        lambda w: w.audited("run now") and w.job().runs.filter(state="held").exists(),
+    ),
+    "pause a job": verb(
+        "/jobs/{job}/",
+        "Pause…",
+        lambda w: "2040-01-15 10:00" in str(w.job().paused_until) and w.audited("pause"),
+        ("type", "until_0", "2040-01-15"),
+        ("type", "until_1", "10:00"),
+    ),
+    "resume a job": verb(
+        "/jobs/{job}/",
+        "Resume…",
+        lambda w: w.job().paused_until is None and w.audited("resume"),
+    ),
+    "backfill a job": Act(
+        "/jobs/{job}/",
+        (("follow", "Backfill…"), *RANGE, ("type", "reason", REASON), ("send",), ("send",)),
+        lambda w: Backfill.objects.get(job=w.job()).count == 1 and w.audited("backfill"),
+    ),
+}
+CALENDARS = {
+    "approve a window": verb(
+        "/calendars/{calendar}/", "Approve…", lambda w: w.audited("approve window")
+    ),
+    "revoke an approval": verb(
+        "/calendars/windows/{window}/", "Revoke…", lambda w: w.audited("revoke window")
+    ),
+    "reject a window": verb(
+        "/calendars/windows/{other}/", "Reject…", lambda w: w.audited("reject window")
+    ),
+    "see whether it fits": Act(
+        "/calendars/{calendar}/", (("follow", "Will it fit?"),), lambda w: "openings" in w.text()
+    ),
+    "open a day": Act(
+        "/calendars/{calendar}/",
+        (("send", ".day a.date:visible"),),
+        lambda w: "/day/" in w.hands.page.url,
+    ),
+    "make a feed": Act(
+        "/calendars/{calendar}/",
+        (("follow", "Feed"), ("send",)),
+        lambda w: Calendar.objects.get(pk=w.keys["calendar"]).feed_hash,
+    ),
+    "remove a feed": Act(
+        "/calendars/{calendar}/feed/",
+        (("send", "[name=forget]"),),
+        lambda w: Calendar.objects.get(pk=w.keys["calendar"]).feed_hash is None,
+    ),
+}
+OWNERS = {
+    "pause an owner": verb(
+        "/owners/acme/", "Pause…", lambda w: w.acme().is_paused() and w.audited("pause")
+    ),
+    "resume an owner": verb(
+        "/owners/acme/", "Resume…", lambda w: not w.acme().is_paused() and w.audited("resume")
+    ),
+    "limit an owner": verb(
+        "/owners/acme/",
+        "Set the limits…",
+        lambda w: w.acme().weight == 5 and w.audited("limit"),
+        ("type", "weight", "5"),
+    ),
+    "drain a worker": verb(
+        "/workers/{worker}/",
+        "Drain…",
+        lambda w: (
+            Worker.objects.get(pk=w.keys["worker"]).draining_since and w.audited("drain worker")
+        ),
+    ),
+    "let a worker take work": verb(
+        "/workers/{worker}/",
+        "Take work again…",
+        lambda w: (
+            Worker.objects.get(pk=w.keys["worker"]).draining_since is None
+            and w.audited("undrain worker")
+        ),
+    ),
+}
+FRAME = {
+    "walk a list": Act("/runs/", (("key", "j"), ("key", "j")), lambda w: focused(w) == 2),
+    "walk back": Act("/runs/", (("key", "j"), ("key", "j"), ("key", "k")), focused),
+    "list the keys": Act(
+        "/audit/", (("key", "?"),), lambda w: w.hands.page.locator("[data-keys][open]").count()
+    ),
+    "choose a time zone": Act(
+        "/runs/",
+        (("type", "zone", "Asia/Tokyo"), ("send", "footer button")),
+        lambda w: cookie(w, "fairshift_zone"),
+    ),
+    "log out": Act(
+        "/", (("send", "footer form[action*=logout] button"),), lambda w: not cookie(w, "sessionid")
+    ),
+    "log in": Act(
+        "/login/?next=/owners/",
+        (("type", "username", "root"), ("type", "password", "root"), ("send",)),
+        lambda w: cookie(w, "sessionid") and w.hands.page.url.endswith("/owners/"),
+    ),
+}
+ACTS = FILTERS | RUNS | JOBS | CALENDARS | OWNERS | FRAME
+
+
+@pytest.fixture
+def keys(acme: Owner, site: str) -> Iterator[dict[str, Any]]:
+    """A world in which each act has an object of its own."""
+    worker = living_worker("w3@here")
+    berlin = {"max_attempts": 1, "labels": {"site": "berlin"}, "target": "sw-1"}
+    failed, broken, grouped = (_failed(worker, acme, **berlin) for _ in range(3))
+    [waiting] = submitted(acme, label="Firmware 4.2")
+    munich = submitted(acme, 3, labels={"site": "munich"})
+    planned = submitted(acme, 3, label="Planned work")
+    keys = tell(acme)
+    nights = Calendar.objects.get(pk=keys["calendar"])
+    keys |= {"failed": failed.pk, "waiting": waiting.pk, "munich": munich[0].pk}
+    keys |= {"broken": broken.submission_id, "broken_run": broken.pk, "grouped": grouped.pk}
+    keys |= {"plan": planned[0].submission_id, "planned": planned[0].pk}
+    keys |= {"other": window(nights, opens_in=90_000, seconds=600, reason="Second").pk}
+    yield keys
+    SavedView.objects.filter(user=User.objects.get(username="root")).delete()
+
+
+def _failed(worker: Any, owner: Owner, **options: Any) -> Run:
+    [run] = submitted(owner, **options)
+    admission = admitted(worker, run)
+    recorded(admission, Kind.STARTED)
+    error = {"error_type": "builtins.TimeoutError", "error_message": "no answer within 5 s"}
+    recorded(admission, Kind.FAILED, **error, cause="attempts exhausted")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("hands", "scheme", "size"),
+    [(Mouse, "light", {"width": 1280, "height": 850}), (Keyboard, "dark", NARROW)],
+    ids=["mouse-light-1280", "keyboard-dark-360"],
+)
+def test_every_act_of_the_pages(
+    browse: Browse, keys: dict[str, Any], hands: type[Hands], scheme: str, size: dict[str, int]
+) -> None:
+    """Each has its effect in the database; no page on the way has a barrier or an error.
+
+    The search and the colours come first and last: their forms are outside of the content.
+    """
+    page = browse("/", viewport=size, color_scheme=scheme, timezone_id="UTC")
+    page.set_default_timeout(10_000)
+    world = World(keys, hands(page, name=f"{scheme}-{size['width']}"))
+    page.keyboard.press("/")
+    page.keyboard.type("sw")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.url.endswith("/search/?q=sw") and "sw-1" in world.text()
+    wrong = []
+    for name, act in ACTS.items():
+        try:
+            act.play(world)
+        except Exception as error:
+            wrong.append(f"{name}: {str(error)[:600]}")
+    world.hands.choose("theme", "dark")
+    world.hands.send("footer button")
+    assert cookie(world, "fairshift_theme") == "dark"
+    assert not wrong, "\n\n".join(wrong)
