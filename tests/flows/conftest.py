@@ -25,7 +25,7 @@ from tests.flows.world import broker_client, make_owner
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
-from tests.periodic import make_periodic_tasks
+from tests.periodic import make_cursor, make_periodic_tasks
 from tests.proxy import Proxy
 from tests.waiting import wait_for
 
@@ -244,6 +244,7 @@ def _empty() -> None:
         cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
     make_partitions()
     make_periodic_tasks()
+    make_cursor()
     with broker_client() as client:
         client.flushdb()
 

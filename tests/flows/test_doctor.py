@@ -113,8 +113,8 @@ def test_a_server_that_hangs_or_is_away_is_named_in_time(
     """Within five seconds, and the other server is examined all the same."""
     with breaking(sound):
         told = found(sound)
-    # While Redis hangs, workers lose their connection; what waits for it is a consequence. On a busy
-    # machine the system checks do not end within the deadline (D001), which is said, too.
+    # While Redis hangs, workers lose their connection; what waits for it is a consequence.
+    # On a busy machine the system checks do not end within the deadline, which D001 says.
     assert ids <= told.keys() <= ids | {"D001", "D306", "D309"}
     assert all("Start it, or correct" in told[one]["fix"] for one in ids)
     wait_for(lambda: not found(sound), seconds=40, what="the installation to be sound again")

@@ -16,6 +16,7 @@ from tests.audit import EMPTY_AUDIT
 from tests.few_partitions import django_db_setup
 from tests.flows.world import broker_client
 from tests.jobs.keys import KEY_1, use_ring
+from tests.periodic import make_cursor
 
 __all__ = ["django_db_setup"]
 
@@ -75,6 +76,8 @@ def _real_commits(
         sql.query("SET lock_timeout = '10s'")
         yield
         _delete_rows()
+        # A scene may have moved it: jobs of the next one would be late.
+        make_cursor()
         # Not closed: the next scene need not read the catalogue anew.
         sql.query("RESET lock_timeout")
 
@@ -134,13 +137,8 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def no_ticks(db: None) -> None:
     """No ticks, and a cursor at this moment."""
-    # A scene of processes before this one may have left no row.
-    sql.query("DELETE FROM jobs_tick; DELETE FROM jobs_cursor")
-    sql.query(
-        "INSERT INTO jobs_cursor (slot, beat_at, again_seen) VALUES "
-        "(floor(extract(epoch FROM clock_timestamp()) * 2), clock_timestamp(), "
-        "pg_current_snapshot())"
-    )
+    sql.query("DELETE FROM jobs_tick")
+    make_cursor()
 
 
 @pytest.fixture

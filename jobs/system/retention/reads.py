@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from jobs.core import sql
-from jobs.core.crypto import UnknownKey, read_body
+from jobs.core.crypto import Damaged, Place, UnknownKey, read_body
 from jobs.core.ids import time_of
 from jobs.models import HistoryPart, HistoryRound
 from jobs.system.retention import archive, pruning
@@ -81,7 +81,7 @@ def find_run(run_id: UUID, *, owner: str | None = None) -> Mapping[str, Any] | N
     found = _from_row(run_id) or _from_archive(run_id)
     if found is None or (owner is not None and found["owner"] != owner):
         return None
-    return {**found, "arguments": _arguments(found["run"])}
+    return {**found, "arguments": _arguments(found["run"], owner=found["owner"])}
 
 
 def _reasons(source: str, rules: Rules) -> Counter[str]:
@@ -112,9 +112,11 @@ def _from_archive(run_id: UUID) -> dict[str, Any] | None:
     return None if found is None else {**found[0], "file": str(found[1])}
 
 
-def _arguments(row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _arguments(row: Mapping[str, Any], *, owner: str) -> dict[str, Any] | None:
+    payload, key = bytes.fromhex(row["payload"][2:]), row["payload_key"]
+    place = Place(owner, UUID(row["id"]), row["job_id"])
     try:
-        args, kwargs = read_body(bytes.fromhex(row["payload"][2:]), key=row["payload_key"])
-    except (UnknownKey, ValueError, TypeError):
+        args, kwargs = read_body(payload, key=key, place=place)
+    except (UnknownKey, Damaged, ValueError):
         return None
     return {"args": args, "kwargs": kwargs}

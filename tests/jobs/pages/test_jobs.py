@@ -154,7 +154,7 @@ def test_the_admin_links_to_the_page(as_root: Client, acme: Owner) -> None:
 
 
 def test_jobs_of_others_do_not_exist(
-    acme: Owner, stranger: Owner, person: Person, as_root: Client
+    no_ticks: None, acme: Owner, stranger: Owner, person: Person, as_root: Client
 ) -> None:
     """Not in the list, not by a filter; the page of one is that of a job that is not there."""
     mine, theirs = recurring(acme, "mine"), recurring(stranger, "theirs")
