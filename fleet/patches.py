@@ -282,6 +282,12 @@ PATCHES: Final = (
         uses="_dirty _initial_read _last_timestamp _schedule",
     ),
     Patch(
+        "django_celery_results.backends.database:DatabaseBackend",
+        "results are encrypted before they are stored, and decrypted when they are read",
+        "jobs/runs/result_backend.py",
+        overrides="_get_extended_properties _get_task_meta_for _store_result",
+    ),
+    Patch(
         "celery.utils.dispatch.signal:Signal",
         "`check --deploy` looks for a receiver of `worker_init`",
         "jobs/checks/wiring.py",

@@ -85,7 +85,7 @@ def test_a_secret_that_is_missing_stops_compose(copy: Path) -> None:
 def test_make_env_makes_new_secrets_once(copy: Path, tmp_path: Path) -> None:
     """All differ, no other user can read them, and a second call changes nothing."""
     text = (copy / ".env").read_text()
-    secrets = re.findall(r"=([0-9a-f]{64})$", text, re.MULTILINE)
+    secrets = re.findall(r"=([0-9a-f]{64}|1:[0-9A-Za-z+/]{43}=)$", text, re.MULTILINE)
     assert len(set(secrets)) == len(
         re.findall(r"^[A-Z_]+=$", (FOLDER / ".env.example").read_text(), re.MULTILINE)
     )

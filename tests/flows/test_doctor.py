@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,7 @@ SAFE = {
     "DJANGO_SETTINGS_MODULE": "tests.flows.doctor_settings",
     "ALLOWED_HOSTS": "fairshift.example",
     "SECRET_KEY": "Zb4-not-a-secret-but-long-enough-for-the-checks-of-django-7f2e",
+    "FAIRSHIFT_ENCRYPTION_KEYS": f"1:{b64encode(bytes(32)).decode()}",
     "SECURE_SSL_REDIRECT": "1",
     "SECURE_HSTS_SECONDS": "3600",
 }

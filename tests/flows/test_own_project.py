@@ -125,10 +125,11 @@ class Shop:
     def found(self) -> set[str]:
         """Return the ids of ours in what `check --deploy` says of the settings and the wiring.
 
-        The embedded Redis is old, and processes of a scene before this one may have ended.
+        The embedded Redis is old, processes of a scene before this one may have ended, and a key
+        ring is each installation's own.
         """
         said = self.run("python manage.py check --deploy").stderr
-        others = {f"fairshift.{number}" for number in ("W110", "W111", "W205")}
+        others = {f"fairshift.{number}" for number in ("W035", "W110", "W111", "W205")}
         return set(re.findall(r"fairshift\.[EW]\d+", said)) - others
 
     def diagnosed(self) -> set[str]:
