@@ -9,6 +9,7 @@ import pytest
 
 from jobs.models import Owner
 from jobs.pages.kit.polls import PART
+from tests.jobs.broken import pulse_is_missing
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -46,7 +47,8 @@ NO_ANSWERS = """
 
 @pytest.fixture
 def polled(browse: Browse) -> tuple[Any, list[int]]:
-    """The overview of acme, which is polled, and the status of each poll."""
+    """The overview of acme, which is polled, and the status of each poll; it has two problems."""
+    pulse_is_missing()
     page = browse("/login/")
     page.add_init_script(EVERY_SECOND)
     answers: list[int] = []

@@ -159,8 +159,8 @@ def test_beat_is_silent(play: Play) -> None:
     play.submit("acme", "tests.sleep", 2, seconds=600)
     play.count(RUNNING, is_=2)
     play.submit("globex", "tests.record", 3, n=1)
-    play.runs(MAKE_JOB)
     play.beat.kill()
+    play.runs(MAKE_JOB)
     play.alarm.fires("BeatSilent", seconds=40)
     overdue = f"{DUE} - interval '{GRACE + 2} s'"
     play.count(overdue, is_=1, seconds=30)
