@@ -79,13 +79,13 @@ def test_a_task_that_kills_its_process(play: Play) -> None:
     scene = play("fair")
     scene.worker()
     scene.call("poison.delay('poison')")
-    wait_for(lambda: len(scene.said("start")) == 2, seconds=20)
     strikes = queue_key(scene.queue, "strikes")
+    wait_for(lambda: scene.client.hvals(strikes) == [b"2"], seconds=20)
     [known] = scene.client.hkeys(strikes)
-    # As if it had done so nine times before: this was its last start.
+    # It waits four seconds now. As if it had done so nine times: its next start is the last.
     scene.client.hset(strikes, known, 9)
     wait_for(lambda: scene.client.llen(queue_key(scene.queue, "quarantine")) == 1, seconds=60)
-    assert len(scene.said("start")) == 2
+    assert len(scene.said("start")) == 3
     scene.call("run.delay('next')")
     wait_for(lambda: "next" in scene.said("end"), seconds=15)
 
