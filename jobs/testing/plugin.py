@@ -1,0 +1,30 @@
+"""What pytest loads: the fixture `fairshift`. Imports nothing of Django before a test wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from jobs.testing.harness import Fairshift
+
+
+@pytest.fixture
+def fairshift(
+    db: Any,  # noqa: ARG001  pytest-django's: only in its life are queries allowed
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Fairshift]:
+    """Fairshift without Redis: submits are stored; the test runs them, and moves the clock.
+
+    Works with pytest-django's `db` and with real commits (`transactional_db`). What it changes in
+    the process and in PostgreSQL ends with the test.
+    """
+    from jobs.testing.harness import Fairshift
+
+    found = Fairshift(monkeypatch)
+    try:
+        yield found
+    finally:
+        found.close()
