@@ -73,6 +73,8 @@ def _make(package: str) -> tuple[type, type]:
 
         def __init__(self, alias: str, params: dict[str, Any]) -> None:
             super().__init__(alias, params)
+            self.owner: str = self.options.get("owner", "")
+            self.max_attempts: int | None = self.options.get("max_attempts")
             if unknown := self.options.keys() - OPTIONS:
                 raise OptionError(
                     f"TASKS[{alias!r}]['OPTIONS']",
@@ -92,7 +94,7 @@ def _make(package: str) -> tuple[type, type]:
                 priority=run_priority(task.priority),
                 eta=task.run_after,
                 labels=_labels(task, base),
-                max_attempts=self.options.get("max_attempts"),
+                max_attempts=self.max_attempts,
             )
             result = self._of_run(task, run)
             signals.task_enqueued.send(type(self), task_result=result)
@@ -116,7 +118,7 @@ def _make(package: str) -> tuple[type, type]:
                 run_after=run.due_at,
             )
             is_ours = isinstance(enqueued, FairshiftTask)
-            if is_ours and (enqueued.owner or run.owner.slug != self.options.get("owner")):
+            if is_ours and (enqueued.owner or run.owner.slug != self.owner):
                 enqueued = replace(enqueued, owner=run.owner.slug)
             return self._of_run(enqueued, run)
 
