@@ -19,9 +19,9 @@ from jobs.core import sql
 from jobs.core.errors import OptionError
 from jobs.core.inputs import refuse_naive
 from jobs.core.states import State
-from jobs.models import Run
+from jobs.models import Run, WindowPolicy
 from jobs.runs.gate import gate_runs
-from jobs.windows import Gate
+from jobs.windows import CalendarHours, Gate
 from jobs.windows.gate import OPEN
 
 SCHEMA: Final = "fairshift_test"
@@ -78,11 +78,18 @@ class TestWorld:
         sql.query(_GATE.format(schema=SCHEMA, until="'infinity'" if are_open else "NULL"))
         frozen = OPEN if are_open else Gate()
 
-        def gated(given: gate.GateInput, *_known: object, **_moment: object) -> Gate:
-            # A run without calendars is gated as always: windows that do not exist are not closed.
-            return frozen if given.calendars else real(given, {}, **_moment)  # type: ignore[arg-type]
+        def gated(
+            given: gate.GateInput,
+            known: dict[int, CalendarHours],
+            *,
+            now: datetime,
+            delay: timedelta,
+        ) -> Gate:
+            # As always: windows that do not exist, or are overridden, are not closed.
+            if not given.calendars or given.policy == WindowPolicy.OVERRIDDEN:
+                return _GATE_OF_ONE(given, known, now=now, delay=delay)
+            return frozen
 
-        real = _GATE_OF_ONE
         self._monkeypatch.setattr(gate, "_gate", gated)
         self._gate_waiting()
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def fairshift(
     db: Any,  # noqa: ARG001  pytest-django's: only in its life are queries allowed
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Fairshift]:
     """Fairshift without Redis: submits are stored; the test runs them, and moves the clock.
 
@@ -23,8 +22,10 @@ def fairshift(
     """
     from jobs.testing.harness import Fairshift
 
-    found = Fairshift(monkeypatch)
-    try:
-        yield found
-    finally:
-        found.close()
+    # Not the fixture `monkeypatch`: it may be undone after the database is closed.
+    with pytest.MonkeyPatch.context() as patch:
+        found = Fairshift(patch)
+        try:
+            yield found
+        finally:
+            found.close()
