@@ -43,7 +43,7 @@ def _make(package: str) -> tuple[type, type]:
     status = base.TaskResultStatus
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class FairshiftTask(base.Task):  # type: ignore[misc]
+    class FairshiftTask(base.Task):
         """Django's task with an owner, whose fair share and limits apply to its runs."""
 
         owner: str = ""
@@ -58,7 +58,7 @@ def _make(package: str) -> tuple[type, type]:
             changed = base.Task.using(self, **changes)
             return changed if owner is None else replace(changed, owner=owner)
 
-    class FairshiftBackend(backends.BaseTaskBackend):  # type: ignore[misc]
+    class FairshiftBackend(backends.BaseTaskBackend):
         """Enqueues Django's tasks as runs. OPTIONS: `owner`, `queues`, `max_attempts`.
 
         `owner` is the slug for tasks that name none; `queues` maps Django's names of queues to
@@ -130,7 +130,7 @@ def _make(package: str) -> tuple[type, type]:
                 attempt for attempt in run.attempts if attempt.outcome != AttemptOutcome.GIVEN_BACK
             ]
             workers = [str(attempt.worker_id) for attempt in attempts]
-            begun = [each.started_at or each.admitted_at for each in attempts]
+            begun: list[Any] = [each.started_at or each.admitted_at for each in attempts]
             if run.state in ACTIVE:
                 workers.append(str(run.worker_id))
                 begun.append(run.started_at or run.admitted_at)
@@ -195,12 +195,15 @@ def _celery_task(path: str, package: str) -> Any:
     base: Any = import_module(f"{package}.base")
     signals: Any = import_module(f"{package}.signals")
     normalize: Callable[[Any], Any] = base.normalize_json
+    backends: Any = import_module(package).task_backends
 
     def call(args: list[Any], kwargs: dict[str, Any]) -> Any:
         task, run = import_string(path), current_run()
-        backend = task.get_backend()
         if run is None:
             return normalize(task.call(*args, **kwargs))
+        # The backend that enqueued it; the function names only the usual one.
+        labels = Run.objects.values_list("labels", flat=True).get(id=run.run_id)
+        backend = backends[labels.get(BACKEND, base.DEFAULT_TASK_BACKEND_ALIAS)]
         result = backend.get_result(str(run.run_id))
         signals.task_started.send(sender=type(backend), task_result=result)
         first = (base.TaskContext(task_result=result),) if task.takes_context else ()

@@ -51,7 +51,7 @@ class SubmitOptions(TypedDict, total=False):
     labels: Mapping[str, str]
     target: str
     lock: str
-    idempotency_key: str
+    idempotency_key: str | None
     window: str
     max_attempts: int
     backoff_seconds: float

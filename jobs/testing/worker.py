@@ -98,5 +98,6 @@ class NoBroker:
     def _take(self, hints: Sequence[Hint]) -> None:
         if self.worker is None:
             return
-        for run in Run.objects.filter(id__in=[hint.run_id for hint in hints if hint.job is None]):
+        found = Run.objects.filter(id__in=[hint.run_id for hint in hints if hint.job is None])
+        for run in found.order_by("-priority", "id"):
             self.worker.run(run)
