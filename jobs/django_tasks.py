@@ -160,7 +160,7 @@ def _make(package: str) -> tuple[type, type]:
             run = current_run()
             found: str = (
                 getattr(task, "owner", "")
-                or self.options.get("owner")
+                or self.owner
                 or (run.owner if run else "")
             )
             if not found:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from config.embedded import __main__ as _servers  # noqa: F401  no import is possible at the exit
 from tests import own_servers  # noqa: F401  servers of its own
 
 CHILD = Path(__file__).with_name("child.py")

@@ -58,6 +58,10 @@ def main() -> int:
             super()._post_teardown()
 
     Scene.fairshift: Any = None
+    # The settings of this project may have loaded its own package of that name.
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"tests", "tasks"}]:
+        del sys.modules[name]
+    sys.path.insert(0, FOLDER)
     test.SimpleTestCase = Scene
     _install(Scene)
     runner = DiscoverRunner(verbosity=0, interactive=False)
