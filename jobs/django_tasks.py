@@ -158,11 +158,7 @@ def _make(package: str) -> tuple[type, type]:
         def _owner(self, task: Any) -> str:
             """Return the owner of a call: the task's, else that of OPTIONS, else the run's."""
             run = current_run()
-            found: str = (
-                getattr(task, "owner", "")
-                or self.owner
-                or (run.owner if run else "")
-            )
+            found: str = getattr(task, "owner", "") or self.owner or (run.owner if run else "")
             if not found:
                 raise OptionError(
                     "owner",

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.proof
 
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 EXTRAS = {"flower", "tornado", "rich", "structlog", "whitenoise"}
-NEED_EXTRAS = {"fleet.flower", "jobs.demo", "jobs.testing.", "jobs.catalog.mypy_plugin"}
+NEED_EXTRAS = {"fleet.flower", "jobs.demo", "jobs.management.testing.", "jobs.catalog.mypy_plugin"}
 """Modules that may be absent, or not be imported, without an extra, pytest or mypy."""
 
 SETTINGS = """

@@ -16,8 +16,8 @@ from pytest_django import Settings
 
 from jobs import django_tasks, job, submit
 from jobs.core.errors import OptionError
+from jobs.management.testing.harness import Fairshift
 from jobs.models import Owner, Run
-from jobs.testing.harness import Fairshift
 
 PACKAGE = "django.tasks" if find_spec("django.tasks") else "django_tasks"
 api: Any = import_module(PACKAGE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from jobs.testing.harness import Fairshift
+    from jobs.management.testing.harness import Fairshift
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def fairshift(
     Works with pytest-django's `db` and with real commits (`transactional_db`). What it changes in
     the process and in PostgreSQL ends with the test.
     """
-    from jobs.testing.harness import Fairshift
+    from jobs.management.testing.harness import Fairshift
 
     # Not the fixture `monkeypatch`: it may be undone after the database is closed.
     with pytest.MonkeyPatch.context() as patch:

@@ -15,14 +15,14 @@ from jobs.catalog.registry import resolve
 from jobs.catalog.typed import JobTask
 from jobs.core.errors import StateConflict
 from jobs.core.states import State
+from jobs.management.testing.clock import TestWorld
+from jobs.management.testing.worker import InProcessWorker, NoBroker
 from jobs.models import Job, Owner, Run
 from jobs.recurring import trigger
 from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
 from jobs.runs import dispatch
 from jobs.system import promotion
-from jobs.testing.clock import TestWorld
-from jobs.testing.worker import InProcessWorker, NoBroker
 
 MOST: Final = 10_000
 """Most attempts of one `drain`: a task that always submits itself again would never end."""

@@ -1,4 +1,4 @@
-"""jobs/testing: runs in the test's process, without Redis, recorded as by a worker."""
+"""jobs/management/testing: runs in the test's process, without Redis, recorded as by a worker."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,8 +8,8 @@ import pytest
 from jobs import current_run, job, submit, submit_many
 from jobs.core import sql
 from jobs.core.errors import StateConflict, UnknownTask
+from jobs.management.testing.harness import Fairshift
 from jobs.models import Owner, Run, Worker
-from jobs.testing.harness import Fairshift
 from tests.jobs.windows_world import calendar_of, window
 
 ran: list[Any] = []
