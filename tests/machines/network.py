@@ -180,7 +180,7 @@ class Machine:
         chain = "type nat hook output priority -100;"
         rule = f"meta mark {mark} accept; ip daddr {to.address} tcp dport {port} dnat to"
         rule = f"{rule} {self.address}:{at};"
-        text = f"table ip to{to.number}x{port} {{ chain out {{ {chain} {rule} }} }}"
+        text = f"table ip to{to.number}x{port} {{ chain out {{ {chain} {rule} }}; }}"
         self._space.do("nft", text)
 
     def vanish(self) -> None:
