@@ -14,7 +14,7 @@ from fleet import fair_queues
 from jobs.calendars.hours import read_hours
 from jobs.core.errors import OptionError
 from jobs.core.inputs import refuse_naive
-from jobs.forecast.replay.changes import MOST_SECONDS, Changes, changed_hours
+from jobs.forecast.replay.changes import Changes, changed_hours
 from jobs.forecast.replay.load import Load
 from jobs.forecast.replay.objective import Aim, Needed, slots_needed
 from jobs.forecast.replay.recorded import Recorded, count_attempts, read_recorded
@@ -100,6 +100,15 @@ def make_plan(
     )
 
 
+def stored_aims() -> dict[str, Aim]:
+    """Return the objectives that owners have."""
+    rows = Owner.objects.filter(wait_objective_seconds__isnull=False)
+    return {
+        owner.slug: Aim(float(owner.wait_objective_seconds or 0), owner.wait_objective_percent / 100)
+        for owner in rows
+    }
+
+
 def changed(load: Load, changes: Changes) -> Load:
     """Return a load with other weights, caps and slots; raise OptionError for an unknown owner."""
     owners = dict(load.owners)
@@ -157,4 +166,3 @@ def _changed_hours(changes: Changes) -> dict[int, CalendarHours]:
     return found
 
 
-__all__ = ["MOST_SECONDS", "Plan", "changed", "make_plan"]
