@@ -1,4 +1,4 @@
-"""Owners are added, and their own facts changed: name, zone, objective. `limits` sets the others."""
+"""Owners are added, and their own facts changed: name, zone, objective. `limits` sets the rest."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add_owner(
 def change_owner(
     owner: Owner, *, actor: Actor = None, reason: str = "", **facts: str | float | None
 ) -> None:
-    """Change the name, the zone, the wait objective and the limits that are given; raise OptionError for a wrong one.
+    """Change the facts and the limits that are given; raise OptionError for a wrong one.
 
     The caller may have locked the row.
     """

@@ -38,9 +38,7 @@ class WindowChange:
     def entry(self, zone: str) -> Entry:
         hour, minute = map(int, self.start.split(":"))
         rule = f"FREQ=WEEKLY;BYDAY={','.join(self.days)}"
-        first = _FIRST + timedelta(
-            days=DAYS.index(self.days[0]), hours=hour, minutes=minute
-        )
+        first = _FIRST + timedelta(days=DAYS.index(self.days[0]), hours=hour, minutes=minute)
         return checked(Entry(Effect.WINDOW, first, self.length, zone, rule))
 
 
@@ -76,7 +74,9 @@ def read_changes(
     )
 
 
-def changed_hours(hours: CalendarHours, changes: Sequence[WindowChange], *, zone: str) -> CalendarHours:
+def changed_hours(
+    hours: CalendarHours, changes: Sequence[WindowChange], *, zone: str
+) -> CalendarHours:
     """Return the hours with other windows; freezes stay."""
     freezes = [entry for entry in hours.entries if entry.effect == Effect.FREEZE]
     return CalendarHours((*(one.entry(zone) for one in changes), *freezes), cut_off=hours.cut_off)

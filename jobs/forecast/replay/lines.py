@@ -1,7 +1,7 @@
 """The backlog of a replay. Only the first calls of each submission are in the fair queue. Pure.
 
-The fair queue in plain Python looks at all messages of a submission for each choice. With two of them
-at a time it chooses the same, and a backlog of any length costs as little.
+The fair queue in plain Python looks at all messages of a submission for each choice. With two of
+them at a time it chooses the same, and a backlog of any length costs as little.
 """
 
 from __future__ import annotations

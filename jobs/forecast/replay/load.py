@@ -58,8 +58,8 @@ class OwnerSetting:
 class Overhead:
     """What a start costs, measured in the recording, in microseconds.
 
-    `start` is how long a slot is idle before a run that could have it; `end` is how long after the end
-    of a run its owner's cap, and the queue, count it as running.
+    `start` is how long a slot is idle before a run that could have it; `end` is how long after the
+    end of a run its owner's cap, and the queue, count it as running.
     """
 
     start: int = 0

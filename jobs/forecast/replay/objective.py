@@ -32,9 +32,7 @@ class Needed:
     unmet: tuple[str, ...] = ()
 
 
-def slots_needed(
-    load: Load, aims: dict[str, Aim], *, deadline: float | None = None
-) -> Needed:
+def slots_needed(load: Load, aims: dict[str, Aim], *, deadline: float | None = None) -> Needed:
     """Return how many slots the aims need. More slots are taken to be no worse for any owner.
 
     Raises OutOfTime after the deadline.

@@ -1,8 +1,9 @@
 """What a start costs, measured in a recording. Pure.
 
-**Before a start**: while a run waits that a slot could have, a slot should not be idle. The idle slot
-time, divided by the starts, is what a start costs. Owners with a cap or a rate do not count as waiting:
-an idle slot is not for them. **After an end**: the outcome is recorded some time after it.
+**Before a start**: while a run waits that a slot could have, a slot should not be idle. The idle
+slot time, divided by the starts, is what a start costs. Owners with a cap or a rate do not count
+as waiting: an idle slot is not for them. **After an end**: the outcome is recorded some time after
+it.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ def overhead_of(
     )
 
 
-def _idle(
-    seen: list[Seen], *, owners: Mapping[str, OwnerSetting], slots: int
-) -> tuple[int, int]:
+def _idle(seen: list[Seen], *, owners: Mapping[str, OwnerSetting], slots: int) -> tuple[int, int]:
     """Return the idle slot time in which runs waited that could have had it, and their starts."""
     free = OwnerSetting()
     # By time: +1 waiting; -1 waiting and +1 running; -1 running. Ends come first.

@@ -69,8 +69,8 @@ def make_plan(
     """Return the plan of a span. `growth` is that of the statistics' histograms.
 
     `aims` are objectives by owner; `aim` is that of all others. Beyond `most_runs` a sample is
-    replayed. Raises OptionError for a wrong span, or for names that do not exist; OutOfTime if it takes
-    longer than `seconds`.
+    replayed. Raises OptionError for a wrong span, or for names that do not exist; OutOfTime if it
+    takes longer than `seconds`.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     _check_span(start, end)
@@ -79,7 +79,7 @@ def make_plan(
         start, end, queue=queue, changes=changes, growth=growth, most=most_runs
     )
     load = changed(found.load, changes)
-    wanted = {name: aim for name in load.owners} if aim else {}
+    wanted = dict.fromkeys(load.owners, aim) if aim else {}
     wanted |= {name: one for name, one in (aims or {}).items() if name in load.owners}
     outcome = Replay(load, deadline=deadline).run()
     return Plan(
@@ -104,7 +104,9 @@ def stored_aims() -> dict[str, Aim]:
     """Return the objectives that owners have."""
     rows = Owner.objects.filter(wait_objective_seconds__isnull=False)
     return {
-        owner.slug: Aim(float(owner.wait_objective_seconds or 0), owner.wait_objective_percent / 100)
+        owner.slug: Aim(
+            float(owner.wait_objective_seconds or 0), owner.wait_objective_percent / 100
+        )
         for owner in rows
     }
 
@@ -142,9 +144,7 @@ def _read(
     if is_from_rows:
         return read_recorded(**span, queue=queue, each=each, runs=runs, hours=hours), True
     if changes.windows:
-        raise OptionError(
-            "window", "needs the rows of runs, and those of this span were removed"
-        )
+        raise OptionError("window", "needs the rows of runs, and those of this span were removed")
     return read_rolled(**span, growth=growth, each=each, runs=runs), False
 
 
@@ -164,5 +164,3 @@ def _changed_hours(changes: Changes) -> dict[int, CalendarHours]:
         zone = calendar.owner.zone if calendar.owner else "UTC"
         found[calendar.pk] = changed_hours(read_hours(calendar), windows, zone=zone)
     return found
-
-

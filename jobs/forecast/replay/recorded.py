@@ -173,9 +173,7 @@ def _slots(found: _Reading, *, start: datetime, end: datetime) -> int:
 
 def _most_at_once(seen: Sequence[Seen]) -> int:
     """Return how many of some attempts ran at the same time, at most."""
-    changes = sorted(
-        [(one.started, 1) for one in seen] + [(one.ended, -1) for one in seen]
-    )
+    changes = sorted([(one.started, 1) for one in seen] + [(one.ended, -1) for one in seen])
     most = now = 0
     for _, change in changes:
         now += change

@@ -1,6 +1,7 @@
 """How the calls of a replay went, by owner. Pure.
 
-A wait is from the moment from which a call may start, in its hours, to its start, as in the statistics.
+A wait is from the moment from which a call may start, in its hours, to its start, as in the
+statistics.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ROUNDING: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerOutcome:
-    """How an owner's calls went. Counts are of the recording; waits in seconds, None without starts."""
+    """How an owner's calls went. Waits are in seconds, None without starts."""
 
     owner: str
     started: int
@@ -145,9 +146,7 @@ class Shares:
 
     def __init__(self, load: Load) -> None:
         self._slots = load.slots
-        self._accounts = {
-            name: _Account(one.weight, one.cap) for name, one in load.owners.items()
-        }
+        self._accounts = {name: _Account(one.weight, one.cap) for name, one in load.owners.items()}
         self._weights = 0.0
         self._fluid = 0.0
         """What an owner of weight 1 was entitled to so far, had it always had work."""
@@ -167,9 +166,7 @@ class Shares:
 
     def jain(self) -> float | None:
         """Return Jain's index over the owners that had to wait; None if fewer than two had to."""
-        parts = [
-            one.received / one.entitled for one in self._accounts.values() if one.entitled > 0
-        ]
+        parts = [one.received / one.entitled for one in self._accounts.values() if one.entitled > 0]
         return jain(parts) if len(parts) > 1 else None
 
     def _change(self, now: int, owner: str, *, waiting: int = 0, running: int = 0) -> None:

@@ -1,8 +1,8 @@
 """A load from the statistics, for spans whose attempts were removed.
 
-A minute of an owner and task has a histogram of waits and one of run times. Its attempts end evenly over
-the minute; long and short waits and run times are paired at random, always in the same way. Queue,
-priority, submission, lock and windows are not known.
+A minute of an owner and task has a histogram of waits and one of run times. Its attempts end
+evenly over the minute; long and short waits and run times are paired at random, always in the same
+way. Queue, priority, submission, lock and windows are not known.
 """
 
 from __future__ import annotations
@@ -28,15 +28,13 @@ def count_rolled(*, start: datetime, end: datetime) -> int:
     return int(row["count"])
 
 
-def read_rolled(
-    *, start: datetime, end: datetime, growth: float, each: int, runs: int
-) -> Recorded:
+def read_rolled(*, start: datetime, end: datetime, growth: float, each: int, runs: int) -> Recorded:
     """Return the load of a span, one attempt in `each`; `growth` is that of the histograms."""
     owners = {owner.pk: owner for owner in Owner.objects.all()}
     calls: list[Call] = []
     waits: dict[str, array[float]] = defaultdict(lambda: array("d"))
     busy: dict[int, int] = defaultdict(int)
-    chance = Random(0)
+    chance = Random(0)  # noqa: S311  the same each time
     number = 0
     for row in sql.run("forecast/replay_rollups", {"start": start, "end": end}):
         owner = owners.get(row["owner_id"])

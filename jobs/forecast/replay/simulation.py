@@ -1,8 +1,8 @@
 """Replay a load through the fair queue in plain Python, from event to event. Pure.
 
-Worker nodes are one node with all slots. It takes as a worker does: a message for each slot, and more for
-100 ms of expected run time a slot (`fleet/transport/qos.py`). The parts that are not replayed are in
-docs/operate/planning.md.
+Worker nodes are one node with all slots. It takes as a worker does: a message for each slot, and
+more for 100 ms of expected run time a slot (`fleet/transport/qos.py`). The parts that are not
+replayed are in docs/operate/planning.md.
 """
 
 from __future__ import annotations
@@ -202,9 +202,7 @@ class Replay:
             starts_at = now + self._start_cost
             self.outcome.start(call, starts_at - self.lines.since(number))
             self.shares.starts(now, call.owner)
-            heappush(
-                self._events, (starts_at + call.run * self._each, SLOT_IS_FREE, number)
-            )
+            heappush(self._events, (starts_at + call.run * self._each, SLOT_IS_FREE, number))
 
     def _free_slot(self, now: int, number: int) -> None:
         call = self.calls[number]

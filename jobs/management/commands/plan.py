@@ -18,8 +18,8 @@ MOST_RUNS: Final = 1_000_000
 
 class Command(BaseCommand):
     help = (
-        "Replay the recorded load of a span through the fair queue, with what you change, and say each "
-        "owner's waits, what misses its window, and how many slots an objective needs. Nothing is "
+        "Replay the recorded load of a span through the fair queue, with what you change, and say "
+        "each owner's waits, what misses its window, and how many slots an objective needs. Nothing is "
         "written. See docs/operate/planning.md."
     )
     requires_system_checks = ()
@@ -60,8 +60,8 @@ class Command(BaseCommand):
         """Print the plan."""
         from jobs.core.errors import OptionError
         from jobs.forecast.replay.changes import read_changes
-        from jobs.forecast.replay.lines_of_plan import as_dict, as_lines
         from jobs.forecast.replay.plan import make_plan
+        from jobs.management.plan_lines import as_dict, as_lines
         from jobs.system.rollups.histogram import GROWTH
 
         end = given["end"] or timezone.now()

@@ -94,7 +94,9 @@ FAMILIES: Final = (
     ),
     # Wait objectives of owners, from the statistics.
     _gauge("owner_objective_seconds", "Wait that the objective of an owner allows.", "owner"),
-    _gauge("owner_objective_part", "Part of the starts that are to wait no longer, 0 to 1.", "owner"),
+    _gauge(
+        "owner_objective_part", "Part of the starts that are to wait no longer, 0 to 1.", "owner"
+    ),
     _gauge(
         "owner_objective_burn_rate",
         "Part of late starts by the part that may be late, in the last 5m, 30m, 1h or 6h.",

@@ -24,4 +24,4 @@ def measure(found: Sequence[Objective] | None) -> Samples:
 
 
 def _worst(one: Objective) -> float:
-    return max((one.burn(span) or 0.0 for span in SPANS)
+    return max(one.burn(span) or 0.0 for span in SPANS)

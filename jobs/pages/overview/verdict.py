@@ -262,11 +262,14 @@ def _burning(facts: Facts) -> Problem | None:
     if facts.burning is None or facts.burning.burning is None:
         return None
     one, pace = facts.burning, facts.burning.burning
-    words = _("Owner %(owner)s misses its objective: %(late)s %% of the starts of %(span)s were late.")
+    words = _(
+        "Owner %(owner)s misses its objective: %(late)s %% of the starts of %(span)s were late."
+    )
     late = 1 - (one.in_time(pace.long) or 0.0)
     return Problem(
         code=f"objective_burns_{pace.name}",
-        text=words % {"owner": one.owner.slug, "late": f"{late:.0%}"[:-1], "span": SPANS[pace.long]},
+        text=words
+        % {"owner": one.owner.slug, "late": f"{late:.0%}"[:-1], "span": SPANS[pace.long]},
         todo=_("Look at its share, its limits, and at the slots."),
         is_bad=pace is FAST,
         page="owner",

@@ -51,7 +51,9 @@ class PlanForm(forms.Form):
     )
     weight = _lines(_("Weights"), _("A line each: owner=2"))
     cap = _lines(_("Caps"), _("A line each: owner=5; 0 is no cap."))
-    window = _lines(_("Windows"), _("A line each: calendar=mon-fri 22:00-06:00, or calendar=always"))
+    window = _lines(
+        _("Windows"), _("A line each: calendar=mon-fri 22:00-06:00, or calendar=always")
+    )
     seconds = forms.FloatField(
         label=_("Objective in seconds"),
         required=False,

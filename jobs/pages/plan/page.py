@@ -1,7 +1,7 @@
 """What if: the load of a span, replayed with other weights, caps, windows or slots.
 
-For visitors who see all owners: the waits of one depend on the load of all. A replay is of a sample, and
-ends after some seconds.
+For visitors who see all owners: the waits of one depend on the load of all. A replay is of a
+sample, and ends after some seconds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def _found(form: PlanForm) -> tuple[Plan | None, str]:
         form.refuse(error)
         return None, ""
     except OutOfTime:
-        return None, _("The replay takes too long here. Choose a shorter span, or use manage.py plan.")
+        return None, _(
+            "The replay takes too long here. Choose a shorter span, or use manage.py plan."
+        )
     if found is None:
         return None, _("Too many runs to read here. Choose a shorter span, or use manage.py plan.")
     return found, ""

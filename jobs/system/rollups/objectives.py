@@ -1,10 +1,10 @@
 """The wait objectives of owners, and how fast they use up what may be late.
 
-An objective: a part of an owner's starts waits at most some seconds, from when the run may start (it was
-queued: due, in its window) to its start. The burn rate of a span is the part of its starts that were late,
-divided by the part that may be late: at 1, an owner just keeps its objective. An alert looks at a long
-and at a short span: the long one shows that it matters, the short one that it still goes on ("Alerting on
-SLOs" in Google's Site Reliability Workbook, chapter 5).
+An objective: a part of an owner's starts waits at most some seconds, from when the run may start
+(it was queued: due, in its window) to its start. The burn rate of a span is the part of its starts
+that were late, divided by the part that may be late: at 1, an owner just keeps its objective. An
+alert looks at a long and at a short span: the long one shows that it matters, the short one that
+it still goes on ("Alerting on SLOs" in Google's Site Reliability Workbook, chapter 5).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LEAST_STARTS: Final = 10
 class Pace:
     """Two spans in minutes, and the burn rate from which both together are a problem.
 
-    `late_part` is that rate for an objective of 95 %. Where less than 95 % need to be in time, no rate can
-    be so high, and this part of late starts counts.
+    `late_part` is that rate for an objective of 95 %. Where less than 95 % need to be in time, no
+    rate can be so high, and this part of late starts counts.
     """
 
     name: str

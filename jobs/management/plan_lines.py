@@ -24,14 +24,15 @@ def as_lines(plan: Plan) -> Iterator[str]:
         yield f"A sample: each replayed run stands for {plan.each}. Short waits are less exact."
     yield f"Replayed with {plan.slots} slots; a start costs {plan.start_cost_seconds * 1000:.1f} ms"
     yield ""
-    yield f"{'owner':20} {'starts':>9} {'p50':>9} {'p95':>9} {'longest':>9}   recorded p50, p95, longest"
+    head = f"{'owner':20} {'starts':>9} {'p50':>9} {'p95':>9} {'longest':>9}"
+    yield f"{head}   recorded p50, p95, longest"
     recorded = {one.owner: one for one in plan.recorded}
     for one in plan.replayed:
         before = recorded.get(one.owner)
         was = "" if before is None else ", ".join(map(_s, (before.p50, before.p95, before.longest)))
         yield (
-            f"{one.owner:20} {one.started:9,} {_s(one.p50):>9} {_s(one.p95):>9} {_s(one.longest):>9}"
-            f"   {was}"
+            f"{one.owner:20} {one.started:9,} {_s(one.p50):>9} {_s(one.p95):>9} "
+            f"{_s(one.longest):>9}   {was}"
         )
         for count, words in (
             (one.missed, "missed their window and waited for the next one"),
@@ -47,7 +48,8 @@ def as_lines(plan: Plan) -> Iterator[str]:
     if plan.needed is not None and plan.needed.slots is not None:
         yield f"The objective needs {plan.needed.slots:,} slots"
     elif plan.needed is not None:
-        yield f"No number of slots is enough for {', '.join(plan.needed.unmet)}: a limit or a window"
+        names = ", ".join(plan.needed.unmet)
+        yield f"No number of slots is enough for {names}: a limit or a window keeps them"
 
 
 def _s(seconds: float | None) -> str:
