@@ -19,8 +19,8 @@ MOST_RUNS: Final = 1_000_000
 class Command(BaseCommand):
     help = (
         "Replay the recorded load of a span through the fair queue, with what you change, and say "
-        "each owner's waits, what misses its window, and how many slots an objective needs. Nothing is "
-        "written. See docs/operate/planning.md."
+        "each owner's waits, what misses its window, and how many slots an objective needs. "
+        "Nothing is written. See docs/operate/planning.md."
     )
     requires_system_checks = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 from jobs.core.conf import setting
 from jobs.pages.metrics.samples import Samples
 from jobs.system.rollups.objectives import SPANS, Objective
