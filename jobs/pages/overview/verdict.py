@@ -258,7 +258,7 @@ def _starved(facts: Facts) -> Problem | None:
     )
 
 
-def _burning(facts: Facts) -> Problem | None:
+def _objective(facts: Facts) -> Problem | None:
     if facts.burning is None or facts.burning.burning is None:
         return None
     one, pace = facts.burning, facts.burning.burning
@@ -294,7 +294,7 @@ RULES: Final[Sequence[Rule]] = (
     _failing,
     _broken,
     _approval,
-    _burning,
+    _objective,
     _starved,
     _lost_worker,
 )
