@@ -90,4 +90,4 @@ def test_a_long_replay_is_given_up(
 
 def test_a_member_of_one_owner_sees_no_plan(person: Person, acme: Owner) -> None:
     """The waits of one owner tell of the load of all."""
-    assert person(acme).get(PLAN, asked()).status_code == 403
+    assert person("mia", "view_owner", acme="admin").get(PLAN, asked()).status_code == 403
