@@ -32,6 +32,8 @@ class Lines:
         self._calls = calls
         self._waiting: dict[Line, list[tuple[int, int]]] = defaultdict(list)
         self._fed: Counter[Line] = Counter()
+        self._locked: set[Line] = set()
+        """Lines with calls that have a lock."""
         self._since: dict[int, tuple[int, int | None]] = {}
         """When calls became startable, and until when they may start."""
         self.count: Counter[str] = Counter()
@@ -45,8 +47,11 @@ class Lines:
         order = now - call.priority * floor(AGEING_SECONDS * SECOND)
         line = (call.owner, call.submission)
         ready = self._queue.ready.get(line, {})
+        if call.lock:
+            self._locked.add(line)
         # A call of a higher priority comes before those that are in the queue.
-        if len(ready) < READY or order < max(ready.values()):
+        has_room = len(ready) < READY and self._fed[line] < MOST_PARKED
+        if has_room or (ready and order < max(ready.values())):
             self._feed(now, line, number)
         else:
             heappush(self._waiting[line], (order, number))
@@ -62,6 +67,13 @@ class Lines:
         self.count[call.owner] -= 1
         self._fed[line] -= 1
         self.fill(now, line)
+
+    def refill(self, now: int) -> bool:
+        """Put calls into the queue in place of those that it has parked; say whether any."""
+        before = self._fed.total()
+        for line in self._locked:
+            self.fill(now, line)
+        return self._fed.total() > before
 
     def fill(self, now: int, line: Line) -> None:
         """Put calls of a submission into the queue until enough are ready."""

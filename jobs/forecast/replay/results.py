@@ -11,7 +11,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from jobs.forecast.replay.load import SECOND, Call, Load
 
@@ -111,7 +111,7 @@ def recorded_owners(waits: Mapping[str, Sequence[float]], *, each: int) -> list[
     ]
 
 
-def _of_waits(waits: Sequence[float], *, within: float | None, each: int) -> dict[str, object]:
+def _of_waits(waits: Sequence[float], *, within: float | None, each: int) -> dict[str, Any]:
     ordered = sorted(waits)
     if not ordered:
         return {"started": 0, "p50": None, "p95": None, "longest": None}

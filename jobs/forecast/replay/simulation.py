@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Final
 
@@ -129,8 +129,8 @@ class Replay:
             return now, last
         return (None if gate.opens_at is None else max(now + 1, self._micros(gate.opens_at))), None
 
-    def _micros(self, moment: object) -> int:
-        return (moment - self.load.since) // timedelta(microseconds=1)  # type: ignore[operator]
+    def _micros(self, moment: datetime) -> int:
+        return (moment - self.load.since) // timedelta(microseconds=1)
 
     # Slots ------------------------------------------------------------------------------------
 
@@ -161,6 +161,8 @@ class Replay:
                 part = BUFFER if given.expected is None else min(given.expected, BUFFER)
                 self._hold(now, int(given.id), given.lease, part)
             if not taken.messages and not taken.diverted:
+                if self.lines.refill(now):
+                    continue
                 self._head_waits = slots <= 0 and bool(self.queue.eligible)
                 break
         self._start_some(now)
@@ -221,5 +223,3 @@ class Replay:
         self._buffered -= part
         self._head_waits = False
         self.queue.done(now, WORKER, [(str(number), lease, call.run * self._each)])
-        if call.lock:
-            self.lines.fill(now, (call.owner, call.submission))

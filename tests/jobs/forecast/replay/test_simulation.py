@@ -90,6 +90,12 @@ def test_a_lock_lets_one_run_at_a_time() -> None:
     assert sorted(waits(load(calls, slots=9))["acme"]) == [0, 0, 1, 2]
 
 
+def test_runs_behind_a_lock_keep_no_others_back() -> None:
+    """Also those that were ready when the lock was taken."""
+    calls = [call(lock="rack") for _ in range(3)] + [call() for _ in range(5)]
+    assert waits(load(calls, slots=9))["acme"].count(0) == 6
+
+
 def test_a_backlog_behind_a_lock_keeps_nothing_back_for_ever() -> None:
     """All of more runs than may wait in the queue start, one after the other."""
     calls = [call(lock="rack", run=0.01) for _ in range(200)]
