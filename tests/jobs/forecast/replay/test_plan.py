@@ -108,10 +108,10 @@ def test_a_retry_is_a_start_of_its_own(start: datetime, acme: Owner) -> None:
 
 def test_windows_are_changed(start: datetime, acme: Owner) -> None:
     """A run waits for the new window of its calendar, and that is no wait."""
+    recorded(acme, start, wait=0, run=1)
     calendar = Calendar.objects.create(owner=acme, name="nights", needs_approval=False)
     calendar.attachments.create(owner=acme)
     Owner.objects.filter(pk=acme.pk).update(calendar_version=1)
-    recorded(acme, start, wait=0, run=1)
     sql.query("UPDATE jobs_run SET created_at = %s", [start])
     opens = (start + timedelta(hours=3)).astimezone(UTC)
     text = f"nights={opens:%H:%M}-{opens + timedelta(hours=1):%H:%M}"
