@@ -68,8 +68,8 @@ def test_the_admin_of_an_owner_sets_its_objective(caller: Caller, acme: Owner) -
         assert found["field"] == name
     cleared = patch(client, path, {"wait_objective_seconds": None}, **{"If-Match": "*"})
     assert cleared.json()["wait_objective_seconds"] is None
-    entry = AuditEntry.objects.filter(verb="change").latest("at")
-    assert entry.facts["before"] == {"wait_objective_seconds": 30}
+    entry = AuditEntry.objects.filter(action="change").latest("at")
+    assert entry.details["before"] == {"wait_objective_seconds": 30}
 
 
 def test_only_the_version_that_was_read_is_changed(caller: Caller, acme: Owner) -> None:

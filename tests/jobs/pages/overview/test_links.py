@@ -194,7 +194,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "approval": approval,
     "starved_paused": starved_paused,
     "starved_at_cap": starved_at_cap,
-    "objective": objective,
+    "objective_burns_fast": objective,
     "lost_worker": lost_worker,
 }
 
