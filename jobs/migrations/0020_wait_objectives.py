@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from jobs.models import fields
+from jobs.models.fields import OBJECTIVE_PERCENT_LIMITS, OBJECTIVE_SECONDS_LIMITS
 
 
 class Migration(migrations.Migration):
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
                 db_default=95,
                 default=95,
                 help_text="The part that starts within that wait: 50 to 99.9.",
-                validators=fields.OBJECTIVE_PERCENT_LIMITS,
+                validators=OBJECTIVE_PERCENT_LIMITS,
                 verbose_name="objective: percent of the starts",
             ),
         ),
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 help_text="From when a run may start to its start: 1 to 86400. Empty: no objective.",
                 null=True,
-                validators=fields.OBJECTIVE_SECONDS_LIMITS,
+                validators=OBJECTIVE_SECONDS_LIMITS,
                 verbose_name="objective: longest wait in seconds",
             ),
         ),
