@@ -90,7 +90,7 @@ class TestWorld:
                 return _GATE_OF_ONE(given, known, now=now, delay=delay)
             return frozen
 
-        self._monkeypatch.setattr(gate, "_gate", gated)
+        self._monkeypatch.setattr(gate, "gate_of_one", gated)
         self._gate_waiting()
 
     def close(self) -> None:
@@ -120,4 +120,4 @@ class TestWorld:
             gate_runs(list(waiting.values_list("id", flat=True)), cause="calendar changed")
 
 
-_GATE_OF_ONE: Final = gate._gate
+_GATE_OF_ONE: Final = gate.gate_of_one

@@ -146,7 +146,7 @@ class Fairshift:
 
 
 def _publish_at_once(hint: Hint, outbox_id: int) -> None:
-    dispatch._publish_singles([(hint, outbox_id)])
+    dispatch.publish_singles([(hint, outbox_id)])
 
 
 class _AtOnce:
