@@ -69,6 +69,14 @@ EPHEMERAL_RUN_UNREADABLE: Final = Event(
     "The job was changed by raw SQL, or a key is missing. The run ends; see the traceback.",
 )
 
+# --- running tasks -------------------------------------------------------------------------
+PROGRESS_NOT_WRITTEN: Final = Event(
+    "progress_not_written",
+    WARNING,
+    "the progress of run {run_id} is written later: {error}",
+    "PostgreSQL does not answer, or the row is locked. The task goes on.",
+)
+
 # --- the system worker ---------------------------------------------------------------------
 RUNS_RESCUED: Final = Event(
     "runs_rescued",

@@ -49,6 +49,7 @@ from jobs.models.submission import Progress as Progress
 from jobs.models.submission import Submission as Submission
 from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup
+from jobs.models.task_progress import TaskProgress as TaskProgress
 from jobs.models.token import ApiToken as ApiToken
 from jobs.models.token import Scope as Scope
 from jobs.models.window import Decision as Decision

@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from django.db import connection
 
+from jobs.catalog.ends import RunEnd, SubmissionEnd
 from jobs.core import log_events, sql
 from jobs.core.states import ENDED, State
 from jobs.models import EndListener
@@ -63,41 +63,6 @@ CROSS JOIN LATERAL (
 ) AS r
 WHERE s.id = ANY(%s) ORDER BY s.id
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnd:
-    """The end of a run. After an operator's retry, a run may end again."""
-
-    run_id: UUID
-    owner: str
-    """The owner's slug; empty if it was deleted since."""
-    owner_id: int
-    task: str
-    """The task's name; empty if the run was removed since, as are the fields after `attempt`."""
-    job_id: int | None
-    submission_id: int | None
-    state: State
-    """One of ENDED: succeeded, failed, cancelled, expired."""
-    ended_at: datetime
-    attempt: int
-    error_type: str
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionEnd:
-    """All runs of a submission have ended, and no backfill adds others."""
-
-    submission_id: int
-    owner: str
-    owner_id: int
-    task: str
-    label: str
-    counts: Mapping[State, int]
-    """How many of its runs are in each state."""
-    ended_at: datetime
-    """The end of its last run."""
 
 
 @dataclass(frozen=True, slots=True)
