@@ -98,7 +98,10 @@ def close_connection() -> None:
 
 
 def leave_clean() -> None:
-    """Write the task's last progress; drop connections that it has left in a transaction, or closed."""
+    """Write the task's last progress, and drop connections that it has left in disorder.
+
+    Those are in a transaction, or were closed by hand.
+    """
     close_store()
     for left in connections.all(initialized_only=True):
         raw = left.connection
