@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                 ("hook", models.CharField(max_length=255)),
                 ("run_id", models.UUIDField(null=True)),
                 ("submission_id", models.BigIntegerField(null=True)),
-                ("end", models.JSONField()),
+                ("facts", models.JSONField()),
                 ("failures", models.PositiveSmallIntegerField(db_default=0)),
                 ("next_at", models.DateTimeField(db_default=NOW())),
                 ("created_at", models.DateTimeField(db_default=NOW())),
@@ -118,6 +118,25 @@ class Migration(migrations.Migration):
                     "run", "checkpoint_key", models.SmallIntegerField(db_default=0, editable=False)
                 ),
             ],
+        ),
+        migrations.AlterField(
+            "attempt",
+            "outcome",
+            models.CharField(
+                choices=[
+                    ("succeeded", "succeeded"),
+                    ("failed", "failed"),
+                    ("retrying", "failed, tried again"),
+                    ("worker lost", "worker lost"),
+                    ("child lost", "worker process lost"),
+                    ("time limit", "time limit"),
+                    ("cancelled", "cancelled"),
+                    ("given back", "given back unstarted"),
+                    ("snoozed", "snoozed by its task"),
+                ],
+                max_length=12,
+                verbose_name="outcome",
+            ),
         ),
         migrations.RunPython(make_periodic_task, migrations.RunPython.noop),
     ]

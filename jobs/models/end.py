@@ -69,7 +69,7 @@ class HookCall(models.Model):
     hook = models.CharField(max_length=255)
     run_id = models.UUIDField(null=True)
     submission_id = models.BigIntegerField(null=True)
-    end = models.JSONField()
+    facts = models.JSONField()
     failures = models.PositiveSmallIntegerField(db_default=0)
     next_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(db_default=Now())

@@ -40,7 +40,7 @@ UPDATE jobs_hookcall SET failures = failures + 1,
 WHERE id = %s RETURNING failures
 """
 _DUE: Final = """
-SELECT id, end, run_id, submission_id FROM jobs_hookcall
+SELECT id, facts, run_id, submission_id FROM jobs_hookcall
 WHERE hook = %s AND next_at <= clock_timestamp() ORDER BY next_at, id LIMIT %s
 """
 _GONE: Final = """
@@ -89,11 +89,11 @@ def _store_calls() -> bool:
     with transaction.atomic():
         found = ends.take(LISTENER)
         calls = [
-            HookCall(hook=name, run_id=end.run_id, end=end.as_json())
+            HookCall(hook=name, run_id=end.run_id, facts=end.as_json())
             for end in found.runs
             for name in run_hooks
         ] + [
-            HookCall(hook=name, submission_id=end.submission_id, end=end.as_json())
+            HookCall(hook=name, submission_id=end.submission_id, facts=end.as_json())
             for end in found.submissions
             for name in submission_hooks
         ]
@@ -114,7 +114,7 @@ def _call_due(
         [begun] = sql.query(_BEGIN, [LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS, row.pk])
         crash_point("hooks.before_call")
         try:
-            call(row.end)
+            call(row.facts)
         except Exception as error:  # whatever a project's hook raises: the others are called
             done["failed"] += 1
             _note_failure(row, name, error, failures=begun["failures"])

@@ -53,7 +53,7 @@ def test_progress_is_seen_over_http_while_the_task_runs(
 
 
 def test_a_checkpoint_outlives_a_killed_worker(processes: Processes, tmp_path: Path) -> None:
-    """The next attempt finds it, although the transaction that was open then was never committed."""
+    """The next attempt finds it, although the transaction around it was never committed."""
     worker = processes.start_worker(slots=1)
     processes.start_system()
     processes.start_beat()
@@ -95,19 +95,19 @@ def test_a_snooze_spends_no_attempt(stack: Processes, verdict: Any, way: str) ->
 
 
 @pytest.mark.parametrize(
-    ("way", "state", "error", "cause"),
+    ("way", "state", "story"),
     [
-        ("cancel", State.CANCELLED, ("Cancel", "no site left"), "cancelled by its task"),
-        ("discard", State.FAILED, ("Discard", "the site is closed"), "discarded by its task"),
+        ("cancel", State.CANCELLED, ("Cancel", "no site left", "cancelled by its task")),
+        ("discard", State.FAILED, ("Discard", "the site is closed", "discarded by its task")),
     ],
 )
 def test_a_task_ends_its_run(
-    stack: Processes, verdict: Any, way: str, state: State, error: tuple[str, str], cause: str
+    stack: Processes, verdict: Any, way: str, state: State, story: tuple[str, str, str]
 ) -> None:
     """As cancelled, or failed, whatever attempts are left; with its reason."""
     run = ended(submit("flows.steer", way=way, owner="acme", max_attempts=5))
     assert (run.state, run.attempt_count) == (state, 1)
-    assert ((run.error_type, run.error_text), run.moves[-1][2]) == (error, cause)
+    assert (run.error_type, run.error_text, run.moves[-1][2]) == story
     verdict(run)
 
 

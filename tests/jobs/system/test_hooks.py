@@ -100,7 +100,7 @@ def test_a_hook_that_raises_is_called_again_and_harms_no_other(
 
 def test_without_a_hook_a_round_does_nothing(acme: Owner) -> None:
     """Calls of hooks that this process does not know stay, and are dropped after a week."""
-    HookCall.objects.create(hook="gone.hook", end={})
+    HookCall.objects.create(hook="gone.hook", facts={})
     assert hooks.call_hooks() == {"called": 0, "failed": 0}
     hooks.drop_gone()
     assert HookCall.objects.count() == 1
