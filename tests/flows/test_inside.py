@@ -11,11 +11,13 @@ from jobs.core.states import State
 from jobs.models import End, EndListener, HookCall, Run
 from jobs.owners.tokens import make_token
 from jobs.system import ends
-from tests.flows.processes import Processes
+from tests.flows.processes import Layout, Processes
 from tests.flows.web import site
 from tests.flows.world import ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for
 
+# A task that asks whether it is cancelled has time to find out.
+LAYOUT = Layout(environ={"FAIRSHIFT_CANCEL_GRACE_SECONDS": "20"})
 HOOKED = """
 from pathlib import Path
 from jobs import on_run_end
@@ -26,7 +28,6 @@ def note(end):
     with open({path!r}, "a") as file:
         file.write(f"{{end.run_id}} {{end.state}}\\n")
 
-note.__qualname__ = "note"
 print(call_hooks())
 """
 

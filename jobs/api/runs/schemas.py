@@ -23,7 +23,7 @@ class RunError(BaseModel):
     message: str
 
 
-class RunProgress(BaseModel):
+class TaskProgress(BaseModel):
     """How far the newest attempt is, as its task has said."""
 
     done: float
@@ -32,7 +32,7 @@ class RunProgress(BaseModel):
     at: datetime
 
     @classmethod
-    def of(cls, run: Run) -> RunProgress | None:
+    def of(cls, run: Run) -> TaskProgress | None:
         found = run.task_progress
         return found and cls(done=found.done, total=found.total, note=found.note, at=found.at)
 
@@ -58,7 +58,7 @@ class RunSummary(BaseModel):
     deadline_at: datetime | None = Field(description="The last moment of a start.")
     started_at: datetime | None
     ended_at: datetime | None
-    progress: RunProgress | None = Field(
+    progress: TaskProgress | None = Field(
         description="Null if the task of the newest attempt has reported none."
     )
     error: RunError | None
@@ -85,7 +85,7 @@ class RunSummary(BaseModel):
             "deadline_at": run.deadline_at,
             "started_at": run.started_at,
             "ended_at": run.ended_at,
-            "progress": RunProgress.of(run),
+            "progress": TaskProgress.of(run),
             "error": RunError(type=run.error_type, message=run.error_text)
             if run.error_type
             else None,
