@@ -75,8 +75,7 @@ WITH report AS (
         -- guard: an attempt that did nothing is not spent
         -- guard: what is given back has spent no attempt
         -- guard: a snooze spends no attempt
-        attempt_count = r.attempt_count
-            - (j.after = 'queued' OR j.cause IN ('not begun', 'snoozed'))::int,
+        attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause IN ('not begun', 'snoozed'))::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         result_key = CASE j.after WHEN 'succeeded' THEN %(key)s ELSE r.result_key END,
         -- No attempt follows that would read it.
