@@ -1,4 +1,4 @@
-"""Guards of what a task writes of itself, and of ends, in `jobs/catalog/sql` and `jobs/system/sql`."""
+"""Guards of what a task writes of itself, and of ends, in `catalog/sql` and `system/sql`."""
 
 from __future__ import annotations
 
