@@ -34,7 +34,9 @@ class TaskProgress(BaseModel):
     @classmethod
     def of(cls, run: Run) -> TaskProgress | None:
         found = run.task_progress
-        return found and cls(done=found.done, total=found.total, note=found.note, at=found.at)
+        if found is None:
+            return None
+        return cls(done=found.done, total=found.total, note=found.note, at=found.at)
 
 
 class RunSummary(BaseModel):

@@ -18,7 +18,10 @@ def raising(steer: Any) -> Any:
 
 
 def returning(steer: Any) -> Any:
-    return lambda: steer
+    def act() -> Any:
+        return steer
+
+    return act
 
 
 @pytest.mark.parametrize("ending", [raising, returning])
