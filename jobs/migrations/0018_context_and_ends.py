@@ -48,7 +48,7 @@ def number() -> Any:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0017_encryption"),
+        ("jobs", "0020_wait_objectives"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
     ]
 

@@ -23,6 +23,7 @@ from jobs.core.crypto import (
     read_result,
     read_texts,
 )
+from jobs.core.phrases import phrase
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models.owner import Owner, slug_of
 from jobs.models.submission import Submission
@@ -176,7 +177,7 @@ class Run(models.Model):
 
     @property
     def error_text(self) -> str:
-        """The message of the last error; if it cannot be read, a sentence that says why."""
+        """The message of the last error; if it cannot be read, a phrase that says why."""
         if self.error_data is None:
             return self.error_message
         return _texts(self.error_data, self.error_key, ERROR, self.place)[0]
@@ -293,8 +294,8 @@ class Attempt(models.Model):
 
 
 def _texts(data: bytes | memoryview, key: int, field: str, place: Place) -> list[str]:
-    """Return stored texts; if they cannot be read, a sentence that says why."""
+    """Return stored texts; if they cannot be read, a phrase that says why."""
     try:
         return read_texts(data, key=key, field=field, place=place)
     except (UnknownKey, Damaged) as error:
-        return [f"cannot be read ({error})"]
+        return [phrase("cannot be read (%(reason)s)", reason=str(error))]

@@ -170,7 +170,7 @@ def _attempt_line(attempt: Attempt, run: Run, workers: dict[Any, Worker]) -> Att
         ended=html.exact(attempt.ended_at),
         took=html.span(took),
         error_type=attempt.error_type,
-        error_message=cut(message),
+        error_message=cut(in_language(message)),
         traceback=cut(traceback),
     )
 
