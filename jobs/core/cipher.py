@@ -45,6 +45,7 @@ _NO_DAY: Final = 0
 PAYLOAD: Final = "payload"
 RESULT: Final = "result"
 ERROR: Final = "error"
+CHECKPOINT: Final = "checkpoint"
 
 
 class UnknownKey(LookupError):

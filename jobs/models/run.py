@@ -28,6 +28,7 @@ from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models.owner import Owner, slug_of
 from jobs.models.submission import Submission
 from jobs.models.target import Target
+from jobs.models.task_progress import TaskProgress
 from jobs.models.verbs import Actor, verbs
 from jobs.models.worker import Worker
 
@@ -137,6 +138,10 @@ class Run(models.Model):
     error_key = models.SmallIntegerField(db_default=0, editable=False)
     # [[state, seconds since 1970, cause], ...]: written by the statement that moves the run.
     history = models.JSONField(_("history"))
+    # Both are written by the task: see `jobs/catalog/attempt_store.py`. Read `task_progress`.
+    progress = models.JSONField(null=True)
+    checkpoint = models.BinaryField(null=True)
+    checkpoint_key = models.SmallIntegerField(db_default=0, editable=False)
 
     objects = RunQuerySet.as_manager()
 
@@ -183,6 +188,11 @@ class Run(models.Model):
         owner = self._state.fields_cache.get("owner")
         slug = owner.slug if owner and owner.slug else slug_of(self.owner_id)
         return Place(slug, self.id, self.job_id)
+
+    @property
+    def task_progress(self) -> TaskProgress | None:
+        """How far the newest attempt is, if its task has said so."""
+        return TaskProgress.of(self.progress, token=self.token)
 
     @property
     def moves(self) -> list[tuple[State, datetime, str]]:
@@ -235,6 +245,7 @@ class AttemptOutcome(models.TextChoices):
     TIME_LIMIT = "time limit", _("time limit")
     CANCELLED = "cancelled", _("cancelled")
     GIVEN_BACK = "given back", _("given back unstarted")
+    SNOOZED = "snoozed", _("snoozed by its task")
 
 
 class Attempt(models.Model):

@@ -32,6 +32,7 @@ KINDS: Final = {
     AttemptOutcome.RETRYING: "retrying",
     AttemptOutcome.CANCELLED: "cancelled",
     AttemptOutcome.GIVEN_BACK: "queued",
+    AttemptOutcome.SNOOZED: "retrying",
 }
 
 

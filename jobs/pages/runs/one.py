@@ -38,6 +38,7 @@ SHOWN_AS: Final = {
     AttemptOutcome.SUCCEEDED: State.SUCCEEDED,
     AttemptOutcome.CANCELLED: State.CANCELLED,
     AttemptOutcome.GIVEN_BACK: State.QUEUED,
+    AttemptOutcome.SNOOZED: State.RETRYING,
 }
 """The states whose signs outcomes have; other outcomes have that of a failure."""
 
