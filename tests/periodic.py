@@ -9,7 +9,7 @@ from jobs.core import sql
 migration = import_module("jobs.migrations.0006_periodic_tasks")
 rollups = import_module("jobs.migrations.0010_rollups")
 retention = import_module("jobs.migrations.0015_retention")
-hooks = import_module("jobs.migrations.0018_context_and_ends")
+hooks = import_module("jobs.migrations.0019_context_and_ends")
 
 
 def make_periodic_tasks() -> None:

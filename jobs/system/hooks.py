@@ -112,6 +112,10 @@ def _call_due(
         if time.monotonic() >= until:
             break
         [begun] = sql.query(_BEGIN, [LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS, row.pk])
+        if begun["failures"] > MOST_CALLS:
+            # Each of its calls has ended its process: none came to an exception that is counted.
+            _give_up(row, name, failures=MOST_CALLS, error="its process ended")
+            continue
         crash_point("hooks.before_call")
         try:
             call(row.facts)
@@ -128,13 +132,21 @@ def _call_due(
 
 
 def _note_failure(row: HookCall, name: str, error: Exception, *, failures: int) -> None:
-    what = f"run {row.run_id}" if row.run_id else f"submission {row.submission_id}"
-    facts = {"hook": name, "what": what, "failures": failures, "error": type(error).__name__}
+    facts = {"what": _what(row), "failures": failures, "error": type(error).__name__}
     if failures < MOST_CALLS:
-        log_events.HOOK_FAILED.log(logger, most=MOST_CALLS, exc_info=True, **facts)
+        log_events.HOOK_FAILED.log(logger, hook=name, most=MOST_CALLS, exc_info=True, **facts)
         return
+    _give_up(row, name, failures=failures, error=type(error).__name__, exc_info=True)
+
+
+def _give_up(row: HookCall, name: str, *, failures: int, error: str, **options: Any) -> None:
     HookCall.objects.filter(pk=row.pk).delete()
-    log_events.HOOK_GIVEN_UP.log(logger, exc_info=True, **facts)
+    facts = {"what": _what(row), "failures": failures, "error": error}
+    log_events.HOOK_GIVEN_UP.log(logger, hook=name, **facts, **options)
+
+
+def _what(row: HookCall) -> str:
+    return f"run {row.run_id}" if row.run_id else f"submission {row.submission_id}"
 
 
 def _of_run(hook: Callable[[RunEnd], Any]) -> Callable[[Mapping[str, Any]], Any]:

@@ -98,6 +98,21 @@ def test_a_hook_that_raises_is_called_again_and_harms_no_other(
     assert len(called) == 1
 
 
+def test_a_hook_that_ends_its_process_is_given_up_too(
+    acme: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A call that has begun ten times and never came back is not begun again."""
+    on_run_end(note_run)
+    hooks.begin_listening()
+    name = f"{note_run.__module__}.{note_run.__qualname__}"
+    HookCall.objects.create(hook=name, facts={}, failures=hooks.MOST_CALLS)
+    make_due()
+    assert hooks.call_hooks() == {"called": 0, "failed": 0}
+    assert not HookCall.objects.exists()
+    assert caplog.text.count("10 times, and is not called again: its process ended") == 1
+    assert not called
+
+
 def test_without_a_hook_a_round_does_nothing(acme: Owner) -> None:
     """Calls of hooks that this process does not know stay, and are dropped after a week."""
     HookCall.objects.create(hook="gone.hook", facts={})

@@ -48,7 +48,7 @@ def number() -> Any:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0020_wait_objectives"),
+        ("jobs", "0018_wait_objectives"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
     ]
 
@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunSQL(
-            (SQL / "0018_context.sql").read_text(),
+            (SQL / "0019_context.sql").read_text(),
             REVERSE,
             state_operations=[
                 migrations.AddField("run", "progress", models.JSONField(null=True)),
