@@ -1,8 +1,7 @@
 """What Fairshift replaces in Celery, billiard and Kombu, and the private names it uses. Pure data.
 
-A worker boots only on the versions in `fleet/versions.py`. With a new version,
-`tests/fleet/test_patches.py` fails for a name that it lacks; the test also fails for a private name
-in our code without a row.
+A worker boots only on the versions in `fleet/versions.py`. `tests/fleet/test_patches.py` fails for
+a name that a version lacks, and for a private name in our code without a row.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ PATCHES: Final = (
     ),
     Patch(
         "celery.concurrency.prefork:TaskPool",
-        "prefork's processes are those of fleet.pool; before a task comes the gate, then its"
-        " queue's count; before the end, recorded starts begin",
+        "processes are those of fleet.pool; a task passes the gate; recorded starts come to an end",
         "pool/pool.py worker/gate.py worker/leasing.py worker/node.py",
         replaces="Pool apply_async close",
         uses="_pool",
@@ -131,8 +129,7 @@ PATCHES: Final = (
     ),
     Patch(
         "celery.worker.request:Request",
-        "an admitted run has the payload and limits of its row; a cancelled or lost one ends as"
-        " Celery would end it",
+        "a run has the payload and limits of its row; a cancelled or lost one ends as Celery's",
         "worker/admitted.py worker/charging.py worker/gate.py worker/leasing.py worker/outcomes.py",
         replaces="_args _body _content_encoding _content_type _ignore_result _kwargs _payload"
         " eventer time_limits",
@@ -147,8 +144,7 @@ PATCHES: Final = (
     # --- the consumer -------------------------------------------------------------------------
     Patch(
         "celery.worker.consumer.consumer:Consumer",
-        "a hint waits for its admission; events are sent ten times a second; the loop turns while"
-        " the broker is away",
+        "a hint waits for its admission; events wait 0.1 s; the loop turns without a broker",
         "worker/consumer.py worker/gate.py",
         replaces="on_task_request",
         overrides="connect ensure_connected on_close on_connection_error_after_connected"

@@ -138,8 +138,7 @@ class Run(models.Model):
     error_key = models.SmallIntegerField(db_default=0, editable=False)
     # [[state, seconds since 1970, cause], ...]: written by the statement that moves the run.
     history = models.JSONField(_("history"))
-    # Both are written by the task: see `jobs/catalog/attempt_store.py`. Read `task_progress`.
-    progress = models.JSONField(null=True)
+    progress = models.JSONField(null=True)  # see `jobs/catalog/attempt_store.py`
     checkpoint = models.BinaryField(null=True)
     checkpoint_key = models.SmallIntegerField(db_default=0, editable=False)
 

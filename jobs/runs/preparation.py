@@ -202,10 +202,7 @@ def queue_name(chosen: Options) -> str:
 
 
 def message_options(chosen: Options) -> dict[str, Any]:
-    """Return the message's headers: Celery's and those of the trace.
-
-    Without `ignore_result`, `celery_outcomes` skips the run.
-    """
+    """Return headers of Celery and of the trace; `celery_outcomes` looks for `ignore_result`."""
     if chosen.ignore_result and chosen.link_error is None:
         return trace_headers()
     return {"ignore_result": chosen.ignore_result, **trace_headers()}
