@@ -57,7 +57,8 @@ class Record:
             f"{name} {value:.1f}" if isinstance(value, float) else f"{name} {value}"
             for name, value in self.figures.items()
         )
-        return f"{self.name} ({self.victim}, {self.healed - self.began:.0f} s): {said}"
+        lasted = f"{self.healed - self.began:.0f} s" if self.healed else "not over"
+        return f"{self.name} ({self.victim}, {lasted}): {said}"
 
 
 Block = Callable[[str], AbstractContextManager[Record]]

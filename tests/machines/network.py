@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,10 +70,14 @@ class _Namespace:
         return [pid for pid in found if pid != self.keeper.pid]
 
     def end(self) -> None:
-        """Kill all that runs in it; nothing is sent any more."""
-        for pid in self.pids():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        """Kill all that runs in it; nothing is sent any more. It may have ended before."""
+        if self.keeper.poll() is not None:
+            return
+        while pids := self.pids():
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
         self.keeper.kill()
         self.keeper.wait()
 
@@ -98,6 +103,10 @@ class Switch:
         space.do("ip", "link", "set", "eth0", "address", f"02:00:00:00:00:{number:02x}")
         space.do("ip", "address", "add", f"{NET}.{number}/24", "dev", "eth0")
         space.do("ip", "link", "set", "eth0", "up")
+
+    def unlink(self, number: int) -> None:
+        """Take a link away. The kernel would do that some time after its machine's end."""
+        self._space.do("ip", "link", "delete", f"to-{number}")
 
     def close(self) -> None:
         for machine in self.machines.values():
@@ -188,6 +197,7 @@ class Machine:
         self._space.do("ip", "link", "set", "eth0", "down")
         self.is_up = False
         self.close()
+        self._switch.unlink(self.number)
 
     def close(self) -> None:
         self._space.end()

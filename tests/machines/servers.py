@@ -56,7 +56,8 @@ class Database:
 
     def copy(self, primary: Database) -> None:
         """Be a standby of another one; return when it is synchronous."""
-        self._run("pg_basebackup", "-D", str(self._data), "-h", str(primary._folder), "-U", "app")
+        words = ("-D", str(self._data), "-h", str(primary._folder), "-U", "app")
+        self._run("pg_basebackup", *words, "--checkpoint=fast")
         (self._data / "standby.signal").touch()
         given = f"host={primary.machine.address} user=app application_name=standby"
         with (self._data / "postgresql.auto.conf").open("a") as settings:

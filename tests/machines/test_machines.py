@@ -18,6 +18,7 @@ from tests.chaos.figures import amount, dice
 from tests.machines.faults import CUT_SECONDS, LEASE, SLOW_SECONDS, SWEEP, Block, Hand
 from tests.machines.installation import FAR, WORKERS, Installation, Work, installed
 from tests.machines.network import may_make_machines
+from tests.waiting import wait_for
 
 RUNS = amount("RUNS", 2_000)
 SLACK = amount("SLACK", 0)
@@ -26,12 +27,14 @@ SHORT_RUNS = 400
 RESCUED_SECONDS = 6.0
 """From the end of a lease and a sweep until a run is found and begins, with slots that are busy."""
 BETWEEN_SECONDS = 5.0
+AT_WORK = 20
+"""So many runs have started before the first fault."""
 
 machines = pytest.mark.skipif(not may_make_machines(), reason="needs root, unshare, ip and nft")
 
 
 @machines
-@pytest.mark.proof
+@pytest.mark.chaos
 def test_faults_at_once(tmp_path: Path) -> None:
     """Two workers, Redis's master and PostgreSQL's primary are lost together.
 
@@ -97,6 +100,7 @@ def _judge(
     work = Work(at, seconds=seconds)
     try:
         work.begin(runs, seconds=seconds, chance=chance)
+        wait_for(lambda: len(work.starts()) >= AT_WORK, seconds=60, what="the workers to work")
         play(hand)
         called = work.submitted(seconds=180)
         at.drain(seconds=240)
