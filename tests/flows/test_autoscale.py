@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from jobs import submit_many
 from jobs.models import Owner
 from tests.flows.kept import drained
@@ -15,6 +17,7 @@ def _children(worker: Process) -> int:
     return len(worker.children())
 
 
+@pytest.mark.proof
 def test_a_worker_grows_with_its_backlog_and_shrinks(
     processes: Processes, owner: Owner, verdict: Any
 ) -> None:
