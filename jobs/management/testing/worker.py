@@ -6,15 +6,15 @@ The verbs are those of a worker: `jobs.runs.admission`, `fleet.worker.child`, `j
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 from uuid import uuid4
 
 from celery import current_app
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection, connections, transaction
 
 from fleet import Admission, AdmissionRequest, Application, BrokerUnavailable, Hint, Node, Refusal
 from fleet.worker.inline import run_here
@@ -47,14 +47,29 @@ class InProcessWorker:
 
     def _call(self, task: str, admitted: Admission) -> Any:
         app, verbs = current_app._get_current_object(), _application()
-        if not connection.in_atomic_block:
-            return run_here(app, task, admitted, verbs)
-        # A failed statement of the task would spoil the test's transaction. It is undone, and the
-        # report has its error; a real worker commits what the task wrote before it.
-        reports: list[Any] = []
-        with suppress(DatabaseError), transaction.atomic():
-            reports.append(run_here(app, task, admitted, verbs))
-        return reports[0]
+        with _open_connections():
+            if not connection.in_atomic_block:
+                return run_here(app, task, admitted, verbs)
+            # A failed statement of the task would spoil the test's transaction. It is undone, and
+            # the report has its error; a real worker commits what the task wrote before it.
+            reports: list[Any] = []
+            with suppress(DatabaseError), transaction.atomic():
+                reports.append(run_here(app, task, admitted, verbs))
+            return reports[0]
+
+
+@contextmanager
+def _open_connections() -> Iterator[None]:
+    """Keep the test's connections open: with Celery's signals of a worker, a task closes them."""
+    # A run inside of another one finds them kept.
+    kept = [one for one in connections.all(initialized_only=True) if "close" not in vars(one)]
+    for one in kept:
+        vars(one)["close"] = lambda: None
+    try:
+        yield
+    finally:
+        for one in kept:
+            del vars(one)["close"]
 
 
 @cache

@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery.signals import task_postrun
+from django.db import connection
 
 from jobs import current_run, job, submit, submit_many
 from jobs.core import sql
@@ -123,6 +125,21 @@ def test_a_failed_statement_spoils_no_test(fairshift: Fairshift, acme: Owner) ->
     assert fairshift.drain() == 1
     run.refresh_from_db()
     assert (run.state, run.error_type) == ("failed", "DataError")
+
+
+def test_a_task_that_closes_connections_ends_no_test(fairshift: Fairshift, acme: Owner) -> None:
+    """Celery's signals of a worker do so around each task, when they are on in this process."""
+    submit("tests.noted_parent", owner=acme, value=1)
+
+    def close(**_: Any) -> None:
+        connection.close()
+
+    task_postrun.connect(close, weak=False)
+    try:
+        fairshift.drain()
+    finally:
+        task_postrun.disconnect(close)
+    assert Run.objects.filter(owner=acme, state="succeeded").exists()
 
 
 def test_the_clock_is_postgresql_s(fairshift: Fairshift, acme: Owner) -> None:
