@@ -129,7 +129,7 @@ def test_a_failed_statement_spoils_no_test(fairshift: Fairshift, acme: Owner) ->
 
 def test_a_task_that_closes_connections_ends_no_test(fairshift: Fairshift, acme: Owner) -> None:
     """Celery's signals of a worker do so around each task, when they are on in this process."""
-    submit("tests.noted_parent", owner=acme, value=1)
+    submit("tests.noted_parent", owner=acme, value="x")
 
     def close(**_: Any) -> None:
         connection.close()
