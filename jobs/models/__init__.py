@@ -18,8 +18,12 @@ from jobs.models.job import Job as Job
 from jobs.models.job import MisfirePolicy as MisfirePolicy
 from jobs.models.job import OverlapPolicy as OverlapPolicy
 from jobs.models.job import ScheduleKind as ScheduleKind
+from jobs.models.mail import MailDigest as MailDigest
+from jobs.models.mail import MailSubscription as MailSubscription
 from jobs.models.metric import MetricOwner as MetricOwner
 from jobs.models.metric import MetricTotal as MetricTotal
+from jobs.models.notice import EventType as EventType
+from jobs.models.notice import JobAlarm as JobAlarm
 from jobs.models.outbox import Outbox as Outbox
 from jobs.models.owner import Membership as Membership
 from jobs.models.owner import Owner as Owner
@@ -47,6 +51,9 @@ from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup
 from jobs.models.token import ApiToken as ApiToken
 from jobs.models.token import Scope as Scope
+from jobs.models.webhook import DeliveryState as DeliveryState
+from jobs.models.webhook import WebhookDelivery as WebhookDelivery
+from jobs.models.webhook import WebhookEndpoint as WebhookEndpoint
 from jobs.models.window import Decision as Decision
 from jobs.models.window import Window as Window
 from jobs.models.window import WindowDecision as WindowDecision
