@@ -119,6 +119,31 @@ HISTORY_REMOVED: Final = Event(
     "Nothing to do: it was older than the settings of retention.",
 )
 
+LISTENER_REMOVED: Final = Event(
+    "listener_removed",
+    WARNING,
+    "ends of runs are no longer recorded for {listener}: it took none for {days} days",
+    "The code of this listener is gone, or no system worker has run. Its next start begins anew.",
+)
+HOOK_FAILED: Final = Event(
+    "hook_failed",
+    WARNING,
+    "hook {hook} failed for {what} (failure {failures} of {most}), and is called again: {error}",
+    "The hook of your project raised an error; see the traceback.",
+)
+HOOK_GIVEN_UP: Final = Event(
+    "hook_given_up",
+    ERROR,
+    "hook {hook} failed for {what} {failures} times, and is not called again: {error}",
+    "The hook of your project raised an error; see the traceback. Correct it, and do its work.",
+)
+HOOK_GONE: Final = Event(
+    "hook_gone",
+    WARNING,
+    "hook {hook} is no longer registered: {count} calls are dropped",
+    "The system worker does not import it. If it was renamed, do the work of these calls.",
+)
+
 # --- jobs and calendars --------------------------------------------------------------------
 JOB_NOT_CAUGHT_UP: Final = Event(
     "job_not_caught_up",

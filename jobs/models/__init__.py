@@ -9,6 +9,10 @@ from jobs.models.calendar import Attachment as Attachment
 from jobs.models.calendar import Calendar as Calendar
 from jobs.models.calendar import EndBehaviour as EndBehaviour
 from jobs.models.calendar import Opening as Opening
+from jobs.models.end import End as End
+from jobs.models.end import EndListener as EndListener
+from jobs.models.end import EndMark as EndMark
+from jobs.models.end import HookCall as HookCall
 from jobs.models.history import HistoryPart as HistoryPart
 from jobs.models.history import HistoryRound as HistoryRound
 from jobs.models.inbox import InboxMark as InboxMark

@@ -136,6 +136,10 @@ class Run(models.Model):
     error_key = models.SmallIntegerField(db_default=0, editable=False)
     # [[state, seconds since 1970, cause], ...]: written by the statement that moves the run.
     history = models.JSONField(_("history"))
+    # Both are written by the task: see `jobs/runs/attempt_store.py`. Read `task_progress`.
+    progress = models.JSONField(null=True)
+    checkpoint = models.BinaryField(null=True)
+    checkpoint_key = models.SmallIntegerField(db_default=0, editable=False)
 
     objects = RunQuerySet.as_manager()
 

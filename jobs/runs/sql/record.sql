@@ -95,7 +95,7 @@ WITH report AS (
     WHERE r.ctid = j.place
       AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
-        r.worker_id, r.queued_at, r.admitted_at, r.started_at,
+        r.worker_id, r.queued_at, r.admitted_at, r.started_at, r.submission_id, r.ended_at,
         -- With the attempt's values: another join would search for each among all.
         j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
         j.error_message AS attempt_error_message, j.traceback, j.attempt_error
@@ -119,6 +119,8 @@ WITH report AS (
         CASE WHEN m.state <> 'queued' THEN m.queued_at END, m.state
     FROM moved m
     WHERE m.kind IS NOT NULL
+), announced AS (
+    {runs/announce}
 )
 SELECT m.id, m.state, m.owner_id, m.lock_key,
     (SELECT o.max_running IS NOT NULL FROM jobs_owner o WHERE o.id = m.owner_id) AS is_capped
