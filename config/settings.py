@@ -209,7 +209,7 @@ AXES_VERBOSE = False
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "fair_queues": ["jobs"],
+    "fair_queues": ["jobs", "notices"],
     "lease_seconds": FAIRSHIFT.get("LEASE_SECONDS", 30.0),
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
@@ -230,7 +230,7 @@ CELERY_RESULT_SERIALIZER = "json"
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
 # Each has its own exchange: with a shared one, both queues would get every message.
 CELERY_TASK_QUEUES = tuple(
-    Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")
+    Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system", "notices")
 )
 # No worker consumes `inbox`: the system's worker reads it in order (jobs/definitions/inbox.py).
 CELERY_TASK_ROUTES = {f"fairshift.{verb}_jobs": {"queue": "inbox"} for verb in ("upsert", "delete")}

@@ -16,6 +16,9 @@ from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.sql import alone
 from jobs.definitions import inbox, periodic_tasks
+from jobs.notices import delivery as deliveries
+from jobs.notices import mails
+from jobs.notices import rounds as notices
 from jobs.recurring import late_commits, misfire, second_intervals
 from jobs.recurring.backfill import make_pending_runs
 from jobs.recurring.pulse import make_ticks
@@ -110,6 +113,26 @@ def roll_up() -> int:
 def remove_old_history() -> dict[str, int] | None:
     """Remove history that is older than the settings and the owners say; archive it first."""
     return rounds.remove_old_history(looks_again=False)
+
+
+@shared_task(name="fairshift.system.notify", send_events=False)
+@alone
+def notify() -> dict[str, int]:
+    """Store events for webhooks and mails, and send messages for those that are due."""
+    return notices.notify()
+
+
+# These two are plain messages of the fair queue of notices, whose workers they may keep waiting.
+@shared_task(name="fairshift.system.deliver_webhook", send_events=False)
+def deliver_webhook(delivery: int, is_probe: bool) -> str:
+    """Try a delivery of a webhook once."""
+    return deliveries.deliver(delivery, is_probe=is_probe)
+
+
+@shared_task(name="fairshift.system.send_mail", send_events=False)
+def send_mail(digest: int) -> str:
+    """Send a mail about events."""
+    return mails.send_mail(digest)
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

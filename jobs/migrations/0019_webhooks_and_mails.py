@@ -34,7 +34,7 @@ def make_periodic_task(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001  
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobs", "0017_encryption"),
+        ("jobs", "0018_context_and_ends"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

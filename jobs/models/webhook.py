@@ -36,7 +36,9 @@ class WebhookEndpoint(Interest):
     # Random: what the encrypted keys are bound to, beside the owner.
     bound_to = models.CharField(max_length=32, editable=False)
     # Failed attempts since the last success. While it is not 0, one delivery is tried at a time.
-    failure_count = models.PositiveIntegerField(_("failures in a row"), db_default=0, editable=False)
+    failure_count = models.PositiveIntegerField(
+        _("failures in a row"), db_default=0, editable=False
+    )
     retry_at = models.DateTimeField(_("next attempt"), null=True, editable=False)
     disabled_at = models.DateTimeField(_("disabled at"), null=True, editable=False)
     disabled_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)
