@@ -183,7 +183,11 @@ def _what(digest: MailDigest) -> str:
     """Return the change in words, with the job's key or the task's name."""
     kind, _space, state = digest.change.partition(" ")
     data = (digest.sending or [{}])[-1]
-    facts = {"name": data.get("key") or data.get("task"), "owner": data.get("owner"), "state": _(state)}
+    facts = {
+        "name": data.get("key") or data.get("task"),
+        "owner": data.get("owner"),
+        "state": _(state),
+    }
     texts = {
         EventType.RUN_ENDED: _("%(name)s of %(owner)s: run %(state)s"),
         EventType.SUBMISSION_ENDED: _("%(name)s of %(owner)s: all runs ended"),

@@ -181,7 +181,9 @@ def make_targets(owner: Owner, names: Sequence[str]) -> dict[str, int]:
 def queue_name(chosen: Options) -> str:
     """Return the queue of a submit; raise OptionError for one that the Celery app does not have."""
     name = chosen.queue or setting("JOBS_QUEUE")
-    known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
+    known = set(current_app.amqp.queues) - {
+        setting(name) for name in ("SYSTEM_QUEUE", "INBOX_QUEUE", "NOTICES_QUEUE")
+    }
     if name in known:
         return name
     if not current_app.set_as_current and current_app.main == "default":

@@ -58,7 +58,7 @@ class SystemState:
 
 def system_state() -> SystemState:
     """Return the state. Call it with the barrier lifted: none of these rows has an owner."""
-    at, system = now(), {setting("SYSTEM_QUEUE")}
+    at, system = now(), {setting("SYSTEM_QUEUE"), setting("NOTICES_QUEUE")}
     alive = list(Worker.objects.alive().values_list("hostname", "slots", "queues"))
     beat = Leader.objects.filter(name=BEAT).first()
     cursor = Cursor.objects.order_by("pk").first()

@@ -185,6 +185,7 @@ def test_commands_are_those_of_make_up(services: dict[str, Any]) -> None:
     pairs = {
         "worker": programs.job_worker("worker", slots=4),
         "system": programs.system_worker(),
+        "notices": programs.notices_worker(slots=4),
         "beat": programs.beat(),
         "web": programs.web(port=8000),
         "flower": programs.flower(port=5555, user="u", password="p"),

@@ -253,5 +253,5 @@ def _takes(item: OfferedTask) -> str:
 
 
 def _queues() -> list[str]:
-    ours = {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
+    ours = {setting(name) for name in ("SYSTEM_QUEUE", "INBOX_QUEUE", "NOTICES_QUEUE")}
     return sorted(set(current_app.amqp.queues) - ours)

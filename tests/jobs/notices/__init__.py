@@ -1,0 +1,1 @@
+"""Tests of jobs/notices: real receivers on sockets of their own."""
