@@ -1,4 +1,4 @@
-"""Webhook endpoints: made, changed, given new keys, tried; their deliveries, and replays of these."""
+"""Webhook endpoints: made, changed, given new keys, tried; their deliveries, and replays."""
 
 from __future__ import annotations
 

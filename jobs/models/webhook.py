@@ -14,6 +14,8 @@ from jobs.models.notice import Interest
 from jobs.models.owner import Owner
 
 URL_MOST = 2_000
+SECRET_FIELD = "webhook key"
+"""The field that encrypted keys are bound to."""
 
 
 class WebhookEndpoint(Interest):

@@ -53,7 +53,7 @@ WHERE id = %(id)s
 def make_subscription(
     given: Mapping[str, Any], *, owner: Owner | None, actor: Actor = None
 ) -> MailSubscription:
-    """Make a subscription of an owner's events, or of all (None); errors as `endpoints` has them."""
+    """Make a subscription of an owner's events, or of all (None); errors as in `endpoints`."""
     interests.refuse_without_admin(actor, owner)
     required = {"name": "", "events": [], "addresses": []}
     fields = _checked({**required, **given}, owner=owner, actor=actor)

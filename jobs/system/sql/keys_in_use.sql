@@ -1,6 +1,6 @@
 -- Count what is stored under each encryption key.
 -- Parameters: none.
--- Result: part (arguments, results, errors, attempts, jobs, celery), key (0: in clear), count.
+-- Result: part (arguments, results, errors, attempts, jobs, webhooks, celery), key (0: in clear), count.
 -- Cost: reads all these tables.
 SELECT part, key, count(*) AS count
 FROM (
@@ -18,6 +18,10 @@ FROM (
     FROM jobs_attempt
     UNION ALL
     SELECT 'jobs', payload_key FROM jobs_job
+    UNION ALL
+    SELECT 'webhooks', secret_key FROM jobs_webhookendpoint
+    UNION ALL
+    SELECT 'webhooks', old_secret_key FROM jobs_webhookendpoint WHERE old_secret IS NOT NULL
     UNION ALL
     SELECT 'celery', coalesce(substring(result FROM '^\{"fairshift-encrypted": \[(\d+)')::smallint, 0)
     FROM django_celery_results_taskresult WHERE result IS NOT NULL AND result <> 'null'

@@ -1,8 +1,9 @@
-"""jobs/notices/delivery.py and rounds.py: what happens to a delivery, whatever its receiver does."""
+"""jobs/notices/delivery.py and rounds.py: a delivery, whatever its receiver does."""
 
 import json
 import socket
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -114,7 +115,7 @@ def test_a_receiver_that_fails_for_an_hour_gets_everything_afterwards(
             collect()
             assert len(messages) == 1
             assert carry_out(messages) == ["failed"]
-        assert all(second > first * 1.5 for first, second in zip(waits, waits[1:], strict=False))
+        assert all(second > first * 1.5 for first, second in pairwise(waits))
         assert sum(waits) > 3_600
         ears.status = 200
         later(7_200)

@@ -121,7 +121,9 @@ def test_a_submission_that_a_backfill_adds_to_has_not_ended(acme: Owner) -> None
     """Its end comes when the backfill is done, although no run ends then."""
     ends.listen("mine")
     [run] = submitted(acme)
-    job = Job.objects.create(owner=acme, key="j", task="tests.add", interval_minutes=5, queue="jobs")
+    job = Job.objects.create(
+        owner=acme, key="j", task="tests.add", interval_minutes=5, queue="jobs"
+    )
     backfill = Backfill.objects.create(
         job=job, submission_id=run.submission_id, count=1, start_at=now(), end_at=now()
     )
