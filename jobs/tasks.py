@@ -16,14 +16,14 @@ from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.sql import alone
 from jobs.definitions import inbox, periodic_tasks
-from jobs.notices import delivery as deliveries
-from jobs.notices import mails
-from jobs.notices import rounds as notices
 from jobs.recurring import late_commits, misfire, second_intervals
 from jobs.recurring.backfill import make_pending_runs
 from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
 from jobs.system import partitions, promotion
+from jobs.system.notices import delivery as deliveries
+from jobs.system.notices import mails
+from jobs.system.notices import rounds as notices
 from jobs.system.rescue import rescue_runs
 from jobs.system.retention import rounds
 from jobs.system.rollups import rolling

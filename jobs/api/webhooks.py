@@ -19,9 +19,9 @@ from jobs.core import barrier
 from jobs.models import DeliveryState, EventType, Owner, Scope, WebhookDelivery, WebhookEndpoint
 from jobs.models.access import Access
 from jobs.models.webhook import URL_MOST
-from jobs.notices import endpoints
-from jobs.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
-from jobs.notices.interests import NAME_LIMIT, PATTERNS_LIMIT
+from jobs.system.notices import endpoints
+from jobs.system.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
+from jobs.system.notices.interests import NAME_LIMIT, PATTERNS_LIMIT
 
 router = Router(tags=["webhooks"])
 READS = needs(Scope.ADMIN, "jobs.view_webhookendpoint")

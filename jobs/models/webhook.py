@@ -14,7 +14,7 @@ from jobs.models.notice import Interest
 from jobs.models.owner import Owner
 
 URL_MOST = 2_000
-SECRET_FIELD = "webhook key"
+KEY_FIELD = "webhook key"
 """The field that encrypted keys are bound to."""
 
 

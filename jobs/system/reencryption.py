@@ -24,7 +24,7 @@ from jobs.core.crypto import CLEAR, ERROR, PAYLOAD, RESULT, Damaged, Place, Unkn
 from jobs.core.keyring import KeyRing
 from jobs.models import Job, WebhookEndpoint
 from jobs.models.owner import slug_of
-from jobs.models.webhook import SECRET_FIELD
+from jobs.models.webhook import KEY_FIELD
 from jobs.runs.result_backend import FIELD, SEALED
 
 BATCH: Final = 200
@@ -209,7 +209,7 @@ def _webhooks(again: _Again, total: Done) -> Iterator[None]:
     def rewrite(row: Mapping[str, Any]) -> tuple[WebhookEndpoint, bytes | None, bytes | None]:
         each: WebhookEndpoint = row["row"]
         new, old = (
-            again.of_run(data, key, name=SECRET_FIELD, place=each.place)
+            again.of_run(data, key, name=KEY_FIELD, place=each.place)
             for data, key in (
                 (each.secret, each.secret_key),
                 (each.old_secret, each.old_secret_key),

@@ -11,8 +11,8 @@ from standardwebhooks.webhooks import Webhook
 from fleet.stack import programs
 from jobs import submit_many
 from jobs.models import Owner, WebhookDelivery, WebhookEndpoint
-from jobs.notices import rounds
-from jobs.notices.endpoints import MadeEndpoint, make_endpoint
+from jobs.system.notices import rounds
+from jobs.system.notices.endpoints import MadeEndpoint, make_endpoint
 from tests.flows.processes import Processes
 from tests.flows.world import make_owner
 from tests.receivers import Receiver, receiver
@@ -33,7 +33,7 @@ def hook(owner: Owner, to: Receiver) -> MadeEndpoint:
 def test_slow_and_dead_receivers_delay_no_other(
     processes: Processes, owner: Owner, no_endpoints: Any
 ) -> None:
-    """With two slots for all: the others get everything while the slow one has answered nothing."""
+    """With two slots: the others get everything while the slow one has answered nothing."""
     other = make_owner("northwind")
     with receiver() as slow, receiver() as quick, receiver() as same, receiver(500) as broken:
         slow.may_answer.clear()

@@ -13,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core import barrier
 from jobs.core.errors import AccessDenied, OptionError
 from jobs.models import DeliveryState, Scope, WebhookEndpoint
-from jobs.notices import endpoints
 from jobs.pages.kit.acts import ReasonForm, done
 from jobs.pages.kit.errors import forbidden, not_found
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.webhooks.listing import find_endpoint
+from jobs.system.notices import endpoints
 
 ACT: Final = "jobs/pages/webhooks/act.html"
 

@@ -15,14 +15,14 @@ from jobs.models import EventType, Owner, Scope, WebhookEndpoint
 from jobs.models.access import Access
 from jobs.models.fields import no_nul
 from jobs.models.webhook import URL_MOST
-from jobs.notices import endpoints
-from jobs.notices.interests import NAME_LIMIT, STATES
 from jobs.pages.kit.acts import done
 from jobs.pages.kit.errors import forbidden
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.webhooks.acts import ACT, secret_page
 from jobs.pages.webhooks.listing import find_endpoint
 from jobs.runs.reads.choices import word_of
+from jobs.system.notices import endpoints
+from jobs.system.notices.interests import NAME_LIMIT, STATES
 
 ALL: Final = ""
 """The choice of the installation, which has no owner."""

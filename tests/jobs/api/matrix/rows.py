@@ -23,11 +23,11 @@ from jobs.models import (
     Submission,
     Window,
 )
-from jobs.notices.endpoints import make_endpoint
-from jobs.notices.mails import make_subscription
 from jobs.owners.tokens import make_token
 from jobs.recurring.backfill import backfill
 from jobs.runs.cancellation import cancel_runs
+from jobs.system.notices.endpoints import make_endpoint
+from jobs.system.notices.mails import make_subscription
 from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
 

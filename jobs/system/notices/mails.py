@@ -28,7 +28,7 @@ from jobs.core.errors import OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.models import AuditEntry, EventType, MailDigest, MailSubscription, Owner
 from jobs.models.verbs import Actor
-from jobs.notices import interests, listening
+from jobs.system.notices import interests, listening
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""jobs/notices/delivery.py and rounds.py: a delivery, whatever its receiver does."""
+"""jobs/system/notices/delivery.py and rounds.py: a delivery, whatever its receiver does."""
 
 import json
 import socket
@@ -25,10 +25,16 @@ from jobs.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from jobs.notices import rounds
-from jobs.notices.delivery import deliver
-from jobs.notices.endpoints import change_endpoint, make_endpoint, replay, rotate_key, send_test
-from tests.jobs.notices.scenes import allow, carry_out, collect, end_runs, endpoint, later
+from jobs.system.notices import rounds
+from jobs.system.notices.delivery import deliver
+from jobs.system.notices.endpoints import (
+    change_endpoint,
+    make_endpoint,
+    replay,
+    rotate_key,
+    send_test,
+)
+from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, endpoint, later
 from tests.receivers import Receiver, receiver
 
 pytestmark = pytest.mark.usefixtures("committed")

@@ -26,9 +26,9 @@ from jobs.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from jobs.notices import alarms, events, listening
-from jobs.notices.events import Event
 from jobs.system import ends
+from jobs.system.notices import alarms, events, listening
+from jobs.system.notices.events import Event
 
 logger = logging.getLogger(__name__)
 
@@ -122,14 +122,14 @@ def _hold(wanted: Sequence[tuple[MailSubscription, Event]]) -> None:
     names = ("subscriptions", "subjects", "changes", "lines", "counts")
     quiet = setting("MAIL_QUIET_SECONDS")
     limits = {"most": MailDigest.HELD_MOST, "quiet": quiet}
-    sql.run("notices/hold_mails", {**sql.columns(rows, *names), **limits})
+    sql.run("system/hold_mails", {**sql.columns(rows, *names), **limits})
 
 
 def send_due() -> int:
     """Send a message for each delivery and mail that is due; return how many."""
     claim = CLAIM_SECONDS + setting("WEBHOOK_TIMEOUT_SECONDS")
-    due = sql.run("notices/due_deliveries", {"claim": claim, "most": MOST})
-    mails = sql.run("notices/due_mails", {"claim": claim, "most": MOST})
+    due = sql.run("system/due_deliveries", {"claim": claim, "most": MOST})
+    mails = sql.run("system/due_mails", {"claim": claim, "most": MOST})
     if not due and not mails:
         return 0
     messages = [

@@ -13,10 +13,10 @@ from typing import Final
 from jobs.core.sql import now
 from jobs.models import Job, JobAlarm
 from jobs.models.notice import EventType, Interest
-from jobs.notices import events
-from jobs.notices.events import Event
 from jobs.recurring import health
 from jobs.recurring.health import Found, Owners
+from jobs.system.notices import events
+from jobs.system.notices.events import Event
 
 KINDS: Final = {
     "failing": (EventType.JOB_FAILING, EventType.JOB_RECOVERED),

@@ -23,8 +23,8 @@ from jobs.models import AuditEntry, DeliveryState, Owner, WebhookDelivery, Webho
 from jobs.models.notice import TEST_EVENT
 from jobs.models.verbs import Actor
 from jobs.models.webhook import URL_MOST
-from jobs.notices import interests, listening, secrets
-from jobs.notices.body import sees_details
+from jobs.system.notices import interests, listening, secrets
+from jobs.system.notices.body import sees_details
 
 OLD_KEY_SECONDS: Final = 86_400.0
 """How long the old key signs, too, unless the caller says otherwise."""

@@ -7,8 +7,8 @@ from typing import Final
 
 from jobs.models import EndListener, EventType, MailSubscription, WebhookEndpoint
 from jobs.models.notice import Interest
-from jobs.notices.events import owners_of
 from jobs.system import ends
+from jobs.system.notices.events import owners_of
 
 NAME: Final = "notices"
 """The listener of `jobs/system/ends.py`."""

@@ -9,10 +9,10 @@ from typing import Any
 from fleet import Kind
 from jobs.core.sql import now
 from jobs.models import EventType, MailDigest, Owner, Run, WebhookDelivery, WebhookEndpoint
-from jobs.notices import rounds
-from jobs.notices.delivery import deliver
-from jobs.notices.endpoints import make_endpoint
-from jobs.notices.mails import send_mail
+from jobs.system.notices import rounds
+from jobs.system.notices.delivery import deliver
+from jobs.system.notices.endpoints import make_endpoint
+from jobs.system.notices.mails import send_mail
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 from tests.receivers import Receiver
 

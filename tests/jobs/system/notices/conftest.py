@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.notices import rounds
+from jobs.system.notices import rounds
 from tests.receivers import Receiver, receiver
 
 

@@ -21,8 +21,8 @@ from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.models import DeliveryState, WebhookDelivery
-from jobs.notices import secrets, signing
-from jobs.notices.body import body_of
+from jobs.system.notices import secrets, signing
+from jobs.system.notices.body import body_of
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def deliver(delivery_id: int, *, is_probe: bool = False) -> str:
     milliseconds = round(1000 * (time.monotonic() - started))
     attempt = json.dumps([round(at, 3), outcome.status, outcome.problem[:300], milliseconds])
     if not outcome.problem:
-        sql.run("notices/record_delivered", {"id": delivery_id, **_tries(attempt)})
+        sql.run("system/record_delivered", {"id": delivery_id, **_tries(attempt)})
         return "delivered"
     _record_failed(delivery, outcome, attempt)
     return "failed"
@@ -120,7 +120,7 @@ def _record_failed(delivery: WebhookDelivery, outcome: Outcome, attempt: str) ->
         outcome.problem if is_gone else f"{count} failures in a row; the last: {outcome.problem}"
     )
     rows = sql.run(
-        "notices/record_failed",
+        "system/record_failed",
         {
             "id": delivery.pk,
             **_tries(attempt),

@@ -1,4 +1,4 @@
-"""jobs/notices/signing.py: signatures that other implementations verify."""
+"""jobs/system/notices/signing.py: signatures that other implementations verify."""
 
 import base64
 import hmac
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from jobs.notices import signing
+from jobs.system.notices import signing
 
 BODY = '{"type":"run.ended","data":{"owner":"acmé"}}'
 AT = int(datetime.now(UTC).timestamp())

@@ -1,4 +1,4 @@
-"""jobs/notices/mails.py: a mail for the first change, and one sum for those after it."""
+"""jobs/system/notices/mails.py: a mail for the first change, and one sum for those after it."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from pytest_django import Settings
 from fleet import Kind
 from jobs.core.errors import OptionError
 from jobs.models import Job, MailDigest, MailSubscription, Owner
-from jobs.notices.mails import make_subscription
-from tests.jobs.notices.scenes import allow, carry_out, collect, end_runs, later
+from jobs.system.notices.mails import make_subscription
+from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, later
 
 pytestmark = pytest.mark.usefixtures("committed")
 Messages = list[dict[str, Any]]

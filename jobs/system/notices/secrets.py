@@ -8,8 +8,8 @@ from jobs.core import crypto
 from jobs.core.crypto import Sealed
 from jobs.core.sql import now
 from jobs.models import Owner, WebhookEndpoint
-from jobs.models.webhook import SECRET_FIELD
-from jobs.notices import signing
+from jobs.models.webhook import KEY_FIELD
+from jobs.system.notices import signing
 
 
 def new_place(owner: Owner | None) -> tuple[str, crypto.Place]:
@@ -21,7 +21,7 @@ def new_place(owner: Owner | None) -> tuple[str, crypto.Place]:
 def new_key(place: crypto.Place) -> tuple[str, Sealed]:
     """Return a new key as it is shown once, and as it is stored."""
     secret = signing.new_secret()
-    return signing.shown(secret), crypto.seal(secret, field=SECRET_FIELD, place=place)
+    return signing.shown(secret), crypto.seal(secret, field=KEY_FIELD, place=place)
 
 
 def signing_keys(endpoint: WebhookEndpoint) -> list[bytes]:
@@ -34,4 +34,4 @@ def signing_keys(endpoint: WebhookEndpoint) -> list[bytes]:
 
 
 def _opened(endpoint: WebhookEndpoint, data: bytes | memoryview, key: int) -> bytes:
-    return crypto.open_bytes(data, key=key, field=SECRET_FIELD, place=endpoint.place)
+    return crypto.open_bytes(data, key=key, field=KEY_FIELD, place=endpoint.place)

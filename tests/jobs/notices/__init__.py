@@ -1,1 +1,0 @@
-"""Tests of jobs/notices: real receivers on sockets of their own."""
