@@ -1,4 +1,4 @@
-"""Webhooks from a real run to a real receiver, over real workers, beside slow and dead receivers."""
+"""Webhooks of real runs to real receivers, over real workers, beside slow and broken ones."""
 
 from collections.abc import Iterator
 from typing import Any
