@@ -28,6 +28,7 @@ from jobs.core.errors import OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.models import AuditEntry, EventType, MailDigest, MailSubscription, Owner
 from jobs.models.verbs import Actor
+from jobs.runs.reads.choices import word_of
 from jobs.system.notices import interests, listening
 
 logger = logging.getLogger(__name__)
@@ -186,7 +187,7 @@ def _what(digest: MailDigest) -> str:
     facts = {
         "name": data.get("key") or data.get("task"),
         "owner": data.get("owner"),
-        "state": _(state),
+        "state": word_of(state),
     }
     texts = {
         EventType.RUN_ENDED: _("%(name)s of %(owner)s: run %(state)s"),
@@ -204,7 +205,7 @@ def _line(data: Mapping[str, Any]) -> str:
     parts = [str(data.get("ended_at") or data.get("since"))]
     parts += [f"{name} {data[name]}" for name in ("run", "submission", "job") if data.get(name)]
     if "counts" in data:
-        parts += [f"{count:,} {_(state)}" for state, count in sorted(data["counts"].items())]
+        parts += [f"{count:,} {word_of(state)}" for state, count in sorted(data["counts"].items())]
     if data.get("error"):
         parts.append(str(data["error"]))
     return "- " + " · ".join(parts)
