@@ -80,7 +80,7 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "delete_view": {},
     "retry_failures": REASON,
     "add_webhook": {
-        "owner": "acme",
+        "owner": "{slug}",
         "name": "ci",
         "url": "https://ci.example/",
         "events": "run.ended",
