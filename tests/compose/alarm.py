@@ -18,14 +18,13 @@ from tests.waiting import wait_for
 
 PROMETHEUS: Final = PROJECT / "compose/prometheus"
 SHORTER: Final = 20
-"""By how much times of rules are shortened: windows, `for`, and limits of metrics in seconds.
-
-That of the statistics stays: a minute is never final before its end.
-"""
+"""By how much times of rules are shortened: windows, `for`, and limits of metrics in seconds."""
+STATISTICS_SHORTER: Final = 4
+"""By how much the limit of the statistics is: a minute is never final before its end."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 _DURATION: Final = re.compile(r"(?<=for: )(\d+)([smh])\b|(?<=\[)(\d+)([smh])(?=\])")
-_LIMIT: Final = re.compile(r"(?<!statistics_lag)(_seconds\)+ > )(\d+)")
+_LIMIT: Final = re.compile(r"(statistics_lag)?(_seconds\)+ > )(\d+)")
 
 
 def shortened(rules: str) -> str:
@@ -35,12 +34,16 @@ def shortened(rules: str) -> str:
         number, unit = found[1] or found[3], found[2] or found[4]
         return f"{_shorter(int(number) * _UNITS[unit])}s"
 
-    limited = _LIMIT.sub(lambda found: f"{found[1]}{_shorter(int(found[2]))}", rules)
+    def limit(found: re.Match[str]) -> str:
+        by = STATISTICS_SHORTER if found[1] else SHORTER
+        return f"{found[1] or ''}{found[2]}{_shorter(int(found[3]), by)}"
+
+    limited = _LIMIT.sub(limit, rules)
     return _DURATION.sub(duration, limited)
 
 
-def _shorter(seconds: int) -> int:
-    return max(1, seconds // SHORTER)
+def _shorter(seconds: int, by: int = SHORTER) -> int:
+    return max(1, seconds // by)
 
 
 class Alarm:

@@ -10,6 +10,8 @@ for: 2m
 
 def test_times_are_a_twentieth() -> None:
     """Windows, `for`, and limits of metrics in seconds; no other number."""
+    late = "max(fairshift_statistics_lag_seconds) > 600"
+    assert shortened(late) == "max(fairshift_statistics_lag_seconds) > 150", "minutes stay minutes"
     assert shortened(RULE) == ("\nexpr: max(x_seconds) > 3 and rate(y[15s]) > 60\nfor: 6s\n")
 
 

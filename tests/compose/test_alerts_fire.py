@@ -37,12 +37,21 @@ upsert_jobs("acme", [{
     "once_at": now() + timedelta(seconds=1),
 }])
 """
+MAKE_EACH = """
+from jobs import upsert_jobs
+upsert_jobs("acme", [{
+    "key": "each", "task": "tests.record", "arguments": {"n": 1}, "interval_minutes": 1,
+}])
+"""
 GRACE = 10
 """Seconds after which a due time is missed; the least that the setting allows."""
 RUNNING = "SELECT count(*) FROM jobs_run WHERE state = 'running'"
 OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
 MISSED = "SELECT count(*) FROM jobs_missed"
 DUE = "SELECT count(*) FROM jobs_job WHERE key = 'soon' AND once_at < clock_timestamp()"
+HINTS = "SELECT count(*) FROM jobs_outbox"
+LATE_SECONDS = 300
+"""Until the statistics are 150 s late, which is the slowest of the faults side by side."""
 MINUTE_SECONDS = 110
 """A minute, the time until it is final, and a scrape."""
 
@@ -57,6 +66,8 @@ class Play:
     """The worker's way to Redis."""
     worker: Process
     beat: Process
+    system: Process
+    web: Process
     site: str
     token: str
 
@@ -110,7 +121,7 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
             process.ready(seconds=60)
         with watching(f"127.0.0.1:{port}", token=tokens[0], folder=folder / "prom") as alarm:
             yield Play(
-                *(here, alarm, proxy, worker, beat),
+                *(here, alarm, proxy, worker, beat, system, web),
                 site=f"http://127.0.0.1:{port}",
                 token=tokens[1],
             )
@@ -205,6 +216,28 @@ def test_a_frozen_postgresql_is_said_within_2_seconds(play: Play) -> None:
     assert scrape.status == 200
     assert 'fairshift_up{part="postgresql"} 0' in scrape.data.decode()
     assert live.status == 200
+
+
+def test_the_system_worker_is_silent(play: Play) -> None:
+    """It is killed while runs wait and a job is due each minute.
+
+    Partitions are missing all the time: scenes make them for 2 days only.
+    """
+    play.installation.servers.redis.start()
+    play.runs(MAKE_EACH)
+    play.count(HINTS, is_=0, seconds=60)
+    play.system.kill()
+    play.alarm.fires(
+        *("SystemWorkerSilent", "SchedulesLate", "OldestWait"),
+        *("PartitionsMissing", "StatisticsLate"),
+        seconds=LATE_SECONDS,
+    )
+
+
+def test_nothing_is_scraped(play: Play) -> None:
+    """The only web process is killed."""
+    play.web.kill()
+    play.alarm.fires("NotScraped", seconds=60)
 
 
 def _timed(url: str, **headers: str) -> urllib3.BaseHTTPResponse:
