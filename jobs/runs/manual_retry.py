@@ -82,8 +82,7 @@ def _edit_arguments(run: Run, arguments: Mapping[str, Any]) -> None:
     # Only of a run that no worker has: one that has it was given the earlier arguments.
     editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)
     sealed = seal(payload, field=PAYLOAD, place=run.place)
-    # A checkpoint is of the earlier arguments.
-    editable.update(payload=sealed.data, payload_key=sealed.key, checkpoint=None)
+    editable.update(payload=sealed.data, payload_key=sealed.key)
 
 
 def _by_name(task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

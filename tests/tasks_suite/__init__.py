@@ -1,1 +1,0 @@
-"""Django's own tests of its task interface, run on our backend."""
