@@ -68,7 +68,13 @@ def test_each_user_of_the_page_may_do_its_work(
             "failed",
         ]
         assert flower.ask("ping", f"worker@{gethostname()}") == {"ok": "pong"}
-        wait_for(lambda: flower.told(run), what="an event")
+
+        def told() -> bool:
+            another = submit("tests.add", x=1, y=2, owner=owner)
+            return bool(ended(another) and flower.told(another))
+
+        # A worker sends events once it has noticed that somebody listens.
+        wait_for(told, seconds=60, what="an event")
         every = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.SECONDS)
         entry = PeriodicTask.objects.create(
             name="of beat", task="tests.add", args="[1, 2]", queue="jobs", interval=every
