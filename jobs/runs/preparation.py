@@ -202,7 +202,8 @@ def queue_name(chosen: Options) -> str:
 
 
 def message_options(chosen: Options) -> dict[str, Any]:
-    """Return headers of Celery and of the trace; `celery_outcomes` looks for `ignore_result`."""
+    """Return headers of Celery and of the trace."""
+    # Without `ignore_result`, `celery_outcomes` skips the run.
     if chosen.ignore_result and chosen.link_error is None:
         return trace_headers()
     return {"ignore_result": chosen.ignore_result, **trace_headers()}
