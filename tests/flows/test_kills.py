@@ -95,7 +95,8 @@ def test_a_frozen_worker_is_fenced_when_it_goes_on(stack: Processes, verdict: An
         drained(victims)
     figures = verdict(submission, more).figures
     assert _all_succeeded()
-    assert figures["starts"] - 30 == figures["lost leases"] == SLOTS, figures
+    # A run that was admitted and had not started when the worker froze loses its lease, too.
+    assert figures["starts"] - 30 == SLOTS <= figures["lost leases"], figures
 
 
 def test_a_stopped_worker_ends_what_runs_and_hands_over_the_rest(
