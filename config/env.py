@@ -146,7 +146,7 @@ class Environment:
             forms = ", ".join(f"{scheme}://" for scheme in allowed)
             raise ImproperlyConfigured(f"{name} is not a URL with one of the schemes {forms}.")
         try:
-            _ = urlsplit(self.text(name)).port
+            _check_ports(self.text(name))
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} is not a valid URL: {error}.") from None
         return self.text(name)
@@ -182,6 +182,14 @@ class Environment:
                     f"{name} is not a known variable.{_near(name, known)}"
                     f" Known are: {', '.join(sorted(known))}."
                 )
+
+
+def _check_ports(text: str) -> None:
+    """Raise ValueError if a port is none: of several Sentinels' URLs, or hosts of PostgreSQL."""
+    for url in text.split(";"):
+        parts = urlsplit(url)
+        for host in parts.netloc.rpartition("@")[2].split(","):
+            _ = parts._replace(netloc=host).port
 
 
 def _required(name: str, default: T | None) -> T:

@@ -12,6 +12,7 @@ from kombu import Exchange, Queue
 from config.databases import postgresql_settings
 from config.env import Environment
 from config.logs import logging_settings
+from config.sentinel import read_sentinel_options
 from config.state import PROJECT, default_state_dir, kept_secret
 from jobs.core.conf import RULES
 
@@ -80,6 +81,7 @@ WEB_STATEMENT_TIMEOUT_SECONDS = env.seconds(
 )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=REDIS_SCHEMES, default=embedded_urls.get("redis"))
+sentinel_options = read_sentinel_options(env, REDIS_URL)
 
 # --- Django ---------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -218,6 +220,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # For the system's queue, which is not fair: when a dead worker's task is delivered again, and
     # how long a task may run before a second start.
     "visibility_timeout": 12 * 3600,
+    **sentinel_options,
 }
 if env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False):
     CELERY_BROKER_TRANSPORT_OPTIONS["allow_untested_versions"] = True

@@ -293,7 +293,8 @@ PATCHES: Final = (
         "celery.local:Proxy",
         "the app or the task behind Celery's proxy",
         "jobs/catalog/arguments.py jobs/checks/wiring.py jobs/management/doctor/broker.py"
-        " jobs/management/doctor/examination.py jobs/owners/request_rates.py jobs/runs/dispatch.py",
+        " jobs/management/doctor/examination.py jobs/management/testing/worker.py"
+        " jobs/owners/request_rates.py jobs/runs/dispatch.py",
         uses="_get_current_object",
     ),
 )

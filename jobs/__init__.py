@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jobs.catalog.context import current_run
+    from fleet.steering import Cancel, Discard, Snooze
+    from jobs.catalog.context import RunContext, current_run
+    from jobs.catalog.ends import RunEnd, SubmissionEnd
+    from jobs.catalog.hooks import on_run_end, on_submission_end
     from jobs.catalog.registry import job
+    from jobs.core.errors import CheckpointError, StaleAttempt
     from jobs.core.secret import Secret
     from jobs.definitions.upsert import delete_jobs, upsert_jobs
     from jobs.forecast.will_it_fit import will_it_fit
@@ -18,7 +22,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Cancel",
+    "CheckpointError",
+    "Discard",
+    "RunContext",
+    "RunEnd",
     "Secret",
+    "Snooze",
+    "StaleAttempt",
+    "SubmissionEnd",
     "__version__",
     "asubmit",
     "asubmit_many",
@@ -26,6 +38,8 @@ __all__ = [
     "current_run",
     "delete_jobs",
     "job",
+    "on_run_end",
+    "on_submission_end",
     "submit",
     "submit_many",
     "upsert_jobs",
@@ -33,13 +47,23 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Cancel": "fleet.steering",
+    "CheckpointError": "jobs.core.errors",
+    "Discard": "fleet.steering",
+    "RunContext": "jobs.catalog.context",
+    "RunEnd": "jobs.catalog.ends",
     "Secret": "jobs.core.secret",
+    "Snooze": "fleet.steering",
+    "StaleAttempt": "jobs.core.errors",
+    "SubmissionEnd": "jobs.catalog.ends",
     "asubmit": "jobs.runs.submission",
     "asubmit_many": "jobs.runs.submission",
     "backfill": "jobs.recurring.backfill",
     "current_run": "jobs.catalog.context",
     "delete_jobs": "jobs.definitions.upsert",
     "job": "jobs.catalog.registry",
+    "on_run_end": "jobs.catalog.hooks",
+    "on_submission_end": "jobs.catalog.hooks",
     "submit": "jobs.runs.submission",
     "submit_many": "jobs.runs.submission",
     "upsert_jobs": "jobs.definitions.upsert",

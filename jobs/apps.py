@@ -33,7 +33,7 @@ class JobsConfig(AppConfig):
         from jobs.recurring.backfill import backfill
         from jobs.runs.cancellation import cancel_runs, cancel_submission
         from jobs.runs.manual_retry import reopen_runs
-        from jobs.runs.submission import run_job
+        from jobs.runs.submission import run_job, submit, submit_many
         from jobs.runs.why_waiting import why_waiting
 
         hide_feed_secrets()
@@ -45,6 +45,8 @@ class JobsConfig(AppConfig):
             why_waiting=why_waiting,
             run_job=run_job,
             backfill=backfill,
+            submit=submit,
+            submit_many=submit_many,
         )
         verbs.install(of_models)
 

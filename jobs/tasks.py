@@ -20,7 +20,7 @@ from jobs.recurring import late_commits, misfire, second_intervals
 from jobs.recurring.backfill import make_pending_runs
 from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
-from jobs.system import partitions, promotion
+from jobs.system import ends, hooks, partitions, promotion
 from jobs.system.rescue import rescue_runs
 from jobs.system.retention import rounds
 from jobs.system.rollups import rolling
@@ -109,7 +109,21 @@ def roll_up() -> int:
 @shared_task(name="fairshift.system.remove_old_history", send_events=False)
 def remove_old_history() -> dict[str, int] | None:
     """Remove history that is older than the settings and the owners say; archive it first."""
+    ends.remove_silent()
+    hooks.drop_gone()
     return rounds.remove_old_history(looks_again=False)
+
+
+@shared_task(
+    name="fairshift.system.call_hooks",
+    send_events=False,
+    soft_time_limit=hooks.SOFT_LIMIT_SECONDS,
+    time_limit=hooks.SOFT_LIMIT_SECONDS + 10,
+)
+@alone
+def call_hooks() -> dict[str, int]:
+    """Call the project's hooks for runs and submissions that have ended."""
+    return hooks.call_hooks()
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

@@ -19,7 +19,8 @@ from jobs.pages.jobs.listing import jobs
 from jobs.pages.jobs.verbs import job_verb
 from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
-from jobs.pages.owners import limit, owner, owners, pause, resume
+from jobs.pages.owners import limit, objective, owner, owners, pause, resume
+from jobs.pages.plan import plan
 from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
@@ -74,6 +75,8 @@ urlpatterns = [
     path("owners/<str:slug>/pause/", pause, name="pause_owner"),
     path("owners/<str:slug>/resume/", resume, name="resume_owner"),
     path("owners/<str:slug>/limits/", limit, name="limit_owner"),
+    path("owners/<str:slug>/objective/", objective, name="objective_owner"),
+    path("plan/", plan, name="plan"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),
     path("theme/", session.theme, name="theme"),

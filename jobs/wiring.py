@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import connection, connections
 
 from fleet import Admission, AdmissionRequest, Application, Refusal
+from jobs.catalog.context import close_store
 from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import requires_row
 from jobs.catalog.retry_policy import delay_after
@@ -97,7 +98,11 @@ def close_connection() -> None:
 
 
 def leave_clean() -> None:
-    """Drop connections that a task has left in a transaction, or closed by hand."""
+    """Write the task's last progress, and drop connections that it has left in disorder.
+
+    Those are in a transaction, or were closed by hand.
+    """
+    close_store()
     for left in connections.all(initialized_only=True):
         raw = left.connection
         is_ruined = raw is not None and (getattr(raw, "closed", False) or not left.autocommit)

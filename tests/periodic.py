@@ -9,6 +9,7 @@ from jobs.core import sql
 migration = import_module("jobs.migrations.0006_periodic_tasks")
 rollups = import_module("jobs.migrations.0010_rollups")
 retention = import_module("jobs.migrations.0015_retention")
+hooks = import_module("jobs.migrations.0019_context_and_ends")
 
 
 def make_periodic_tasks() -> None:
@@ -16,6 +17,7 @@ def make_periodic_tasks() -> None:
     migration.make_periodic_tasks(apps, None)
     rollups.make_periodic_task(apps, None)
     retention.make_periodic_task(apps, None)
+    hooks.make_periodic_task(apps, None)
 
 
 def make_cursor() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import random
+import socket
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -15,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 CHUNK: Final = 1 << 16
 END_SECONDS: Final = 10.0
+CLONE_NEWNET: Final = 0x40000000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Faults:
     """The probability that the connection is cut behind a reply."""
     delay_seconds: float = 0.0
     """The delay of each reply."""
+    jitter_seconds: float = 0.0
+    """By how much a delay differs from that at most, either way."""
     command: bytes = b""
     """The only command whose replies are lost, such as PUBLISH; empty for all."""
     hangs: bool | None = None
@@ -45,8 +50,20 @@ NONE: Final = Faults()
 class Proxy:
     """Listens on a free port of 127.0.0.1 and passes bytes on, with the current `faults`."""
 
-    def __init__(self, upstream: str, *, seed: int = 0) -> None:
-        """Start it; `upstream` is a broker URL of Celery's form, `tcp://…` or `unix://…`."""
+    def __init__(
+        self,
+        upstream: str,
+        *,
+        seed: int = 0,
+        host: str = "127.0.0.1",
+        namespace: str = "",
+        mark: int = 0,
+    ) -> None:
+        """Start it; `upstream` is a broker URL of Celery's form, `tcp://…` or `unix://…`.
+
+        With the path of a network namespace it is there, at `host`; a `mark` is on its packets.
+        """
+        self._namespace, self._mark = namespace, mark
         self.faults = NONE
         self.counts: Counter[str] = Counter()
         """Replies by what became of them: passed, cut, lost, hung."""
@@ -54,12 +71,17 @@ class Proxy:
         self._chance = random.Random(seed)
         self._open: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._thread.start()
-        listening = asyncio.start_server(self._serve, "127.0.0.1", 0)
+        listening = asyncio.start_server(self._serve, host, 0)
         self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(END_SECONDS)
         self.port = int(self._server.sockets[0].getsockname()[1])
-        self.url = f"redis://127.0.0.1:{self.port}/{_database(upstream)}"
+        self.url = f"redis://{host}:{self.port}/{_database(upstream)}"
+
+    def _run(self) -> None:
+        if self._namespace:
+            _enter_network(self._namespace)
+        self._loop.run_forever()
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +140,16 @@ class Proxy:
         if url.scheme in {"redis+socket", "unix"}:
             replies, requests = await asyncio.open_unix_connection(url.path)
         else:
-            replies, requests = await asyncio.open_connection(url.hostname, url.port)
+            outgoing = socket.socket()
+            outgoing.setblocking(False)
+            if self._mark:
+                outgoing.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, self._mark)
+            try:
+                await self._loop.sock_connect(outgoing, (url.hostname, url.port))
+            except BaseException:
+                outgoing.close()
+                raise
+            replies, requests = await asyncio.open_connection(sock=outgoing)
         async with _closed_after(requests):
             yield replies, requests
 
@@ -144,7 +175,8 @@ class Proxy:
                 return
             if faults.replaced[0]:
                 data = data.replace(*faults.replaced)
-            late.write(data, after=faults.delay_seconds)
+            jitter = self._chance.uniform(-1, 1) * faults.jitter_seconds
+            late.write(data, after=max(0.0, faults.delay_seconds + jitter))
             if self._chance.random() < faults.cut:
                 self.counts["cut"] += 1
                 await late.is_empty()
@@ -185,6 +217,14 @@ async def _closed_after(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
+
+
+def _enter_network(path: str) -> None:
+    """Have what this thread opens in another network; those of other threads stay."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(path, "rb") as namespace:
+        if libc.setns(namespace.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"cannot enter {path}")
 
 
 def _database(url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Mapping
@@ -35,6 +36,9 @@ class AdmittedRun:
     started_at: float | None = None
     cancelled: bool = False
     settled: bool = False
+    lease_ends: float = math.inf
+    """When the lease of this worker ended when the run went to the pool: by then another may start
+    it."""
     options: dict[str, Any] = field(default_factory=dict)
     job: Any = None
     """The pool's ApplyResult."""
@@ -48,7 +52,7 @@ class AdmittedRun:
     @property
     def begins_by(self) -> float:
         """The start deadline, by this machine's monotonic clock."""
-        return self.admitted_at + self.admission.start_within
+        return min(self.admitted_at + self.admission.start_within, self.lease_ends)
 
     @property
     def closes_at(self) -> float | None:

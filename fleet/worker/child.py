@@ -27,9 +27,11 @@ from fleet.contract import HEADER, NOT_BEGUN, Application, Kind, NotBegun, Repor
 from fleet.crash_points import crash_point
 from fleet.pool import stoppable
 from fleet.router import acting_as
+from fleet.steering import MOST_STARTS, Snooze, SnoozedTooOften, Steer
 from fleet.worker import indirect
 from fleet.worker.failures import class_names, failure, format_traceback, safe_text, unwrapped
 from fleet.worker.quiet import hide_values
+from fleet.worker.steered import steered
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
@@ -202,7 +204,11 @@ def _run(flight: Flight, application: Application, call: Callable[[], Any]) -> A
     try:
         with stoppable():
             value = call()
+        if isinstance(value, Steer):
+            raise value
         result = application.encode_result(value)
+    except Steer as steer:
+        raise _steered(flight, application, steer) from None
     except (WorkerShutdown, WorkerTerminate, Ignore):
         raise
     except Reject as refusal:
@@ -247,6 +253,14 @@ def _wait_again(flight: Flight, error: NotBegun) -> Retry:
     """Have the run wait for another start; the attempt does not count, as it did nothing."""
     flight.report = failure(flight.run_id, flight.token, error, "", delay=0.0, cause=NOT_BEGUN)
     return Retry(message=safe_text(error), exc=error, when=0)
+
+
+def _steered(flight: Flight, application: Application, steer: Steer) -> BaseException:
+    """End the attempt as its task says; note the report, and return the error to raise."""
+    if isinstance(steer, Snooze) and flight.token >= MOST_STARTS:
+        return _settle(flight, application, SnoozedTooOften(), wanted=None)
+    flight.report, error = steered(flight.run_id, flight.token, steer)
+    return error
 
 
 def _asked_delay(error: BaseException) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ class Gate:
 
     def __init__(self, application: Application, io_thread: IOThread, *, slots: int = 1) -> None:
         self._application = application
+        self.lease_ends: Callable[[], float] = lambda: math.inf  # by the monotonic clock
         self._io_thread = io_thread
         self._slots = slots
         self._requires_row = functools.cache(application.requires_row)
@@ -86,14 +88,12 @@ class Gate:
         # With a run in each slot and another behind it, requests can wait for a batch.
         is_urgent = self._outcomes.open_count < 2 * self._slots
         answer = functools.partial(self._answer, request)
+        asked = (admission_request, answer)
+        ask = functools.partial(self._io_thread.request_admission, *asked, is_urgent=is_urgent)
         if admission_request.job is None:
-            if not self._io_thread.request_admission(
-                admission_request, answer, is_urgent=is_urgent
-            ):
+            if not ask():
                 drop(request)
-        elif admission_request.key in self._held or not self._io_thread.request_admission(
-            admission_request, answer, is_urgent=is_urgent
-        ):
+        elif admission_request.key in self._held or not ask():
             # The same message was delivered again, after its lease expired. It is the only copy of
             # a run without a row, so it must not be dropped.
             self._requeue_later(request)
@@ -154,11 +154,11 @@ class Gate:
             # It was handed back while it waited for a slot; `held` may be the same message,
             # delivered again. Celery's worker frees the slot on this error only.
             raise TaskRevokedError(facts["run"])
+        held.lease_ends = self.lease_ends()  # it may not have been renewed since the admission
         if held.cancelled or held.is_late:
             self._hand_back(held)
             raise TaskRevokedError(facts["run"])
-        # The child checks this time again, as it may be slow or frozen. A run without a row has no
-        # such limit: if the child refused it, no row would publish it again.
+        # The child checks it again: it may be frozen. No row would publish one without a row again.
         begins_by = held.begins_by if held.admission.is_kept else None
         args[2][HEADER] = {**facts, "closes_at": held.closes_at, "begins_by": begins_by}
         held.in_pool = True

@@ -47,6 +47,8 @@ class Heartbeat(threading.Thread):
         self._watch_loop = watch_loop
         self._loop_turned_at = math.inf
         self._stopped = threading.Event()
+        self.lease_ends = -math.inf
+        """When the lease ends, by this machine's monotonic clock: never later than in the row."""
 
     def loop_turns(self) -> None:
         """Note that the event loop turns, or is about to turn for the first time.
@@ -61,7 +63,10 @@ class Heartbeat(threading.Thread):
 
     def beat(self) -> None:
         """Beat once, now."""
-        self._follow(self._application.beat(self._node(), self._held()))
+        began_at = time.monotonic()
+        orders = self._application.beat(self._node(), self._held())
+        self.lease_ends = began_at + self._application.lease_seconds
+        self._follow(orders)
 
     def beat_first(self) -> None:
         """Beat once; wait a while for a database that is coming up, as after a crash."""

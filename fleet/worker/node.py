@@ -95,6 +95,7 @@ class DurableRuns(bootsteps.StartStopStep):
             # A solo pool runs its task in the loop: a long task is no hang.
             watch_loop=worker.hub is not None and node.pool != "solo",
         )
+        self.gate.lease_ends = lambda: self.heartbeat.lease_ends
         # The row must exist before the first admission names it.
         self.heartbeat.beat_first()
         # This thread needs no connection until the end of the worker.

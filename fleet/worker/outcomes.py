@@ -26,6 +26,7 @@ from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
 from fleet.pool import ask_to_stop, has_read
 from fleet.router import acting_as
+from fleet.steering import SNOOZED
 from fleet.worker.admitted import AdmittedRun
 from fleet.worker.failures import class_names, failure, unwrapped
 from fleet.worker.io_thread import IOThread
@@ -109,7 +110,12 @@ class Outcomes:
                 celery_next()
 
         if report.kind is Kind.RETRYING:
-            self._io_thread.publish(next_hint._replace(delay_seconds=report.delay or 0.0), then)
+            # The token alone makes it another hint: a snooze spends no attempt.
+            spent = report.cause != SNOOZED
+            next_hint = next_hint._replace(
+                attempt=held.admission.attempt + spent, delay_seconds=report.delay or 0.0
+            )
+            self._io_thread.publish(next_hint, then)
             return
         if report.kind is Kind.FAILED:
             _log_failed(held, report, hides_text=self._application.hides_values)

@@ -101,7 +101,9 @@ def _read_after(
         limit = CHUNK_WITH_ARGUMENTS if query.with_arguments else CHUNK
         found = newest(runs, query.wanted, access=access, after=after, limit=limit)
         rows: Any = runs.filter(id__in=found.ids).select_related(*WITH)
-        hidden = ("history", "policy", "options") if query.with_arguments else UNLISTED
+        hidden = (
+            ("checkpoint", "history", "policy", "options") if query.with_arguments else UNLISTED
+        )
         shown = [
             _fields(run, access, query.with_arguments)
             for run in rows.defer(*hidden).order_by("-id")

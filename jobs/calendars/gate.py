@@ -40,12 +40,12 @@ def gates(asked: Sequence[GateInput], *, now: datetime, ids: Iterable[UUID]) -> 
     for given, run_id in zip(asked, ids, strict=True):
         key = given, _start_delay(run_id, given.calendars, spread)
         if key not in decided:
-            decided[key] = _gate(given, known, now=now, delay=key[1])
+            decided[key] = gate_of_one(given, known, now=now, delay=key[1])
         found.append(decided[key])
     return found
 
 
-def _gate(
+def gate_of_one(
     given: GateInput, known: dict[int, CalendarHours], *, now: datetime, delay: timedelta
 ) -> Gate:
     if given.policy == WindowPolicy.OVERRIDDEN:

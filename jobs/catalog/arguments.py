@@ -70,7 +70,7 @@ class ArgumentSchema:
         By name where the task allows it: equal calls have one form. Raises ArgumentError with the
         dotted path of an argument that is unknown, missing, given twice or of a wrong type.
         """
-        given = self._by_name(args, kwargs or {})
+        given = self.by_name(args, kwargs or {})
         try:
             checked = self.model.model_validate(given)
         except ValidationError as error:
@@ -94,7 +94,11 @@ class ArgumentSchema:
         """Return the JSON schema (2020-12) of the arguments as one object."""
         return self.model.model_json_schema(schema_generator=_LenientJsonSchema)
 
-    def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by name; `*args` is one list.
+
+        Raises ArgumentError for one that is given twice, or of which there are too many.
+        """
         if not args and all(type(name) is str for name in kwargs):
             return dict(kwargs)
         given = dict(zip(self.positional, args, strict=False))

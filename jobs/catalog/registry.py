@@ -14,7 +14,6 @@ from typing import (
     Literal,
     NoReturn,
     ParamSpec,
-    Protocol,
     TypeVar,
     overload,
 )
@@ -23,6 +22,7 @@ from celery import Task, current_app, shared_task
 from celery.canvas import Signature
 
 from jobs.catalog.policies import CHECKS, checked_policy, refuse_unknown
+from jobs.catalog.typed import METHODS, JobTask
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, RowRequired, UnknownTask
 
@@ -85,14 +85,6 @@ class OfferedTask:
     offer: Offer
 
 
-class JobTask(Protocol[P, R_co]):
-    """A Celery task for type checkers: callable as its function; other attributes are Any."""
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
-
-    def __getattr__(self, name: str, /) -> Any: ...
-
-
 @overload
 def job(
     function: Callable[P, R_co], *, label: str | None = None, plain: bool = False, **options: Any
@@ -149,6 +141,8 @@ def job(
     if not plain:
         # Celery makes every option an attribute of the task's class.
         celery_options["apply_async"] = _refuse_to_send
+    base = celery_options.get("base") or Task
+    celery_options |= {name: verb for name, verb in METHODS.items() if not hasattr(base, name)}
 
     def registered(function: Callable[..., Any]) -> Any:
         offer = Offer(

@@ -21,6 +21,7 @@ from jobs.client.output import (
     print_facts,
     print_json,
     print_table,
+    progress_text,
 )
 
 BATCH: Final = 10_000
@@ -155,25 +156,31 @@ def _watched(api: Api, wanted: Sequence[tuple[str, str]], given: Namespace) -> E
     """Wait for the end of runs and submissions; NOT_SUCCEEDED unless all have succeeded."""
     sys.stdout.flush()
     until = None if given.timeout is None else time.monotonic() + given.timeout
-    states = {one: _states(api, *one) for one in wanted}
+    notes: dict[str, str] = {}
+    states = {one: _states(api, *one, notes=notes) for one in wanted}
     with Progress(sum(found.total() for found in states.values())) as progress:
         while True:
             waiting = [one for one, found in states.items() if not set(found).isdisjoint(OPEN)]
             total = sum(states.values(), Counter())
-            progress.show(total.total() - sum(total[state] for state in OPEN))
+            ended = total.total() - sum(total[state] for state in OPEN)
+            progress.show(ended, next(iter(notes.values()), "") if len(notes) == 1 else "")
             if not waiting or (until is not None and time.monotonic() > until):
                 break
             time.sleep(given.every)
-            states |= {one: _states(api, *one) for one in waiting}
+            states |= {one: _states(api, *one, notes=notes) for one in waiting}
     found = dict(sorted(total.items()))
     _shown(found, given, text=", ".join(f"{count:,} {state}" for state, count in found.items()))
     return Exit.OK if set(found) <= {"succeeded"} else Exit.NOT_SUCCEEDED
 
 
-def _states(api: Api, kind: str, name: str) -> Counter[str]:
-    """Count a submission's runs by state, or the one run."""
+def _states(api: Api, kind: str, name: str, *, notes: dict[str, str]) -> Counter[str]:
+    """Count a submission's runs by state, or the one run, whose progress is noted."""
     if kind == "run":
-        return Counter([api.get(f"/runs/{name}")["state"]])
+        run = api.get(f"/runs/{name}")
+        # A server of an earlier version sends no progress.
+        if run.get("progress"):
+            notes[name] = progress_text(run["progress"])
+        return Counter([run["state"]])
     return Counter(api.get(f"/submissions/{name}")["progress"]["states"])
 
 

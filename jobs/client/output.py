@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-RUN_COLUMNS: Final = ("id", "owner", "task", "state", "target", "created_at", "error")
+RUN_COLUMNS: Final = ("id", "owner", "task", "state", "target", "created_at", "progress", "error")
 JOB_COLUMNS: Final = ("id", "owner", "key", "task", "schedule", "paused_until")
 
 
@@ -50,9 +50,19 @@ def cell(value: Any) -> str:
         return ""
     if isinstance(value, dict) and set(value) == {"type", "message"}:
         value = f"{value['type']}: {value['message']}"
+    if isinstance(value, dict) and set(value) == {"done", "total", "note", "at"}:
+        value = progress_text(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # A terminal would obey control characters that a task or a caller wrote.
     return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+def progress_text(value: Mapping[str, Any]) -> str:
+    """Return the progress of a run as a short text."""
+    steps = f"{value['done']:,.10g}"
+    if value["total"] is not None:
+        steps += f" / {value['total']:,.10g}"
+    return f"{steps} {value['note']}".rstrip()
 
 
 class Progress:
@@ -83,12 +93,12 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, ended: int) -> None:
-        """Show how many runs have ended."""
+    def show(self, ended: int, note: str = "") -> None:
+        """Show how many runs have ended, and how far a single run is."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=ended)
+            self._bar.update(self._task, completed=ended, description=cell(note) or "runs")
         elif sys.stderr.isatty():
-            sys.stderr.write(f"\r{ended:,} of {self._total:,} ended")
+            sys.stderr.write(f"\r{ended:,} of {self._total:,} ended {cell(note)}")
             sys.stderr.flush()
 
 

@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from jobs.core.keyring import KEY_BYTES, Key, KeyRing
+from jobs.core.phrases import Phrase, phrase
 
 _HEADER: Final = struct.Struct(">BHH")
 _NONCE_BYTES: Final = 12
@@ -44,6 +45,7 @@ _NO_DAY: Final = 0
 PAYLOAD: Final = "payload"
 RESULT: Final = "result"
 ERROR: Final = "error"
+CHECKPOINT: Final = "checkpoint"
 
 
 class UnknownKey(LookupError):
@@ -53,8 +55,9 @@ class UnknownKey(LookupError):
         super().__init__(key)
         self.key = key
 
-    def __str__(self) -> str:
-        return f"key {self.key} is missing"
+    def __str__(self) -> Phrase:
+        # A digit group in an id would make it another one.
+        return phrase("key %(key)s is missing", key=str(self.key))
 
 
 class Damaged(ValueError):

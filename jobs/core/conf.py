@@ -118,6 +118,7 @@ RULES: Final[dict[str, Rule]] = {
     "PUBLISH_TIMEOUT_SECONDS": Rule(1.0, Kind.SECONDS, 0.05, 60),
     "PAYLOAD_MAX_BYTES": Rule(262_144, Kind.WHOLE, 1024, 64 * 2**20),
     "RESULT_MAX_BYTES": Rule(262_144, Kind.WHOLE, 1024, 64 * 2**20),
+    "CHECKPOINT_MAX_BYTES": Rule(65_536, Kind.WHOLE, 1024, 16 * 2**20),
     "MAX_ATTEMPTS": Rule(3, Kind.WHOLE, 1, 100),
     "BACKOFF_SECONDS": Rule(2.0, Kind.SECONDS, 0, 86_400),
     "BACKOFF_CAP_SECONDS": Rule(600.0, Kind.SECONDS, 0, 30 * 86_400),

@@ -13,11 +13,11 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu.utils import json
 
 from jobs.core import cipher
-from jobs.core.cipher import ERROR, PAYLOAD, RESULT, Damaged, Place, UnknownKey
+from jobs.core.cipher import CHECKPOINT, ERROR, PAYLOAD, RESULT, Damaged, Place, UnknownKey
 from jobs.core.conf import setting
 from jobs.core.keyring import SOURCES, BadRing, KeyRing, loaded
 
-__all__ = ["ERROR", "PAYLOAD", "RESULT", "Damaged", "Place", "UnknownKey"]
+__all__ = ["CHECKPOINT", "ERROR", "PAYLOAD", "RESULT", "Damaged", "Place", "UnknownKey"]
 
 CLEAR: Final = 0
 

@@ -210,6 +210,32 @@ class ResultError(FairshiftError):
         return f"the task's result cannot be kept: {self.problem}"
 
 
+class CheckpointError(FairshiftError):
+    """A task's checkpoint cannot be stored or read: too large, no JSON, or no answer; see why."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"the checkpoint cannot be kept: {self.problem}"
+
+
+class StaleAttempt(FairshiftError):
+    """This attempt may write nothing: another one has the run now, or the run has ended."""
+
+    def __init__(self, run_id: str, token: int) -> None:
+        super().__init__(run_id, token)
+        self.run_id = run_id
+        self.token = token
+
+    def __str__(self) -> str:
+        return (
+            f"run {self.run_id} has ended, or a later attempt than that of token {self.token} has"
+            " it; nothing was written, and this attempt's outcome will not count"
+        )
+
+
 class StateConflict(FairshiftError):
     """The run's state does not allow what was asked."""
 

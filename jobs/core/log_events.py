@@ -69,6 +69,14 @@ EPHEMERAL_RUN_UNREADABLE: Final = Event(
     "The job was changed by raw SQL, or a key is missing. The run ends; see the traceback.",
 )
 
+# --- running tasks -------------------------------------------------------------------------
+PROGRESS_NOT_WRITTEN: Final = Event(
+    "progress_not_written",
+    WARNING,
+    "the progress of run {run_id} is written later: {error}",
+    "PostgreSQL does not answer, or the row is locked. The task goes on.",
+)
+
 # --- the system worker ---------------------------------------------------------------------
 RUNS_RESCUED: Final = Event(
     "runs_rescued",
@@ -117,6 +125,31 @@ HISTORY_REMOVED: Final = Event(
     INFO,
     "removed old history: {what}",
     "Nothing to do: it was older than the settings of retention.",
+)
+
+LISTENER_REMOVED: Final = Event(
+    "listener_removed",
+    WARNING,
+    "ends of runs are no longer recorded for {listener}: it took none for {days} days",
+    "The code of this listener is gone, or no system worker has run. Its next start begins anew.",
+)
+HOOK_FAILED: Final = Event(
+    "hook_failed",
+    WARNING,
+    "hook {hook} failed for {what} (failure {failures} of {most}), and is called again: {error}",
+    "The hook of your project raised an error; see the traceback.",
+)
+HOOK_GIVEN_UP: Final = Event(
+    "hook_given_up",
+    ERROR,
+    "hook {hook} failed for {what} {failures} times, and is not called again: {error}",
+    "The hook of your project raised an error; see the traceback. Correct it, and do its work.",
+)
+HOOK_GONE: Final = Event(
+    "hook_gone",
+    WARNING,
+    "hook {hook} is no longer registered: {count} calls are dropped",
+    "The system worker does not import it. If it was renamed, do the work of these calls.",
 )
 
 # --- jobs and calendars --------------------------------------------------------------------

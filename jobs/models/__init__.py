@@ -9,6 +9,10 @@ from jobs.models.calendar import Attachment as Attachment
 from jobs.models.calendar import Calendar as Calendar
 from jobs.models.calendar import EndBehaviour as EndBehaviour
 from jobs.models.calendar import Opening as Opening
+from jobs.models.end import End as End
+from jobs.models.end import EndListener as EndListener
+from jobs.models.end import EndMark as EndMark
+from jobs.models.end import HookCall as HookCall
 from jobs.models.history import HistoryPart as HistoryPart
 from jobs.models.history import HistoryRound as HistoryRound
 from jobs.models.inbox import InboxMark as InboxMark
@@ -45,6 +49,7 @@ from jobs.models.submission import Progress as Progress
 from jobs.models.submission import Submission as Submission
 from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup
+from jobs.models.task_progress import TaskProgress as TaskProgress
 from jobs.models.token import ApiToken as ApiToken
 from jobs.models.token import Scope as Scope
 from jobs.models.window import Decision as Decision

@@ -30,6 +30,14 @@ WEIGHT_LIMITS = whole_numbers(1, WEIGHT_MOST)
 COUNT_LIMITS = whole_numbers(1, COUNT_MOST)
 DAYS_MOST = 3660
 DAYS_LIMITS = whole_numbers(1, DAYS_MOST)
+OBJECTIVE_SECONDS_MOST = 86_400
+OBJECTIVE_SECONDS_LIMITS = whole_numbers(1, OBJECTIVE_SECONDS_MOST)
+OBJECTIVE_PERCENT_LEAST = 50.0
+OBJECTIVE_PERCENT_MOST = 99.9
+OBJECTIVE_PERCENT_LIMITS = (
+    MinValueValidator(OBJECTIVE_PERCENT_LEAST, "This is a number from 50 to 99.9."),
+    MaxValueValidator(OBJECTIVE_PERCENT_MOST, "This is a number from 50 to 99.9."),
+)
 SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 
 # PostgreSQL's text cannot store NUL.

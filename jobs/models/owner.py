@@ -17,6 +17,11 @@ from jobs.models.fields import (
     COUNT_LIMITS,
     DAYS_LIMITS,
     DAYS_MOST,
+    OBJECTIVE_PERCENT_LEAST,
+    OBJECTIVE_PERCENT_LIMITS,
+    OBJECTIVE_PERCENT_MOST,
+    OBJECTIVE_SECONDS_LIMITS,
+    OBJECTIVE_SECONDS_MOST,
     OWNER_LIMIT,
     OWNER_RULE,
     WEIGHT_LIMITS,
@@ -88,6 +93,20 @@ class Owner(models.Model):
         validators=DAYS_LIMITS,
         help_text=_("1 to 3660. Empty: as the installation has it."),
     )
+    wait_objective_seconds = models.PositiveIntegerField(
+        _("objective: longest wait in seconds"),
+        null=True,
+        blank=True,
+        validators=OBJECTIVE_SECONDS_LIMITS,
+        help_text=_("From when a run may start to its start: 1 to 86400. Empty: no objective."),
+    )
+    wait_objective_percent = models.FloatField(
+        _("objective: percent of the starts"),
+        default=95,
+        db_default=95,
+        validators=OBJECTIVE_PERCENT_LIMITS,
+        help_text=_("The part that starts within that wait: 50 to 99.9."),
+    )
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True, editable=False)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
     paused_reason = models.CharField(
@@ -138,6 +157,17 @@ class Owner(models.Model):
                 name="owner_failed_run_days_1_to_3660",
                 condition=models.Q(failed_run_days__isnull=True)
                 | models.Q(failed_run_days__range=(1, DAYS_MOST)),
+            ),
+            models.CheckConstraint(
+                name="owner_wait_objective_1_to_86400",
+                condition=models.Q(wait_objective_seconds__isnull=True)
+                | models.Q(wait_objective_seconds__range=(1, OBJECTIVE_SECONDS_MOST)),
+            ),
+            models.CheckConstraint(
+                name="owner_wait_objective_percent_50_to_99_9",
+                condition=models.Q(
+                    wait_objective_percent__range=(OBJECTIVE_PERCENT_LEAST, OBJECTIVE_PERCENT_MOST)
+                ),
             ),
         ]
 

@@ -23,10 +23,12 @@ from jobs.core.crypto import (
     read_result,
     read_texts,
 )
+from jobs.core.phrases import phrase
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models.owner import Owner, slug_of
 from jobs.models.submission import Submission
 from jobs.models.target import Target
+from jobs.models.task_progress import TaskProgress
 from jobs.models.verbs import Actor, verbs
 from jobs.models.worker import Worker
 
@@ -136,6 +138,9 @@ class Run(models.Model):
     error_key = models.SmallIntegerField(db_default=0, editable=False)
     # [[state, seconds since 1970, cause], ...]: written by the statement that moves the run.
     history = models.JSONField(_("history"))
+    progress = models.JSONField(null=True)  # see `jobs/catalog/attempt_store.py`
+    checkpoint = models.BinaryField(null=True)
+    checkpoint_key = models.SmallIntegerField(db_default=0, editable=False)
 
     objects = RunQuerySet.as_manager()
 
@@ -171,7 +176,7 @@ class Run(models.Model):
 
     @property
     def error_text(self) -> str:
-        """The message of the last error; if it cannot be read, a sentence that says why."""
+        """The message of the last error; if it cannot be read, a phrase that says why."""
         if self.error_data is None:
             return self.error_message
         return _texts(self.error_data, self.error_key, ERROR, self.place)[0]
@@ -182,6 +187,11 @@ class Run(models.Model):
         owner = self._state.fields_cache.get("owner")
         slug = owner.slug if owner and owner.slug else slug_of(self.owner_id)
         return Place(slug, self.id, self.job_id)
+
+    @property
+    def task_progress(self) -> TaskProgress | None:
+        """How far the newest attempt is, if its task has said so."""
+        return TaskProgress.of(self.progress, token=self.token)
 
     @property
     def moves(self) -> list[tuple[State, datetime, str]]:
@@ -234,6 +244,7 @@ class AttemptOutcome(models.TextChoices):
     TIME_LIMIT = "time limit", _("time limit")
     CANCELLED = "cancelled", _("cancelled")
     GIVEN_BACK = "given back", _("given back unstarted")
+    SNOOZED = "snoozed", _("snoozed by its task")
 
 
 class Attempt(models.Model):
@@ -282,8 +293,8 @@ class Attempt(models.Model):
 
 
 def _texts(data: bytes | memoryview, key: int, field: str, place: Place) -> list[str]:
-    """Return stored texts; if they cannot be read, a sentence that says why."""
+    """Return stored texts; if they cannot be read, a phrase that says why."""
     try:
         return read_texts(data, key=key, field=field, place=place)
     except (UnknownKey, Damaged) as error:
-        return [f"cannot be read ({error})"]
+        return [phrase("cannot be read (%(reason)s)", reason=str(error))]

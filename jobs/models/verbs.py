@@ -71,7 +71,7 @@ class MakeBackfill(Protocol[_Given_contra, _Made_co]):
 
 @dataclass(frozen=True, slots=True)
 class Verbs(Generic[Job, Run, Submission, Backfill]):
-    """The verbs of models."""
+    """The verbs of models, and of tasks."""
 
     cancel_runs: OfRuns
     reopen_runs: OfRuns
@@ -79,6 +79,8 @@ class Verbs(Generic[Job, Run, Submission, Backfill]):
     why_waiting: Callable[[Run], str]
     run_job: Callable[[Job], Run]
     backfill: MakeBackfill[Job, Backfill]
+    submit: Callable[..., Run]
+    submit_many: Callable[..., Submission]
 
 
 AnyVerbs = Verbs[Any, Any, Any, Any]

@@ -1,4 +1,4 @@
-"""Owners are added, and their own facts changed: name and time zone. `limits` sets the others."""
+"""Owners are added, and their own facts changed: name, zone, objective. `limits` sets the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobs.models import AuditEntry, Owner
 from jobs.models.verbs import Actor
 from jobs.owners.limits import limit_owner
 
-FACTS: Final = ("name", "zone")
+FACTS: Final = ("name", "zone", "wait_objective_seconds", "wait_objective_percent")
 """The fields that an owner's own admin may change."""
 
 
@@ -22,6 +22,8 @@ def add_owner(
     *,
     name: str = "",
     zone: str = "UTC",
+    wait_objective_seconds: int | None = None,
+    wait_objective_percent: float = 95,
     actor: Actor = None,
     reason: str = "",
     **limits: int | None,
@@ -31,7 +33,13 @@ def add_owner(
     Raises OptionError for a wrong field, also for a slug that another owner has.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
-    owner = Owner(slug=slug, name=name, zone=zone)
+    owner = Owner(
+        slug=slug,
+        name=name,
+        zone=zone,
+        wait_objective_seconds=wait_objective_seconds,
+        wait_objective_percent=wait_objective_percent,
+    )
     _refuse_wrong(owner, "slug", *FACTS)
     with transaction.atomic():
         try:
@@ -47,9 +55,9 @@ def add_owner(
 
 
 def change_owner(
-    owner: Owner, *, actor: Actor = None, reason: str = "", **facts: str | int | None
+    owner: Owner, *, actor: Actor = None, reason: str = "", **facts: str | float | None
 ) -> None:
-    """Change the name, the zone and the limits that are given; raise OptionError for a wrong one.
+    """Change the facts and the limits that are given; raise OptionError for a wrong one.
 
     The caller may have locked the row.
     """

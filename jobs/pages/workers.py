@@ -100,7 +100,9 @@ def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
     """Show one worker, with the runs of the visitor's owners that it has now."""
     found = _one(worker_id)
     runs = visit.rows(Run.objects.active()).filter(worker=worker_id)
-    newest = runs.select_related("owner", "job").defer("payload", "result").order_by("id")
+    newest = (
+        runs.select_related("owner", "job").defer("payload", "result", "checkpoint").order_by("id")
+    )
     return visit.show(
         "jobs/pages/workers/one.html",
         live="jobs/pages/workers/one_live.html",

@@ -88,10 +88,10 @@ class _Singles:
         self.__qualname__ = type(self).__qualname__  # Django logs it
 
     def __call__(self) -> None:
-        _publish_singles(self.each)
+        publish_singles(self.each)
 
 
-def _publish_singles(singles: Sequence[tuple[Hint, int]]) -> None:
+def publish_singles(singles: Sequence[tuple[Hint, int]]) -> None:
     crash_point("dispatch.after_commit")
     hints = [hint for hint, _ in singles]
     crash_point("dispatch.before_publish")

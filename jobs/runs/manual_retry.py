@@ -82,7 +82,8 @@ def _edit_arguments(run: Run, arguments: Mapping[str, Any]) -> None:
     # Only of a run that no worker has: one that has it was given the earlier arguments.
     editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)
     sealed = seal(payload, field=PAYLOAD, place=run.place)
-    editable.update(payload=sealed.data, payload_key=sealed.key)
+    # A checkpoint is of the earlier arguments.
+    editable.update(payload=sealed.data, payload_key=sealed.key, checkpoint=None)
 
 
 def _by_name(task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -195,8 +195,34 @@ def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) 
     return ids
 
 
-asubmit = sync_to_async(submit)
-asubmit_many = sync_to_async(submit_many)
+async def asubmit(
+    task: Task | str,
+    /,
+    *args: Any,
+    owner: Owner | str,
+    arguments: Mapping[str, Any] | None = None,
+    **options_and_arguments: Any,
+) -> Run:
+    """Do what `submit` does, from async code."""
+    return await sync_to_async(submit)(
+        task, *args, owner=owner, arguments=arguments, **options_and_arguments
+    )
+
+
+async def asubmit_many(
+    task: Task | str,
+    arguments: Iterable[Mapping[str, Any]],
+    /,
+    *,
+    owner: Owner | str,
+    label: str = "",
+    chord: Signature | None = None,
+    **options: Any,
+) -> Submission:
+    """Do what `submit_many` does, from async code."""
+    return await sync_to_async(submit_many)(
+        task, arguments, owner=owner, label=label, chord=chord, **options
+    )
 
 
 def run_job_once(

@@ -54,6 +54,7 @@ ROUNDS: Final = frozenset(
         "extend_openings",
         "roll_up",
         "remove_old_history",
+        "call_hooks",
     )
 )
 """Tasks that do all pending work in one round: at most one message of each waits."""

@@ -15,6 +15,7 @@ from jobs.core.conf import setting
 from jobs.core.crypto import key_ids
 from jobs.core.states import State
 from jobs.runs.unblocking import publish_with_known_key, publish_with_known_task
+from jobs.system.hooks import begin_listening
 from jobs.system.rescue import rescue_runs
 
 _BEAT = """
@@ -75,6 +76,8 @@ def _enter(node: Node, facts: dict[str, Any]) -> None:
             "version": __version__,
         },
     )
+    # The ends of its runs are for the hooks that it has imported.
+    begin_listening()
     # The sweep publishes the rest: a backlog must not delay a worker's boot.
     publish_with_known_task(is_first_chunk_only=True)
     publish_with_known_key(is_first_chunk_only=True)

@@ -20,7 +20,16 @@ from django_celery_results.models import TaskResult
 from kombu.utils import json
 
 from jobs.core import cipher, crypto, sql
-from jobs.core.crypto import CLEAR, ERROR, PAYLOAD, RESULT, Damaged, Place, UnknownKey
+from jobs.core.crypto import (
+    CHECKPOINT,
+    CLEAR,
+    ERROR,
+    PAYLOAD,
+    RESULT,
+    Damaged,
+    Place,
+    UnknownKey,
+)
 from jobs.core.keyring import KeyRing
 from jobs.models import Job
 from jobs.models.owner import slug_of
@@ -139,10 +148,13 @@ def _runs(again: _Again, total: Done) -> Iterator[None]:
         )
         payload = again.of_run(row["payload"], row["payload_key"], name=PAYLOAD, place=place)
         result = again.of_run(row["result"], row["result_key"], name=RESULT, place=place)
-        return row["id"], row["version"], payload, result, error, message
+        checkpoint = again.of_run(
+            row["checkpoint"], row["checkpoint_key"], name=CHECKPOINT, place=place
+        )
+        return row["id"], row["version"], payload, result, error, checkpoint, message
 
     after = UUID(int=0)
-    names = ("ids", "versions", "payloads", "results", "errors", "messages")
+    names = ("ids", "versions", "payloads", "results", "errors", "checkpoints", "messages")
     given = {"key": again.key, "most": BATCH}
     while rows := sql.run("system/other_key_runs", {**given, "after": after}):
         after = rows[-1]["id"]

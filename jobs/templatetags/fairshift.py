@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobs.pages.kit import language, pieces, times
+from jobs.pages.kit.numbers import number as plain_number
 
 register = template.Library()
 
@@ -51,6 +52,18 @@ def number(value: Any) -> str:
     if value is None:
         return times.NOTHING
     return language.count_in_words(value)
+
+
+@register.filter
+def percent(part: float | None) -> str:
+    """Return a part of 1 in percent, with one decimal; nothing as a dash."""
+    return times.NOTHING if part is None else f"{plain_number(100 * part, decimals=1)} %"
+
+
+@register.filter
+def decimal(value: float | None) -> str:
+    """Return a number with two decimals; nothing as a dash."""
+    return times.NOTHING if value is None else plain_number(value, decimals=2)
 
 
 @register.filter

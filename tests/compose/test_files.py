@@ -20,7 +20,12 @@ FOLDER: Final = PROJECT / "compose"
 
 STATED: Final = frozenset({"DATABASE_URL", "REDIS_URL", "FAIRSHIFT_ALIVE_FILE"})
 """Variables that compose.yaml sets by itself; the Dockerfile sets FAIRSHIFT_STATE_DIR."""
-LEFT_OUT: Final = frozenset({"DEBUG", "FAIRSHIFT_DEMO_DEVICES_URL", "FAIRSHIFT_STATE_DIR"})
+LEFT_OUT: Final = frozenset(
+    {
+        *("DEBUG", "FAIRSHIFT_DEMO_DEVICES_URL", "FAIRSHIFT_STATE_DIR"),
+        *("REDIS_MASTER_NAME", "REDIS_SENTINEL_PASSWORD"),  # compose.yaml has one Redis
+    }
+)
 """Variables that an installation does not need."""
 OURS: Final = ("web", "worker", "system", "beat", "flower", "migrate")
 SECRETS: Final = re.compile("SECRET|PASSWORD|AUTH|_URL$")

@@ -29,6 +29,11 @@ def environment(value: str) -> Environment:
         ("a, b,,", lambda env: env.words("LIMIT"), ["a", "b"]),
         ("/srv/x", lambda env: env.path("LIMIT"), Path("/srv/x")),
         ("rediss://h/0", lambda env: env.url("LIMIT", schemes=SCHEMES), "rediss://h/0"),
+        (
+            "redis://u:p@a:1,b:2/0;redis://c:3/0",
+            lambda env: env.url("LIMIT", schemes=SCHEMES),
+            "redis://u:p@a:1,b:2/0;redis://c:3/0",
+        ),
         ("", lambda env: env.integer("LIMIT", default=7), 7),
     ],
 )
@@ -73,7 +78,16 @@ def test_bad_value_is_refused_by_name(
     assert str(refusal.value).startswith(message)
 
 
-@pytest.mark.parametrize("given", ["http://u:sesame@h", "sesame", "redis://u:sesame@h:port/0"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "http://u:sesame@h",
+        "sesame",
+        "redis://u:sesame@h:port/0",
+        "redis://u:sesame@h:1,i:port/0",
+        "redis://u:sesame@h:1/0;redis://u:sesame@h:port/0",
+    ],
+)
 def test_refused_url_keeps_its_password(given: str) -> None:
     """No error repeats a URL: it may hold a password."""
     with pytest.raises(ImproperlyConfigured, match="LIMIT is not a") as refusal:

@@ -51,11 +51,36 @@ def test_database_url_becomes_a_connection_with_deadlines(tmp_path: Path) -> Non
     assert {"keepalives_idle", "tcp_user_timeout"} < set(options)
 
 
+def test_servers_that_fail_over(tmp_path: Path) -> None:
+    """PostgreSQL by several hosts, Redis by its Sentinels: drivers find the one that writes."""
+    sentinels = "sentinel://:sesame@s1:26379/0;sentinel://:sesame@s2:26379/0"
+    given = {
+        "DATABASE_URL": "postgresql://app@db1:5433,db2:5434/jobs?target_session_attrs=read-write",
+        "REDIS_URL": sentinels,
+        "REDIS_MASTER_NAME": "main",
+        "REDIS_SENTINEL_PASSWORD": "other",
+    }
+    names = ("DATABASES", "CELERY_BROKER_URL", "CELERY_BROKER_TRANSPORT_OPTIONS")
+    done = json.loads(boot(*names, folder=tmp_path, **(SERVERS | given)).stdout)
+    database = done["DATABASES"]["default"]
+    assert (database["HOST"], database["PORT"]) == ("db1,db2", "5433,5434")
+    assert database["OPTIONS"]["target_session_attrs"] == "read-write"
+    assert done["CELERY_BROKER_URL"] == sentinels
+    options = done["CELERY_BROKER_TRANSPORT_OPTIONS"]
+    assert (options["master_name"], options["sentinel_kwargs"]) == ("main", {"password": "other"})
+
+
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
         ({"SECRET_KEY": ""}, "SECRET_KEY is required but not set."),
         ({"REDIS_URL": "amqp://h"}, "REDIS_URL is not a URL with one of the schemes redis://"),
+        ({"REDIS_URL": "sentinel://h/0"}, "REDIS_MASTER_NAME is required with a sentinel:// URL"),
+        ({"REDIS_MASTER_NAME": "main"}, "REDIS_MASTER_NAME needs a sentinel:// URL in REDIS_URL."),
+        (
+            {"REDIS_SENTINEL_PASSWORD": "sesame"},
+            "REDIS_SENTINEL_PASSWORD needs a sentinel:// URL in REDIS_URL.",
+        ),
         ({"DATABASE_URL": "sqlite:///x"}, "DATABASE_URL is not a URL with one of the schemes"),
         ({"DATABASE_URL": "postgresql://app:sesame@h"}, "DATABASE_URL names no database"),
         (

@@ -1,6 +1,10 @@
 """Settings of an installation that is ready for production, but for what a scene breaks."""
 
 import os
+import socket
+from typing import Any
+
+from django.core.checks import register
 
 from config.settings import *  # noqa: F403
 
@@ -14,3 +18,15 @@ if "MISSPELT" in os.environ:
     FAIRSHIFT = {**FAIRSHIFT, os.environ["MISSPELT"]: 30.0}  # noqa: F405
 if "REPORTED" in os.environ:
     SILENCED_SYSTEM_CHECKS.remove(os.environ["REPORTED"])
+
+
+def wait(**_options: Any) -> list[Any]:
+    """Check the project as some do: ask a server, which does not answer."""
+    address = "127.0.0.1", int(os.environ["WAITS_FOR_PORT"])
+    with socket.create_connection(address) as connected:
+        connected.recv(1)
+    return []
+
+
+if "WAITS_FOR_PORT" in os.environ:
+    register(wait)

@@ -8,9 +8,10 @@ from typing import Any, Literal, NoReturn
 
 from celery import chain, chord, current_task, group, shared_task
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
+from django.db import transaction
 
 from fleet import HEADER
-from jobs import job
+from jobs import Cancel, Discard, Snooze, current_run, job
 from tests.tasks import DEATHS, ERRORS, RESULTS, logged
 
 
@@ -163,3 +164,62 @@ def count_owners() -> int:
 
     with logged():
         return Owner.objects.filter(slug="acme").count()
+
+
+@shared_task(name="flows.report_progress")
+def report_progress(path: str) -> None:
+    """Report one step of four inside a transaction, and four when there is a file at this path."""
+    run = current_run()
+    with logged(), transaction.atomic():
+        assert run is not None
+        run.progress(1, 4, "one of four")
+        run.progress(2, 4, "two of four")
+        while not Path(path).exists():
+            time.sleep(0.02)
+        run.progress(4, 4)
+
+
+@shared_task(name="flows.go_on")
+def go_on(path: str) -> Any:
+    """Keep a checkpoint and wait for a file; an attempt that finds a checkpoint returns it."""
+    run = current_run()
+    with logged():
+        assert run is not None
+        if run.last_checkpoint is None:
+            with transaction.atomic():
+                run.checkpoint({"page": 7})
+                while not Path(path).exists():
+                    time.sleep(0.02)
+        return run.last_checkpoint
+
+
+@shared_task(name="flows.stop_when_cancelled")
+def stop_when_cancelled() -> None:
+    """Run until it is cancelled, whatever its worker's signal says; then say so."""
+    run = current_run()
+    with logged():
+        assert run is not None
+        while True:
+            try:
+                if run.is_cancelled:
+                    raise Cancel("asked to stop")
+                time.sleep(0.02)
+            except SoftTimeLimitExceeded:
+                continue
+
+
+@shared_task(name="flows.steer")
+def steer(way: Literal["snooze", "return snooze", "cancel", "discard", "too short"]) -> Any:
+    """Steer its first start; a later one returns its attempt and token."""
+    run = current_run()
+    with logged():
+        assert run is not None
+        if run.token > 1:
+            return [run.attempt, run.token]
+        if way == "return snooze":
+            return Snooze(1)
+        if way == "cancel":
+            raise Cancel("no site left")
+        if way == "discard":
+            raise Discard("the site is closed")
+        raise Snooze(0.5 if way == "too short" else 1)

@@ -249,6 +249,24 @@ def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
     assert answer.returncode == 0 and "Ran 2 tests" in answer.stderr, answer.stderr
 
 
+def test_the_pytest_plugin_is_found_by_pytest_itself(shop: Shop) -> None:
+    """By the entry point of the installed package: the page on tests has a file and its settings.
+
+    Neither Redis nor a worker is there.
+    """
+    page = read("docs/use/testing.md")
+    [config], [text] = (blocks(page, info=info) for info in ("ini pytest", "python tests"))
+    (shop.folder / "pytest.ini").write_text(config.text)
+    (shop.folder / "shop/test_greet.py").write_text(text.text)
+    environ = shop.environ
+    shop.environ = environ | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
+    try:
+        answer = shop.run("python -m pytest -q shop/test_greet.py")
+    finally:
+        shop.environ = environ
+    assert answer.returncode == 0 and "3 passed" in answer.stdout, answer.stdout + answer.stderr
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

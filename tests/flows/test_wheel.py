@@ -27,8 +27,8 @@ pytestmark = pytest.mark.proof
 
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
 EXTRAS = {"flower", "tornado", "rich", "structlog", "whitenoise"}
-NEED_EXTRAS = {"fleet.flower", "jobs.demo"}
-"""Modules that may be absent, or not be imported, without an extra."""
+NEED_EXTRAS = {"fleet.flower", "jobs.demo", "jobs.management.testing.", "jobs.catalog.mypy_plugin"}
+"""Modules that may be absent, or not be imported, without an extra, pytest or mypy."""
 
 SETTINGS = """
 SECRET_KEY = "only for this test, of a length and variety that Django asks for 0123456789"

@@ -90,7 +90,9 @@ def attempts(evidence: Evidence) -> Iterator[Finding]:
             if per_token[token] != expected:
                 yield Finding(run.id, f"token {token} has {per_token[token]} attempts")
         given_back = {row.token for row in rows if row.outcome == "given back"}
-        unspent = len(given_back) + sum(entry.cause == NOT_BEGUN for entry in run.history)
+        snoozed = sum(row.outcome == "snoozed" for row in rows)
+        not_begun = sum(entry.cause == NOT_BEGUN for entry in run.history)
+        unspent = len(given_back) + not_begun + snoozed
         at_least = 0 if operators_retries(run) else run.token - unspent
         if not at_least <= run.attempt_count <= run.token:
             yield Finding(run.id, f"attempt_count {run.attempt_count} at token {run.token}")

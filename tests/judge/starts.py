@@ -18,7 +18,7 @@ def excess_starts(evidence: Evidence) -> Iterator[Finding]:
     for run in evidence.runs.values():
         outcomes = [row.outcome for row in evidence.attempts_of(run.id)]
         lost = sum(outcome in LOST_LEASE for outcome in outcomes)
-        retried = outcomes.count("retrying") + operators_retries(run)
+        retried = outcomes.count("retrying") + outcomes.count("snoozed") + operators_retries(run)
         starts = len(evidence.starts_of(run.id))
         if starts > 1 + lost + retried:
             yield Finding(run.id, f"{starts} starts, {lost} lost leases, {retried} retries")

@@ -17,7 +17,15 @@ from django.conf import settings
 from django.db import connection
 
 from fleet.transport import scripts
-from tests.mutations import in_pages, in_queue, in_recurring, in_retention, in_rollups, in_runs
+from tests.mutations import (
+    in_context,
+    in_pages,
+    in_queue,
+    in_recurring,
+    in_retention,
+    in_rollups,
+    in_runs,
+)
 from tests.mutations.mutants import (
     PROJECT,
     TESTS_FAILED,
@@ -30,7 +38,7 @@ from tests.mutations.mutation import Mutation
 
 TABLE = (
     *(*in_runs.ROWS, *in_recurring.ROWS, *in_rollups.ROWS, *in_retention.ROWS),
-    *(*in_pages.ROWS, *in_queue.ROWS),
+    *(*in_pages.ROWS, *in_queue.ROWS, *in_context.ROWS),
 )
 DATABASE = "mutants"
 

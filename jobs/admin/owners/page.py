@@ -94,6 +94,7 @@ class OwnerAdmin(VerbAdmin):
     fieldsets = (
         (None, {"fields": ("slug", "name", "zone")}),
         (_("Share and limit"), {"fields": ("weight", "max_running", "rate_limit_per_minute")}),
+        (_("Objective"), {"fields": ("wait_objective_seconds", "wait_objective_percent")}),
         (_("History"), {"fields": ("run_days", "failed_run_days")}),
         (_("Now"), {"fields": ("pause", "running", "waiting", "failed")}),
     )

@@ -20,6 +20,7 @@ from jobs.admin.runs.run_task import FAIL, MOVE
 from jobs.admin.runs.story import story_of
 from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
+from jobs.pages.kit.language import in_language
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads.choices import word_of
@@ -88,7 +89,7 @@ class RunAdmin(VerbAdmin, RecordAdmin):
         linked("worker", Worker),
     )
     # These may be long, and the list does not show them.
-    list_defer = ("payload", "result", "history", "policy", "options")
+    list_defer = ("payload", "result", "checkpoint", "history", "policy", "options")
     list_per_page = 100
     search_fields = ("id",)
     search_help_text = HELP
@@ -130,4 +131,4 @@ class RunAdmin(VerbAdmin, RecordAdmin):
 
     @html.column(_("error"))
     def error(self, run: Run) -> str:
-        return html.clipped(run.error_type.rpartition(".")[2], hint=run.error_text)
+        return html.clipped(run.error_type.rpartition(".")[2], hint=in_language(run.error_text))

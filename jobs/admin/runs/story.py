@@ -32,6 +32,7 @@ KINDS: Final = {
     AttemptOutcome.RETRYING: "retrying",
     AttemptOutcome.CANCELLED: "cancelled",
     AttemptOutcome.GIVEN_BACK: "queued",
+    AttemptOutcome.SNOOZED: "retrying",
 }
 
 
@@ -169,7 +170,7 @@ def _attempt_line(attempt: Attempt, run: Run, workers: dict[Any, Worker]) -> Att
         ended=html.exact(attempt.ended_at),
         took=html.span(took),
         error_type=attempt.error_type,
-        error_message=cut(message),
+        error_message=cut(in_language(message)),
         traceback=cut(traceback),
     )
 

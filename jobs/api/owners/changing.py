@@ -25,7 +25,14 @@ from jobs.api.owners.router import router
 from jobs.api.owners.schemas import OwnerDetails, etag_of_owner
 from jobs.core import barrier
 from jobs.models import Owner, Scope
-from jobs.models.fields import COUNT_MOST, DAYS_MOST, WEIGHT_MOST
+from jobs.models.fields import (
+    COUNT_MOST,
+    DAYS_MOST,
+    OBJECTIVE_PERCENT_LEAST,
+    OBJECTIVE_PERCENT_MOST,
+    OBJECTIVE_SECONDS_MOST,
+    WEIGHT_MOST,
+)
 from jobs.owners.limits import LIMITS, PAUSE_REASON_LIMIT, pause_owner, resume_owner
 from jobs.owners.registry import add_owner, change_owner
 
@@ -33,10 +40,18 @@ ADDS = needs(Scope.ADMIN, "jobs.add_owner")
 CHANGES = needs(Scope.ADMIN, "jobs.change_owner")
 PAUSES = needs(Scope.OPERATE, "jobs.pause_owner")
 AS_INSTALLED: Final = "Days that its runs stay; null: as the installation has it."
-NEVER_NULL: Final = ("weight", "name", "zone")
+NEVER_NULL: Final = ("weight", "name", "zone", "wait_objective_percent")
+OBJECTIVE: Final = (
+    "The wait in seconds, from when a run may start, within which `wait_objective_percent` of the "
+    "starts are to happen; null: no objective."
+)
 
 Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
 Limit = Annotated[int, Field(ge=1, le=COUNT_MOST, strict=True)]
+ObjectiveSeconds = Annotated[int, Field(ge=1, le=OBJECTIVE_SECONDS_MOST, strict=True)]
+ObjectivePercent = Annotated[
+    float, Field(ge=OBJECTIVE_PERCENT_LEAST, le=OBJECTIVE_PERCENT_MOST, allow_inf_nan=False)
+]
 Days = Annotated[int, Field(ge=1, le=DAYS_MOST, strict=True)]
 OwnerName = Annotated[Text, Field(max_length=200)]
 Zone = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
@@ -55,6 +70,8 @@ class OwnerToAdd(Schema):
     rate_limit_per_minute: Limit | None = Field(None, description="Null: no limit.")
     run_days: Days | None = Field(None, description=AS_INSTALLED)
     failed_run_days: Days | None = Field(None, description=AS_INSTALLED)
+    wait_objective_seconds: ObjectiveSeconds | None = Field(None, description=OBJECTIVE)
+    wait_objective_percent: ObjectivePercent = 95
     reason: Reason = ""
 
 
@@ -73,6 +90,8 @@ class OwnerChange(Schema):
     rate_limit_per_minute: Limit | None = Field(None, description="Null: no limit.")
     run_days: Days | None = Field(None, description=AS_INSTALLED)
     failed_run_days: Days | None = Field(None, description=AS_INSTALLED)
+    wait_objective_seconds: ObjectiveSeconds | None = Field(None, description=OBJECTIVE)
+    wait_objective_percent: ObjectivePercent | None = None
     reason: Reason = ""
 
 

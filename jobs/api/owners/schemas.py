@@ -26,6 +26,12 @@ class OwnerDetails(Schema):
     failed_run_days: int | None = Field(
         description="Days that failed runs stay; null: as the installation has it."
     )
+    wait_objective_seconds: int | None = Field(
+        description="The wait in seconds that the objective allows; null: no objective."
+    )
+    wait_objective_percent: float = Field(
+        description="The part of the starts that are to happen within it, in percent."
+    )
     is_paused: bool
     paused_at: datetime | None
     paused_until: datetime | None

@@ -29,7 +29,7 @@ from jobs.runs.why_waiting import why_waiting
 READS = needs(Scope.READ, "jobs.view_run")
 ATTEMPTS_LIMIT: Final = 100
 # These may be long, and a list does not show them.
-UNLISTED: Final = ("payload", "result", "history", "policy", "options")
+UNLISTED: Final = ("payload", "result", "checkpoint", "history", "policy", "options")
 
 
 @router.get("", auth=READS, response=PageOf[RunSummary], operation_id="list_runs")
@@ -57,7 +57,7 @@ def list_runs(request: HttpRequest, filters: Filters, page: Page) -> PageOf[RunS
 
 @router.get("/{uuid:run_id}", auth=READS, response=RunDetails, operation_id="get_run")
 def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
-    """Return one run. Its ETag changes with each move."""
+    """Return one run. Its ETag changes with each move, and with its progress."""
     run = find_run(access := caller(request), run_id)
     with_arguments = access.sees_arguments(run.owner_id)
     if not_modified := unchanged(request, response, etag_of_run(run, with_arguments)):
@@ -89,4 +89,5 @@ def get_run_why(request: HttpRequest, run_id: UUID) -> Why:
 
 def etag_of_run(run: Run, with_arguments: bool) -> str:
     """Return the ETag of a run as this caller sees it."""
-    return etag_of(run.id, run.state, run.token, len(run.history), with_arguments)
+    progress = run.progress and run.progress["at"]
+    return etag_of(run.id, run.state, run.token, len(run.history), progress, with_arguments)

@@ -23,6 +23,22 @@ class RunError(BaseModel):
     message: str
 
 
+class TaskProgress(BaseModel):
+    """How far the newest attempt is, as its task has said."""
+
+    done: float
+    total: float | None
+    note: str
+    at: datetime
+
+    @classmethod
+    def of(cls, run: Run) -> TaskProgress | None:
+        found = run.task_progress
+        if found is None:
+            return None
+        return cls(done=found.done, total=found.total, note=found.note, at=found.at)
+
+
 class RunSummary(BaseModel):
     """A run in a list."""
 
@@ -44,6 +60,9 @@ class RunSummary(BaseModel):
     deadline_at: datetime | None = Field(description="The last moment of a start.")
     started_at: datetime | None
     ended_at: datetime | None
+    progress: TaskProgress | None = Field(
+        description="Null if the task of the newest attempt has reported none."
+    )
     error: RunError | None
 
     @classmethod
@@ -68,6 +87,7 @@ class RunSummary(BaseModel):
             "deadline_at": run.deadline_at,
             "started_at": run.started_at,
             "ended_at": run.ended_at,
+            "progress": TaskProgress.of(run),
             "error": RunError(type=run.error_type, message=run.error_text)
             if run.error_type
             else None,

@@ -92,6 +92,16 @@ FAMILIES: Final = (
         "Jain's index of received by entitled share: 1 is fair. Owners that may be chosen and have"
         " waited for a minute count.",
     ),
+    # Wait objectives of owners, from the statistics.
+    _gauge("owner_objective_seconds", "Wait that the objective of an owner allows.", "owner"),
+    _gauge(
+        "owner_objective_part", "Part of the starts that are to wait no longer, 0 to 1.", "owner"
+    ),
+    _gauge(
+        "owner_objective_burn_rate",
+        "Part of late starts by the part that may be late, in the last 5m, 30m, 1h or 6h.",
+        *("owner", "span"),
+    ),
     # The installation, from PostgreSQL.
     _gauge("workers", "Workers that are alive and take from a fair queue."),
     _gauge("slots", "Slots of these workers."),

@@ -17,10 +17,11 @@ from jobs import __version__
 from jobs.core import barrier, log_events
 from jobs.core.conf import setting
 from jobs.owners.loads import Loads, loads
-from jobs.pages.metrics import queues, shares, totals, vitals
+from jobs.pages.metrics import objectives, queues, shares, totals, vitals
 from jobs.pages.metrics.aside import Aside
 from jobs.pages.metrics.samples import Samples
 from jobs.system.rollups import metric_totals
+from jobs.system.rollups.objectives import objectives as read_objectives
 from jobs.system.vitals import vitals as read_vitals
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ def scraped(*, is_database_away: bool = False) -> bytes:
 def _measure_stored() -> Samples:
     samples = vitals.measure(read_vitals())
     samples.update(totals.measure(metric_totals.read()))
+    samples.update(objectives.measure(read_objectives(None)))
     return samples
 
 

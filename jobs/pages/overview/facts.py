@@ -9,6 +9,7 @@ from typing import Any
 from jobs.calendars.reads.awaited import Awaited
 from jobs.models import Job
 from jobs.owners.standing import Standing
+from jobs.system.rollups.objectives import Objective
 from jobs.system.state import SystemState
 
 
@@ -28,6 +29,8 @@ class Facts:
     awaited: Awaited | None = None
     failing: Sequence[Job] = ()
     starved: Standing | None = None
+    burning: Objective | None = None
+    """The objective that burns fastest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

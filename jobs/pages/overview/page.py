@@ -50,6 +50,8 @@ def overview(visit: Visit) -> HttpResponse:
         counts=found.counts,
         waits=max((one.wait_seconds for one in found.standings), default=0.0),
         is_redis_away=found.facts.is_redis_away,
+        objective_count=len(found.objectives or ()),
+        missed_count=sum(one.burning is not None for one in found.objectives or ()),
         rolled=found.rolled,
         failed=sum(minute.outcomes.get(State.FAILED, 0) for minute in found.rolled.minutes),
         bars=outcome_bars(found.rolled.minutes),

@@ -23,6 +23,7 @@ from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
 from jobs.runs.reads.counts import Counts, states_by
 from jobs.system.rollups import reads as rollups
+from jobs.system.rollups.objectives import Objective, objectives, worst
 from jobs.system.state import SystemState, system_state, unserved_queues
 
 SHARES_MINUTES: Final = 5
@@ -61,6 +62,8 @@ class Read:
 
     facts: Facts
     rolled: Rolled
+    objectives: Sequence[Objective] | None
+    """Those of owners that have one; None: too much to read."""
     standings: Sequence[Standing]
     failed: Mapping[int, int]
     """Runs of these owners that failed in the last hour."""
@@ -82,11 +85,14 @@ def read(visit: Viewer) -> Read:
         system = system_state()
     seen = snapshot()
     rolled = read_rolled(ids)
+    with barrier.lifted():
+        aims = objectives(ids)
     rows = visit.rows(Owner.objects.all(), path="pk")
     found = standings(rows, seen, rolled.received, most=OWNERS)
     keys = [one.owner.pk for one in found]
     return Read(
-        facts=_facts(visit, ids, system=system, seen=seen, found=found),
+        facts=_facts(visit, ids, system=system, seen=seen, found=found, objectives_of=aims or ()),
+        objectives=aims,
         rolled=rolled,
         standings=found,
         failed=_failed(keys, rolled.until),
@@ -137,6 +143,7 @@ def _facts(
     system: SystemState,
     seen: Snapshot | None,
     found: Sequence[Standing],
+    objectives_of: Sequence[Objective],
 ) -> Facts:
     runs = visit.rows(Run.objects.all())
     # The condition of the index run_blocked, word for word.
@@ -162,6 +169,7 @@ def _facts(
         awaited=awaited,
         failing=failing,
         starved=starved(found),
+        burning=worst(objectives_of),
     )
 
 

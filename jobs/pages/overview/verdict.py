@@ -18,6 +18,7 @@ from jobs.models import Job
 from jobs.pages.kit.language import count_in_words
 from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
+from jobs.system.rollups.objectives import FAST, SPANS
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 
@@ -257,6 +258,25 @@ def _starved(facts: Facts) -> Problem | None:
     )
 
 
+def _objective(facts: Facts) -> Problem | None:
+    if facts.burning is None or facts.burning.burning is None:
+        return None
+    one, pace = facts.burning, facts.burning.burning
+    words = _(
+        "Owner %(owner)s misses its objective: %(late)s %% of the starts of %(span)s were late."
+    )
+    late = 1 - (one.in_time(pace.long) or 0.0)
+    return Problem(
+        code=f"objective_burns_{pace.name}",
+        text=words
+        % {"owner": one.owner.slug, "late": f"{late:.0%}"[:-1], "span": SPANS[pace.long]},
+        todo=_("Look at its share, its limits, and at the slots."),
+        is_bad=pace is FAST,
+        page="owner",
+        key=one.owner.slug,
+    )
+
+
 def _page_of(job: Job) -> dict[str, Any]:
     return {"page": "job", "key": job.pk}
 
@@ -274,6 +294,7 @@ RULES: Final[Sequence[Rule]] = (
     _failing,
     _broken,
     _approval,
+    _objective,
     _starved,
     _lost_worker,
 )

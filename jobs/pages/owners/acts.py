@@ -19,6 +19,7 @@ from jobs.owners.limits import (
     pause_owner,
     resume_owner,
 )
+from jobs.owners.registry import change_owner
 from jobs.pages.kit import nav
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.visit import Visit, page
@@ -63,6 +64,21 @@ class LimitForm(ReasonForm):
         help_text=_("1 to 3660. Empty: as the installation has it."),
     )
     field_order = (*LIMITS, "reason")
+
+
+class ObjectiveForm(ReasonForm):
+    """The wait objective of an owner."""
+
+    wait_objective_seconds = forms.IntegerField(
+        label=_("Longest wait in seconds"),
+        required=False,
+        help_text=_("From when a run may start to its start: 1 to 86400. Empty: no objective."),
+    )
+    wait_objective_percent = forms.FloatField(
+        label=_("Percent of the starts"),
+        help_text=_("The part that starts within that wait: 50 to 99.9."),
+    )
+    field_order = ("wait_objective_seconds", "wait_objective_percent", "reason")
 
 
 @page("owners", permission="jobs.pause_owner", methods=("GET", "POST"))
@@ -115,6 +131,23 @@ def limit(visit: Visit, slug: str) -> HttpResponse:
     note = _("The shares of the other owners change, too. Active runs continue.")
     form = LimitForm(visit.request.POST or None, initial=before)
     return _asked(visit, found, form, act, verb=_("Set the limits"), note=note)
+
+
+@page("owners", permission="jobs.change_owner", methods=("GET", "POST"))
+def objective(visit: Visit, slug: str) -> HttpResponse:
+    """Set how long an owner's runs may wait. It changes no run's turn."""
+    found = visit.one(Owner.objects.all(), path="pk", slug=slug)
+    visit.refuse_unless("jobs.change_owner", Scope.ADMIN, found.pk)
+
+    def act(form: Any) -> Any:
+        change_owner(found, actor=visit.access.actor, **form.cleaned_data)
+        return _("%s has this objective now.") % found.slug
+
+    names = ("wait_objective_seconds", "wait_objective_percent")
+    initial = {name: getattr(found, name) for name in names}
+    form = ObjectiveForm(visit.request.POST or None, initial=initial)
+    note = _("It is measured, and changes no run's turn.")
+    return _asked(visit, found, form, act, verb=_("Set the objective"), note=note)
 
 
 def _operable(visit: Visit, slug: str) -> Owner:

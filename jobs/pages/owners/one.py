@@ -16,6 +16,7 @@ from jobs.pages.kit import nav
 from jobs.pages.kit.polls import PART
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill, why_now
+from jobs.system.rollups.objectives import SPANS, Objective, objectives
 from jobs.system.rollups.usage import daily_usage, usage
 
 DAYS: Final = 7
@@ -44,18 +45,28 @@ def _more(visit: Visit, found: Owner) -> dict[str, Any]:
     """Return what is not renewed while the page is open."""
     end = now()
     with barrier.lifted():
+        aims = objectives([found.pk])
         used = usage(found, start=end - timedelta(days=1), end=end)
         days = daily_usage(found, days=DAYS, zone=timezone.get_current_timezone())
     seconds = [day.worker_seconds for day in days if day.worker_seconds is not None]
     return {
         "used": used,
+        "objective": aims[0] if aims else None,
+        "burns": _burns(aims[0]) if aims else [],
         "days": days[::-1],
         "seconds": seconds if any(seconds) else [],
+        "may_aim": visit.may("jobs.change_owner", Scope.ADMIN, found.pk),
+        "may_plan": visit.access.sees_all,
         "members": _members(visit, found),
         "admin_url": nav.admin_address(visit.request.user, "owner_change", found.pk),
         "may_pause": visit.may("jobs.pause_owner", Scope.OPERATE, found.pk),
         "may_limit": visit.may("jobs.change_owner", Scope.ADMIN, None),
     }
+
+
+def _burns(one: Objective) -> list[tuple[str, float | None, float | None]]:
+    """Return name, part in time and burn rate of each span."""
+    return [(name, one.in_time(span), one.burn(span)) for span, name in SPANS.items()]
 
 
 def _members(visit: Visit, found: Owner) -> list[Membership] | None:

@@ -18,7 +18,7 @@ from jobs.runs.reads.listing import RunFilter, newest
 
 WITH: Final = ("owner", "job", "target", "submission")
 # These may be long, and the list does not show them.
-UNLISTED: Final = ("payload", "result", "history", "policy", "options")
+UNLISTED: Final = ("payload", "result", "checkpoint", "history", "policy", "options")
 VIEWS: Final = (
     (_("Failed in the last 24 hours"), {"state": "failed", "age": "1d"}),
     (_("With trouble"), {"state": "problem"}),

@@ -38,6 +38,7 @@ SHOWN_AS: Final = {
     AttemptOutcome.SUCCEEDED: State.SUCCEEDED,
     AttemptOutcome.CANCELLED: State.CANCELLED,
     AttemptOutcome.GIVEN_BACK: State.QUEUED,
+    AttemptOutcome.SNOOZED: State.RETRYING,
 }
 """The states whose signs outcomes have; other outcomes have that of a failure."""
 
@@ -117,7 +118,7 @@ def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker]) -> Try:
         ended_at=attempt.ended_at,
         took=attempt.ended_at - attempt.started_at if attempt.started_at else None,
         error_type=attempt.error_type,
-        error_message=cut(message),
+        error_message=cut(in_language(message)),
         traceback=cut(traceback),
     )
 

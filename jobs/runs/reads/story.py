@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core import log_events
+from jobs.core.crypto import UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run, Worker
 
@@ -104,4 +105,11 @@ def readable(value: Callable[[], Any], otherwise: Any = None) -> Any:
     # Rows may be written by raw SQL, or with a key that is not here.
     except Exception as error:
         log_events.ROW_UNREADABLE.log(logger, part="a part", row="a run", exc_info=True)
-        return _("cannot be read (%s)") % error if otherwise is None else otherwise
+        return _("cannot be read (%s)") % _reason(error) if otherwise is None else otherwise
+
+
+def _reason(error: Exception) -> str:
+    """Return why a part cannot be read; that a key is missing is in the reader's language."""
+    if isinstance(error, UnknownKey):
+        return _("key %(key)s is missing") % {"key": error.key}
+    return str(error)

@@ -129,7 +129,10 @@ WITH hint AS (
             SELECT count(*) FILTER (WHERE move ->> 0 = 'running')
                 > count(*) FILTER (WHERE move ->> 2 = 'not begun')
             FROM jsonb_array_elements(r.history) AS move
-        ) ELSE false END AS has_started
+        ) ELSE false END AS has_started,
+        r.owner_id, r.state, r.ended_at
+), announced AS (
+    {runs/announce}
 )
 SELECT * FROM moved
 UNION ALL
@@ -146,7 +149,8 @@ SELECT l.id,
         ) THEN 'busy'
         ELSE 'gone'
     END,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    NULL, NULL, NULL
 FROM locked l
 -- What was locked in a newer version than this statement sees is not moved either.
 -- guard: a row that has just changed is admitted the next time

@@ -9,7 +9,7 @@
 -- Keeps true: only the newest token of an active run may write; a run that ends while `cancelling` is
 -- cancelled, unless it succeeded; an attempt's row is written in the statement that moves its run; only
 -- moves of jobs/core/states.py are made: a started run is not given back, a succeeded one has started.
--- An attempt that did nothing ('given back', 'not begun') is not spent. One that reached its time limit
+-- An attempt that did nothing ('given back', 'not begun'), or snoozed its run, is not spent. One that reached its time limit
 -- at the close of its window has that as its cause.
 -- Cost: as admission; indexes of active runs contain all that were active since the last vacuum.
 WITH report AS (
@@ -67,14 +67,19 @@ WITH report AS (
             THEN j.ended_at END,
         next_at = CASE j.after WHEN 'retrying'
             THEN clock_timestamp() + make_interval(secs => coalesce(j.delay, 0)) ELSE r.next_at END,
+        -- It has started before its deadline. Without an attempt that counts, it would expire.
+        deadline_at = CASE WHEN j.cause = 'snoozed' THEN NULL ELSE r.deadline_at END,
         queued_at = CASE j.after WHEN 'queued' THEN clock_timestamp() ELSE r.queued_at END,
         hint_check_at = CASE j.after WHEN 'queued'
             THEN clock_timestamp() + make_interval(secs => %(lease)s) ELSE r.hint_check_at END,
         -- guard: an attempt that did nothing is not spent
         -- guard: what is given back has spent no attempt
-        attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause = 'not begun')::int,
+        -- guard: a snooze spends no attempt
+        attempt_count = r.attempt_count - (j.after = 'queued' OR j.cause IN ('not begun', 'snoozed'))::int,
         result = CASE j.after WHEN 'succeeded' THEN j.result ELSE r.result END,
         result_key = CASE j.after WHEN 'succeeded' THEN %(key)s ELSE r.result_key END,
+        -- No attempt follows that would read it.
+        checkpoint = CASE j.after WHEN 'succeeded' THEN NULL ELSE r.checkpoint END,
         error_type = CASE WHEN j.kind IS NULL THEN r.error_type ELSE j.error_type END,
         error_message = CASE WHEN j.kind IS NULL THEN r.error_message ELSE j.error_message END,
         error_data = CASE WHEN j.kind IS NULL THEN r.error_data ELSE j.error END,
@@ -95,7 +100,7 @@ WITH report AS (
     WHERE r.ctid = j.place
       AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))
     RETURNING r.id, r.state, r.owner_id, r.lock_key, r.token, r.attempt_count, r.earlier_attempts,
-        r.worker_id, r.queued_at, r.admitted_at, r.started_at,
+        r.worker_id, r.queued_at, r.admitted_at, r.started_at, r.submission_id, r.ended_at,
         -- With the attempt's values: another join would search for each among all.
         j.kind, j.cause, j.ended_at AS attempt_ended_at, j.error_type AS attempt_error_type,
         j.error_message AS attempt_error_message, j.traceback, j.attempt_error
@@ -106,10 +111,10 @@ WITH report AS (
     SELECT m.id, m.token,
         -- An unspent attempt is no longer counted, and has the number of the next one.
         least(m.earlier_attempts + m.attempt_count
-            + (m.state = 'queued' OR m.cause = 'not begun')::int, 32767), m.worker_id,
+            + (m.state = 'queued' OR m.cause IN ('not begun', 'snoozed'))::int, 32767), m.worker_id,
         CASE
             WHEN m.state = 'cancelled' THEN 'cancelled'
-            WHEN m.cause IN ('worker lost', 'child lost', 'time limit') THEN m.cause
+            WHEN m.cause IN ('worker lost', 'child lost', 'time limit', 'snoozed') THEN m.cause
             ELSE m.kind
         END,
         m.admitted_at, m.started_at, m.attempt_ended_at,
@@ -119,6 +124,8 @@ WITH report AS (
         CASE WHEN m.state <> 'queued' THEN m.queued_at END, m.state
     FROM moved m
     WHERE m.kind IS NOT NULL
+), announced AS (
+    {runs/announce}
 )
 SELECT m.id, m.state, m.owner_id, m.lock_key,
     (SELECT o.max_running IS NOT NULL FROM jobs_owner o WHERE o.id = m.owner_id) AS is_capped

@@ -1,6 +1,6 @@
 -- Count what is stored under each encryption key.
 -- Parameters: none.
--- Result: part (arguments, results, errors, attempts, jobs, celery), key (0: in clear), count.
+-- Result: part (arguments, results, checkpoints, errors, attempts, jobs, celery), key (0: in clear), count.
 -- Cost: reads all these tables.
 SELECT part, key, count(*) AS count
 FROM (
@@ -9,6 +9,7 @@ FROM (
     CROSS JOIN LATERAL (VALUES
         ('arguments', r.payload_key),
         ('results', CASE WHEN r.result IS NOT NULL THEN r.result_key END),
+        ('checkpoints', CASE WHEN r.checkpoint IS NOT NULL THEN r.checkpoint_key END),
         ('errors', CASE WHEN r.error_data IS NOT NULL THEN r.error_key
             WHEN r.error_message <> '' THEN 0 END)
     ) AS each (part, key)

@@ -9,7 +9,9 @@ WITH each AS (
         sum(count) FILTER (WHERE outcome = 'failed') AS failed,
         sum(count) FILTER (WHERE outcome = 'retrying') AS retried, max(minute) AS last_minute
     FROM jobs_rollup
-    WHERE outcome IN ('failed', 'retrying') AND minute >= %(start)s AND minute < %(end)s
+    WHERE outcome IN ('failed', 'retrying')
+        -- A snooze is no failure.
+        AND (outcome = 'failed' OR error_type <> '') AND minute >= %(start)s AND minute < %(end)s
         AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
     GROUP BY task, error_type, owner_id
 )

@@ -229,6 +229,27 @@ def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> 
     assert states(run) == ["queued", "admitted", "queued"]
 
 
+def test_nothing_starts_when_the_lease_of_its_worker_has_ended(node: Node, acme: Owner) -> None:
+    """Rescue may have given it to another worker before its own start deadline."""
+    run = submit(double, 1, owner=acme)
+    message = node.admit()
+    node.gate.lease_ends = lambda: time.monotonic() - 0.1
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run) == ["queued", "admitted", "queued"]
+
+
+def test_a_child_is_not_to_begin_after_the_lease_of_its_worker(node: Node, acme: Owner) -> None:
+    """The lease as of the last check, if it ends before the run's own start deadline."""
+    run = submit(double, 1, owner=acme)
+    node.admit()
+    held = node.gate._held[str(run.id)]
+    ends = held.admitted_at + setting("LEASE_SECONDS") - 9
+    node.gate.lease_ends = lambda: ends
+    node.begin()
+    assert held.request.request_dict[HEADER]["begins_by"] == ends
+
+
 def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
     """Frozen between the gate's check and its own, it would begin another worker's run."""
     run = submit(double, 1, owner=acme)

@@ -135,3 +135,17 @@ def test_a_worker_that_boots_waits_for_its_database(
         with pytest.raises(OSError, match="starting up"):
             beats.heart.beat_first()
         assert not beats.at
+
+
+def test_the_lease_ends_a_lease_after_the_last_beat_that_was_stored(beats: Beats) -> None:
+    """Counted from before the statement, whose stamp is later; a failed beat renews nothing."""
+    beats.more()
+    begun = beats.at[-2]
+    assert begun - LEASE < beats.heart.lease_ends - LEASE <= beats.at[-1]
+    beats.fails = [OSError("cut")] * 1_000_000
+    wait_for(lambda: beats.closed_count, what="a beat that fails")
+    ends = beats.heart.lease_ends
+    assert ends <= beats.at[-1] + LEASE
+    failed = beats.closed_count
+    wait_for(lambda: beats.closed_count > failed, what="another one that fails")
+    assert beats.heart.lease_ends == ends

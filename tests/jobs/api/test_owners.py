@@ -47,6 +47,31 @@ def test_an_owner_is_added_by_the_installation_only(caller: Caller, acme: Owner)
     assert wrong["field"] == "zone"
 
 
+def test_the_admin_of_an_owner_sets_its_objective(caller: Caller, acme: Owner) -> None:
+    """It is no limit, and changes no other owner's share; wrong numbers are named."""
+    client, path = caller(acme), "/owners/acme"
+    assert client.get(f"{ROOT}{path}").json()["wait_objective_seconds"] is None
+    body = {"wait_objective_seconds": 30, "wait_objective_percent": 99.5}
+    made = patch(client, path, body, **{"If-Match": "*"})
+    assert made.status_code == 200, made.content
+    assert {name: made.json()[name] for name in body} == body
+    for wrong in (
+        {"wait_objective_seconds": 0},
+        {"wait_objective_seconds": 86_401},
+        {"wait_objective_seconds": 1.5},
+        {"wait_objective_percent": 49},
+        {"wait_objective_percent": 100},
+        {"wait_objective_percent": None},
+    ):
+        [name] = wrong
+        found = problem(patch(client, path, wrong, **{"If-Match": "*"}), 422, "invalid")
+        assert found["field"] == name
+    cleared = patch(client, path, {"wait_objective_seconds": None}, **{"If-Match": "*"})
+    assert cleared.json()["wait_objective_seconds"] is None
+    entry = AuditEntry.objects.filter(action="change").latest("at")
+    assert entry.details["before"] == {"wait_objective_seconds": 30}
+
+
 def test_only_the_version_that_was_read_is_changed(caller: Caller, acme: Owner) -> None:
     """428 without If-Match, 412 for an older version; a limit is removed by null."""
     client = caller()

@@ -183,6 +183,8 @@ PATHS: Final = (
     "/owners/acme/",
     "/owners/northwind/",
     "/owners/acme/limits/",
+    "/owners/acme/objective/",
+    "/plan/",
     "/owners/acme/pause/",
     "/owners/northwind/resume/",
 )

@@ -18,6 +18,7 @@ from jobs.owners.limits import pause_owner
 from jobs.pages.kit.polls import PART
 from jobs.pages.runs.timeline import MOST_PARTS, timeline_of
 from jobs.runs.reads.story import Step
+from tests.jobs.keys import KEY_1, KEY_3, use_ring
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 ALL = ("view_run", "cancel_run", "retry_run", "view_arguments")
@@ -64,6 +65,34 @@ def test_an_attempt_in_progress_is_in_the_language_of_the_reader(
     page = as_root.get(path(run), headers={"Accept-Language": "de"}).content.decode()
     assert "laufend" in page and "running" not in page.partition("<main")[2]
     assert f'<a href="/workers/{worker}/">w1@here</a>' in page
+
+
+def test_a_missing_key_is_named_in_the_language_of_the_reader(
+    as_root: Client, acme: Owner, settings: Any
+) -> None:
+    """For arguments, for errors of the run and of its attempts, and in lists; the API's is English.
+
+    An id is not written with a separator of thousands.
+    """
+    use_ring(settings, KEY_3.replace("3:", "1234:", 1))
+    [run] = submitted(acme, max_attempts=1)
+    facts = {"error_type": "ValueError", "error_message": "secret", "traceback": "secret"}
+    recorded(admitted(living_worker(), run), Kind.FAILED, **facts)
+    use_ring(settings, KEY_1)
+    german, english = "(Schlüssel 1234 fehlt)", "cannot be read (key 1234 is missing)"
+    for address, count in (
+        (path(run), 3),
+        ("/runs/", 1),
+        ("/failures/", 1),
+        ("/admin/jobs/run/", 1),
+        (f"/admin/jobs/run/{run.pk}/change/", 3),
+    ):
+        page = as_root.get(address, headers={"Accept-Language": "de"}).content.decode()
+        assert page.count(f"kann nicht gelesen werden {german}") >= count, address
+        assert "is missing" not in page, address
+        assert english in as_root.get(address).content.decode(), address
+    run.refresh_from_db()
+    assert run.error_text == english
 
 
 def test_a_run_that_succeeded_shows_its_result(as_root: Client, acme: Owner) -> None:

@@ -365,3 +365,15 @@ def test_an_end_publishes_what_waited_for_it(committed: None, acme: Owner) -> No
     assert hinted() == [second.id]
     second.refresh_from_db()
     assert second.blocked_by == ""
+
+
+def test_a_snooze_spends_no_attempt(acme: Owner) -> None:
+    """Not even the last one. It has started: its deadline no longer counts."""
+    [run] = submitted(acme, max_attempts=1)
+    Run.objects.filter(id=run.id).update(deadline_at=now() + timedelta(minutes=1))
+    at = admitted(living_worker(), run)
+    assert recorded(at, Kind.RETRYING, delay=60.0, cause="snoozed") == "retrying"
+    run.refresh_from_db()
+    assert (run.attempt_count, run.deadline_at, run.moves[-1][2]) == (0, None, "snoozed")
+    assert attempts(run) == [(1, 1, "snoozed")]
+    assert run.why_waiting().startswith("Its task has snoozed it; the next start is due ")

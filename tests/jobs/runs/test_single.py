@@ -143,9 +143,9 @@ def test_submits_of_one_transaction_are_published_together(
 ) -> None:
     """After its commit, in one call; those of a savepoint that was rolled back are not."""
     calls = []
-    real = dispatch._publish_singles
+    real = dispatch.publish_singles
     monkeypatch.setattr(
-        dispatch, "_publish_singles", lambda singles: (calls.append(len(singles)), real(singles))
+        dispatch, "publish_singles", lambda singles: (calls.append(len(singles)), real(singles))
     )
     with transaction.atomic():
         kept = [submit("tests.add", 1, n, owner=acme) for n in range(50)]
@@ -165,7 +165,7 @@ def test_trouble_after_the_commit_does_not_reach_the_caller(
     committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The statement is its own commit: an error after it would look as if it had failed."""
-    monkeypatch.setattr(dispatch, "_publish_singles", lambda _each: 1 / 0)
+    monkeypatch.setattr(dispatch, "publish_singles", lambda _each: 1 / 0)
     run = submit("tests.add", 1, 2, owner=acme)
     assert Run.objects.get() == run
     assert [batch.run_ids for batch in Outbox.objects.all()] == [[run.id]]

@@ -86,6 +86,11 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "pause_owner": REASON,
     "resume_owner": REASON,
     "limit_owner": {**REASON, "weight": "7"},
+    "objective_owner": {
+        **REASON,
+        "wait_objective_seconds": "30",
+        "wait_objective_percent": "99",
+    },
     "drain_worker": REASON,
     "undrain_worker": REASON,
 }
@@ -98,11 +103,17 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
-OF_INSTALLATION: Final = frozenset({"limit_owner", "drain_worker", "undrain_worker"})
-"""Verbs that only a superuser may use."""
+OF_INSTALLATION: Final = frozenset({"limit_owner", "drain_worker", "undrain_worker", "plan"})
+"""Verbs and pages that only a superuser may use."""
 OF_VISITOR: Final = frozenset({"saved_views", "save_view", "rename_view", "delete_view"})
 """Pages of the visitor's own rows: no role gives access to those of others, nor takes it."""
-SHOW_NO_TEXT: Final = OF_VISITOR | {"workers", "drain_worker", "undrain_worker", "retry_failures"}
+SHOW_NO_TEXT: Final = OF_VISITOR | {
+    "workers",
+    "drain_worker",
+    "undrain_worker",
+    "retry_failures",
+    "plan",
+}
 """Pages that count rows of owners, or show none."""
 
 FILTERS: Final = {

@@ -40,6 +40,7 @@ pytestmark = pytest.mark.usefixtures("committed", "broker")
 
 def test_every_family_of_the_catalogue_is_exported(acme: Owner, no_ticks: None) -> None:
     """And none that is not in it: rules and dashboards are checked against the catalogue."""
+    Owner.objects.filter(pk=acme.pk).update(wait_objective_seconds=1)
     ended(acme, minutes_ago(2))
     rolled_up()
     submitted(acme)

@@ -28,6 +28,7 @@ from tests.jobs.broken import (
     unapproved_window,
 )
 from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
+from tests.jobs.system.rollups.late import all_late
 
 PAGE = reverse("jobs:overview")
 
@@ -164,6 +165,13 @@ def starved_at_cap(acme: Owner) -> Shown:
     return Shown(("acme", "at its cap of 1", "of at most 1"), ("contoso",))
 
 
+def objective(acme: Owner) -> Shown:
+    Owner.objects.filter(pk=acme.pk).update(wait_objective_seconds=1)
+    Owner.objects.create(slug="contoso")
+    all_late(acme)
+    return Shown(("acme", "missed", "Burn rate"), ("contoso",))
+
+
 def lost_worker(_acme: Owner) -> Shown:
     living_worker("w2@here")
     lost("w2@here")
@@ -186,6 +194,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "approval": approval,
     "starved_paused": starved_paused,
     "starved_at_cap": starved_at_cap,
+    "objective_burns_fast": objective,
     "lost_worker": lost_worker,
 }
 

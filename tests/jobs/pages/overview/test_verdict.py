@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from jobs.owners.standing import Standing
 from jobs.pages.overview.facts import Facts
 from jobs.pages.overview.page import PERMISSIONS
 from jobs.pages.overview.verdict import RULES, problems_of
+from jobs.system.rollups.objectives import SPANS, Counted, Objective
 from jobs.system.state import SystemState
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -58,6 +60,12 @@ def waiting(**limits: Any) -> Standing:
     return Standing(owner=ACME, seen=seen, entitled=0.5, received=0.1)
 
 
+def late(spans: Collection[int]) -> Objective:
+    """Return an objective of acme of which 80 % of the starts of these spans were late."""
+    counted = {span: Counted(100, 80.0) for span in spans}
+    return Objective(owner=ACME, seconds=30, percent=95, counted=counted)
+
+
 SILENT = {"pulsed_at": NOW - timedelta(minutes=2)}
 WINDOW = Window(pk=3, calendar=Calendar(name="nights"))
 JOB = Job(pk=5, key="sync", owner=ACME, task="shop.sync")
@@ -81,6 +89,8 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("starved_at_cap", {"starved": waiting(max_running=2)}, "at its cap of 2"),
     ("starved_resting", {"starved": waiting(rest_seconds=3.0)}, "used its rate"),
     ("starved_eligible", {"starved": waiting()}, "less than half of its share"),
+    ("objective_burns_fast", {"burning": late(SPANS)}, "Owner acme misses its objective: 80 %"),
+    ("objective_burns_slow", {"burning": late({360, 30})}, "of the starts of 6h were late"),
     ("lost_worker", system(lost=("w1@here",)), "Worker w1@here was lost"),
 ]
 

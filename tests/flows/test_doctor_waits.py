@@ -1,0 +1,120 @@
+"""manage.py doctor where something waits: a server, a check of the project, the pulse, a run."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.flows.installation import Installation
+from tests.flows.secured import ADMIN, secured
+from tests.flows.test_doctor import found, sound
+from tests.waiting import wait_for
+
+__all__ = ["sound"]
+pytestmark = pytest.mark.proof
+
+EVERY_MINUTE = """
+from jobs import upsert_jobs
+upsert_jobs("acme", [{
+    "key": "each", "task": "tests.record", "arguments": {"n": 1}, "interval_minutes": 1,
+}])
+"""
+OF_NEW_CODE = """
+from jobs import submit
+from tests.flows.traced import say
+submit(say, text="hello", owner="acme")
+"""
+"""No worker of the installation has this task."""
+NEW_TASKS = "tests.tasks,tests.flows.traced"
+LATE_SECONDS = 200
+"""A job is late a minute after it was due, which is within a minute."""
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """Yield the port of a server that lets clients connect, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@contextmanager
+def frozen_children(it: Installation, name: str) -> Iterator[None]:
+    """Stop the clock for the pool of a worker: it lives, and none of its tasks ends."""
+    pid = it.stack.pid(name)
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(one) for task in tasks for one in (task / "children").read_text().split()]
+    assert children, f"{name} has no children"
+    for each in children:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for each in children:
+            os.kill(each, signal.SIGCONT)
+
+
+def play(it: Installation, code: str, **environ: str) -> None:
+    """Run code with Django."""
+    process = it.python(code, **it.urls, **environ)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "number"),
+    [
+        ("DATABASE_URL", "postgresql://fairshift:x@127.0.0.1:{port}/fairshift", "E102"),
+        ("REDIS_URL", "redis://127.0.0.1:{port}/0", "E201"),
+    ],
+)
+def test_a_server_that_never_answers_is_named_in_time(
+    sound: Installation, name: str, url: str, number: str
+) -> None:
+    """It lets the command connect, over TCP; `found` measures the time."""
+    with silent() as port:
+        told = found(sound, **{name: url.format(port=port)})
+    assert number in told and "Start it, or correct" in told[number]["fix"]
+
+
+def test_a_check_of_the_project_that_waits(sound: Installation) -> None:
+    """The rest is looked at, and the command ends in time."""
+    with silent() as port:
+        told = found(sound, WAITS_FOR_PORT=str(port))
+    assert told.keys() == {"D001"}
+    assert "does a check of yours wait" in told["D001"]["fix"]
+
+
+def test_a_redis_that_refuses_a_command(sound: Installation) -> None:
+    """As a provider's Redis does, in which commands are renamed."""
+    with secured(['rename-command INFO ""']) as server:
+        told = found(sound, REDIS_URL=f"redis://admin:{ADMIN}@127.0.0.1:{server.port}/0")
+    assert "unknown command" in told["D206"]["text"]
+    assert "look at its log" in told["D206"]["fix"]
+
+
+def test_runs_of_a_task_that_no_worker_knows(sound: Installation) -> None:
+    """As when callers are deployed before workers."""
+    play(sound, OF_NEW_CODE, FAIRSHIFT_TASKS=NEW_TASKS)
+    wait_for(lambda: "D308" in found(sound), seconds=60, what="the run to be given back")
+    told = found(sound)["D308"]
+    assert "flows.say" in told["text"] and "Start workers with the code" in told["fix"]
+    sound.statement(
+        "UPDATE jobs_run SET state = 'cancelled', ended_at = now() WHERE task = 'flows.say'"
+    )
+
+
+def test_a_pulse_that_stands_still(sound: Installation) -> None:
+    """The system worker lives, but none of its tasks ends: jobs are late soon after."""
+    play(sound, EVERY_MINUTE)
+    with frozen_children(sound, "system"):
+        wait_for(lambda: "D305" in found(sound), seconds=90, what="the silence")
+        told = found(sound)
+        assert not {"D301", "D302", "D303"} & told.keys()
+        assert "look at its log" in told["D305"]["fix"]
+        wait_for(lambda: "D307" in found(sound), seconds=LATE_SECONDS, what="a late job")
+        assert "too few or too slow" in found(sound)["D307"]["fix"]
+    wait_for(lambda: not {"D305", "D307"} & found(sound).keys(), seconds=90, what="the pulse")

@@ -1,0 +1,73 @@
+"""A program on a machine of its own that submits over HTTP, each run until it has an answer.
+
+`python caller.py LOG URL TOKEN RUNS PER_SECOND SEED`: the log is that of the judge's submitters.
+A run is of owner `owner-N`, N by its number; every tenth one takes seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import urllib3
+
+from tests.judge.log import SubmitLog
+
+OWNERS: Final = 20
+THREADS: Final = 16
+AGAIN_SECONDS: Final = 0.5
+RETRIED: Final = frozenset({429, 500, 502, 503, 504})
+"""Answers after which the same key is sent again: it is not known whether it was stored."""
+
+
+def main() -> None:
+    """Submit at a steady rate; exit with an error if a request is refused."""
+    path, url, token, runs, rate, seed = sys.argv[1:]
+    log, chance = SubmitLog(path), random.Random(int(seed))
+    pool = urllib3.PoolManager(retries=False, timeout=10, maxsize=THREADS)
+    spans = [round(chance.uniform(0.02, 0.3), 2) for _ in range(int(runs))]
+    spans[::40] = [round(chance.uniform(3, 12), 2) for _ in spans[::40]]
+    begun_at = time.monotonic()
+
+    def submit(number: int) -> int:
+        time.sleep(max(0.0, begun_at + number / float(rate) - time.monotonic()))
+        key, sent = f"order-{number}", 0
+        body = {
+            "task": "machines.work",
+            "owner": f"owner-{number % OWNERS}",
+            "arguments": {"seconds": spans[number]},
+            "labels": {"judge_key": key},
+            "max_attempts": 30,
+        }
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            "Idempotency-Key": key,
+        }
+        log.intend(key)
+        while True:
+            sent += 1
+            try:
+                content = json.dumps(body).encode()
+                answer = pool.request("POST", f"{url}/api/v1/runs", body=content, headers=headers)
+            except urllib3.exceptions.HTTPError:
+                pass
+            else:
+                if answer.status == 202:
+                    log.ok(key, [json.loads(answer.data)["id"]])
+                    return sent
+                if answer.status not in RETRIED:
+                    raise RuntimeError(f"{answer.status}: {answer.data[:500]!r}")
+            time.sleep(AGAIN_SECONDS)
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        sent = sum(threads.map(submit, range(int(runs))))
+    print(json.dumps({"requests": sent, "repeated": sent - int(runs)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Django's own tests of its task interface, run on our backend."""
