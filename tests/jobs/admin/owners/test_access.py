@@ -164,7 +164,8 @@ def test_an_owners_admin_cannot_take_share_from_others(person: Person, acme: Own
     client = person("ann", *VIEW, *EDIT, acme="admin")
     url = reverse("admin:jobs_owner_change", args=[acme.pk])
     limits = {"weight": "1000", "max_running": "9", "rate_limit_per_minute": "9", "run_days": "9"}
-    client.post(url, {"name": "Acme Ltd", "zone": "UTC", **limits})
+    told = {"name": "Acme Ltd", "zone": "UTC", "wait_objective_percent": 95}
+    client.post(url, {**told, **limits})
     acme.refresh_from_db()
     assert (acme.name, acme.weight, acme.max_running) == ("Acme Ltd", 3, None)
     assert acme.rate_limit_per_minute is None and acme.run_days is None

@@ -42,7 +42,7 @@ def seen() -> OwnerSnapshot:
 
 def save(client: Client, owner: Owner, **fields: Any) -> None:
     url = reverse("admin:jobs_owner_change", args=[owner.pk])
-    given = {"name": "", "zone": "UTC", "weight": 3, **fields}
+    given = {"zone": "UTC", "weight": 3, "wait_objective_percent": 95, **fields}
     answer = client.post(url, {**given, **MEMBERS})
     assert answer.status_code == 302, answer.context["errors"]
 
