@@ -204,7 +204,7 @@ def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
 def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:
     """`demo` and `up` make owners, users and processes: another project must not have them."""
     commands = {path.stem for path in installed.glob("*/management/commands/*.py")}
-    assert commands == {"__init__", "doctor", "fleet", "history", "secrets", "status"}
+    assert commands == {"__init__", "doctor", "fleet", "history", "plan", "secrets", "status"}
     assert not [path for path in installed.rglob("*demo*") if path.suffix in {"", ".py"}]
 
 
