@@ -77,7 +77,7 @@ HEARTBEAT_FAILED: Final = Event(
 HINTS_GIVEN_BACK: Final = Event(
     "hints_given_back",
     ERROR,
-    "PostgreSQL does not answer: {count} hints given back; no more are taken until it does",
+    "PostgreSQL does not answer: hints given back ({count}); none are taken until it does",
     "PostgreSQL has not answered this worker for a lease. Other workers may start these runs.",
 )
 ALIVE_FILE_FAILED: Final = Event(
