@@ -22,9 +22,9 @@ CUT_SECONDS: Final = 45.0
 """Longer than a lease, a sweep and the rescue."""
 SLOW_SECONDS: Final = 30.0
 PROMOTED_AFTER_SECONDS: Final = 3.0
-FAILOVER_SECONDS: Final = 40.0
-"""From the loss of a server until rescue runs again. The connections of beat and of the system
-worker are silent until their timeouts of up to 18 s, one after the other."""
+FAILOVER_SECONDS: Final = 60.0
+"""From the loss of both servers until rescue runs again. The connections of beat, of the system
+worker and of its processes are silent until their timeouts of up to 18 s, one after the other."""
 SLOW: Final = Faults(delay_seconds=0.1, jitter_seconds=0.05)
 LOST_PERCENT: Final = 5
 AGE: Final = """
@@ -256,7 +256,13 @@ class Hand:
         ]
         record.figures["its last start after"] = max(own, default=0.0)
         record.figures["its lease ended after"] = ends - record.began
-        at, seconds = record.began_at, record.healed - record.began + SWEEP
+        # Also what was found late, but nothing of the victim's next fault.
+        later = [
+            other.began - record.began
+            for other in self.records
+            if other.victim == record.victim and other.began > record.healed
+        ]
+        at, seconds = record.began_at, min(later, default=3600.0) + LEASE - HEARTBEAT
         lost = self.at.ask(LOST, at, record.victim, at, at, seconds)
         tokens = {run: token for run, token, _ in lost}  # type: ignore[attr-defined]
         again = [
