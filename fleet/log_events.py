@@ -15,10 +15,7 @@ WORKER_DRAINS: Final = Event(
     "An operator asked for it. The worker ends the runs that it has.",
 )
 WORKER_TAKES_AGAIN: Final = Event(
-    "worker_takes_again",
-    WARNING,
-    "takes again from {queues}",
-    "An operator ended the draining.",
+    "worker_takes_again", WARNING, "takes again from {queues}", "An operator ended the draining."
 )
 PLAIN_MESSAGE_DROPPED: Final = Event(
     "plain_message_dropped",
@@ -76,6 +73,12 @@ HEARTBEAT_FAILED: Final = Event(
     ERROR,
     "no heartbeat: {error}",
     "PostgreSQL does not answer this worker. When the lease ends, its runs start elsewhere.",
+)
+HINTS_GIVEN_BACK: Final = Event(
+    "hints_given_back",
+    ERROR,
+    "PostgreSQL does not answer: hints given back ({count}); none are taken until it does",
+    "PostgreSQL has not answered this worker for a lease. Other workers may start these runs.",
 )
 ALIVE_FILE_FAILED: Final = Event(
     "alive_file_failed",
@@ -286,10 +289,7 @@ BEAT_WAITS_FOR_BROKER: Final = Event(
     "Redis does not answer. Nothing that is due is lost.",
 )
 BEAT_SENDS: Final = Event(
-    "beat_sends",
-    INFO,
-    "Scheduler: Sending due task {entry} ({task})",
-    "Nothing to do.",
+    "beat_sends", INFO, "Scheduler: Sending due task {entry} ({task})", "Nothing to do."
 )
 BEAT_ENTRY_INVALID: Final = Event(
     "beat_entry_invalid",

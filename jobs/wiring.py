@@ -16,6 +16,7 @@ from jobs.catalog.registry import requires_row
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import crypto
 from jobs.core.conf import setting
+from jobs.core.patience import limit_silence
 from jobs.runs import admission, ephemeral, recording
 from jobs.system import heartbeat, sweep
 
@@ -31,6 +32,8 @@ SESSION: Final = {
     "enable_seqscan": "off",
 }
 """PostgreSQL's settings for the connection of a worker's I/O thread."""
+SILENT_SECONDS: Final = 25.0
+"""Longest silence on it: longer than `statement_timeout`, shorter than a lease."""
 
 
 def application() -> Application:
@@ -85,6 +88,7 @@ def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
         if connection.connection is None:
             with connection.cursor() as cursor:
+                limit_silence(cursor.connection, seconds=SILENT_SECONDS)
                 for name, value in SESSION.items():
                     cursor.execute(f"SET {name} = '{value}'")
         return verb(*args, **kwargs)

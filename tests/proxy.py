@@ -41,6 +41,8 @@ class Faults:
     """Whether every lost reply hangs, or none; None for chance."""
     replaced: tuple[bytes, bytes] = (b"", b"")
     """Bytes in replies, and as many that stand in their place, such as those of another version."""
+    hides_loss: bool = False
+    """The server is gone, and its clients do not learn it: what they send gets lost in silence."""
 
 
 NONE: Final = Faults()
@@ -158,6 +160,8 @@ class Proxy:
     ) -> None:
         while data := await reader.read(CHUNK):
             connection.last_request = data
+            if self.faults.hides_loss:
+                continue
             requests.write(data)
             await requests.drain()
 

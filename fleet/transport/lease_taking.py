@@ -68,8 +68,8 @@ class LeaseTaking:
         self._round_trip = RoundTrip()
         self.has_worker = False
         """A worker of this process renews the leases and flushes the pending operations."""
-        self.has_process: Callable[[], bool] | None = None
-        """Whether that worker's pool has a process; without one, nothing is taken."""
+        self.may_take: Callable[[], bool] | None = None
+        """Whether that worker takes messages now: see `fleet/worker/leasing.py`."""
 
     def take(
         self, client: Redis, queue: str, room: Room, *, channel: Hashable, lease_us: int, most: int

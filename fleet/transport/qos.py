@@ -45,7 +45,7 @@ class QoS(redis.QoS):
     def room(self) -> Room:
         """Return what may be taken now."""
         leases = self.leases
-        if leases.has_process is not None and not leases.has_process():
+        if leases.may_take is not None and not leases.may_take():
             return Room(0, 0)
         load = leases.load(self.channel.holder)
         slots = self.prefetch_count or UNLIMITED

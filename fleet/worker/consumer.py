@@ -20,6 +20,7 @@ from kombu.exceptions import OperationalError
 
 from fleet import log_events
 from fleet.pool import children_of
+from fleet.worker.away import Away
 from fleet.worker.gate import Gate
 from fleet.worker.unknown_tasks import UnknownTasks
 
@@ -35,6 +36,7 @@ class Consumer(consumer.Consumer):
 
     gate: Gate | None = None
     unknown: UnknownTasks | None = None
+    away: Away | None = None
     connection_errors: tuple[type[BaseException], ...]
     first_connection_attempt: bool
     timer_entries_before_start: set[Any] | None = None

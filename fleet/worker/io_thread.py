@@ -32,11 +32,11 @@ from fleet.contract import (
     Report,
 )
 from fleet.crash_points import crash_point
+from fleet.worker.requests import Answer, Asked, Requests
 
 logger = logging.getLogger(__name__)
 
 Then = Callable[[str | None], None]
-Answer = Callable[[Admission | Refusal, float], None]
 Reports = list[tuple[Report, Then | None]]
 Hints = list[tuple[Hint, Callable[[], None]]]
 
@@ -58,7 +58,7 @@ class IOThread(threading.Thread):
         self._node = node
         self._post = post
         self._ready = threading.Condition()
-        self._requests: dict[str, tuple[AdmissionRequest, Answer]] = {}
+        self._requests = Requests()
         self._reports: Reports = []
         self._starts: dict[tuple[str, int], float] = {}
         """The begin of each attempt whose start is not recorded yet, the oldest first."""
@@ -79,11 +79,27 @@ class IOThread(threading.Thread):
         `answer` gets the verdict and the `time.monotonic()` at which the application was asked.
         """
         with self._ready:
-            if request.key in self._requests:
+            if not self._requests.add(request, answer):
                 return False
-            self._requests[request.key] = (request, answer)
             self._wake_within(0 if is_urgent or len(self._requests) >= BATCH else REQUEST_SECONDS)
             return True
+
+    @property
+    def longest_wait(self) -> float:
+        """How long (seconds) the oldest request has waited; 0 without one."""
+        with self._ready:
+            return self._requests.longest_wait
+
+    def refuse_requests(self) -> int:
+        """Answer BUSY to all waiting requests; return to how many.
+
+        A statement that is under way may still admit some: these runs are handed back.
+        """
+        with self._ready:
+            refused = self._requests.refuse()
+        now = time.monotonic()
+        self._post(*(partial(asked.answer, Refusal.BUSY, now) for asked in refused))
+        return len(refused)
 
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
         """Have a report recorded; `then` gets the run's state, or None if the token was old."""
@@ -165,9 +181,7 @@ class IOThread(threading.Thread):
                 self._idle = False
                 self._reports.extend(self._due_starts(after=START_SECONDS))
                 reports, self._reports = self._reports, []
-                requests = (
-                    {} if self._stopping else dict(list(self._requests.items())[:ADMIT_AT_MOST])
-                )
+                requests = {} if self._stopping else self._requests.batch(ADMIT_AT_MOST)
                 self._due_at = time.monotonic() if len(requests) < len(self._requests) else math.inf
                 for begun_at in islice(self._starts.values(), 1):
                     self._due_at = min(self._due_at, begun_at + START_SECONDS)
@@ -269,16 +283,17 @@ class IOThread(threading.Thread):
         timer.daemon = True
         timer.start()
 
-    def _admit(self, requests: Mapping[str, tuple[AdmissionRequest, Answer]]) -> None:
+    def _admit(self, requests: Mapping[str, Asked]) -> None:
         crash_point("gate.before_admit")
         asked_at = time.monotonic()
-        verdicts = self._application.admit(
-            self._node, [request for request, _ in requests.values()]
-        )
+        verdicts = self._application.admit(self._node, [each.request for each in requests.values()])
         crash_point("gate.after_admit")
         with self._ready:
-            for key in requests:
-                del self._requests[key]
-        self._post(
-            *(partial(answer, verdicts[key], asked_at) for key, (_, answer) in requests.items())
-        )
+            late = self._requests.settle(requests)
+        # A run that is admitted after its hint went back is handed back.
+        for admission in (verdicts[key] for key in late):
+            if isinstance(admission, Admission) and admission.is_kept:
+                at = time.monotonic()
+                self.report(Report(admission.run_id, admission.token, Kind.GIVEN_BACK, at))
+        answers = [(each.answer, key) for key, each in requests.items() if key not in late]
+        self._post(*(partial(answer, verdicts[key], asked_at) for answer, key in answers))

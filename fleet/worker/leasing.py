@@ -68,7 +68,7 @@ class FairQueues(bootsteps.StartStopStep):
     def start(self, worker: Any) -> None:
         worker.pool.apply_async = Entrance(worker.pool)
         worker._process_task = guarded_process(worker, worker._process_task)
-        self.renewal = Renewal(worker.app, has_process=lambda: slots_of(worker) > 0)
+        self.renewal = Renewal(worker.app, may_take=lambda: may_take(worker))
         self.renewal.start()
 
     def stop(self, worker: Any) -> None:
@@ -89,7 +89,7 @@ class FairQueues(bootsteps.StartStopStep):
         try:
             with leases_of(self.app) as (leases, client):
                 leases.leave(client)
-                leases.has_worker, leases.has_process = False, None
+                leases.has_worker, leases.may_take = False, None
         except Exception as error:
             log_events.LEASES_LEFT.log(logger, error=error)
 
@@ -131,6 +131,12 @@ def slots_of(worker: Any) -> int:
         return 0  # a prefork pool that has ended
 
 
+def may_take(worker: Any) -> bool:
+    """Say whether a worker takes messages: it has a process, and its database is not away."""
+    away = getattr(worker.consumer, "away", None)
+    return slots_of(worker) > 0 and not (away is not None and away.is_away)
+
+
 class Renewal(threading.Thread):
     """Renews the leases in a thread, as a solo pool runs tasks in the event loop.
 
@@ -138,10 +144,10 @@ class Renewal(threading.Thread):
     too late that the queue has lost its leases.
     """
 
-    def __init__(self, app: Any, *, has_process: Callable[[], bool]) -> None:
+    def __init__(self, app: Any, *, may_take: Callable[[], bool]) -> None:
         super().__init__(name="fairshift-leases", daemon=True)
         self._app = app
-        self._has_process = has_process
+        self._may_take = may_take
         self._stopped = threading.Event()
         self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
         self._pause = min(self._pause / RENEWALS_A_LEASE, AUDIT_SECONDS)
@@ -161,7 +167,7 @@ class Renewal(threading.Thread):
                 with leases_of(self._app) as (leases, client), client.pubsub() as subscription:
                     if channels:
                         subscription.subscribe(*channels)
-                    leases.has_worker, leases.has_process = True, self._has_process
+                    leases.has_worker, leases.may_take = True, self._may_take
                     while not self._stopped.is_set():
                         leases.measure_round_trip(client)
                         leases.renew(client)

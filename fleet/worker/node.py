@@ -22,6 +22,7 @@ from fleet.contract import Application, Node, Orders
 from fleet.logs import bind_process
 from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
+from fleet.worker.away import Away
 from fleet.worker.draining import Draining
 from fleet.worker.gate import Gate
 from fleet.worker.heartbeat import Heartbeat
@@ -96,12 +97,17 @@ class DurableRuns(bootsteps.StartStopStep):
             watch_loop=worker.hub is not None and node.pool != "solo",
         )
         self.gate.lease_ends = lambda: self.heartbeat.lease_ends
+        self.away = Away(
+            self.io_thread,
+            lease_seconds=self.application.lease_seconds,
+            lease_ends=self.gate.lease_ends,
+        )
         # The row must exist before the first admission names it.
         self.heartbeat.beat_first()
         # This thread needs no connection until the end of the worker.
         self.application.close()
         self.gate.attach(worker)
-        worker.consumer.gate = self.gate
+        worker.consumer.gate, worker.consumer.away = self.gate, self.away
         remote.limit(worker.consumer, self._commands, self._opened)
         worker.consumer.unknown = UnknownTasks(
             self.io_thread, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
@@ -110,7 +116,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.node = node
         # Each wake-up of an idle worker costs half a millisecond.
         pause = self.application.lease_seconds / LOOKS_A_LEASE
-        worker.timer.call_repeatedly(pause, self.heartbeat.loop_turns)
+        worker.timer.call_repeatedly(pause, self._loop_turns)
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.io_thread.start()
         self.heartbeat.start()
@@ -121,10 +127,15 @@ class DurableRuns(bootsteps.StartStopStep):
         )
         signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
 
+    def _loop_turns(self) -> None:
+        self.heartbeat.loop_turns()
+        self.away.look()
+
     def _ready(self, **_signal: Any) -> None:
         self.heartbeat.loop_turns()
 
     def _follow(self, orders: Orders) -> None:
+        self.away.look()  # the database has just answered
         for run_id in orders.cancel:
             self.gate.cancel(run_id)
         self.draining.follow(drains=orders.drains)

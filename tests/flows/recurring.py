@@ -83,10 +83,18 @@ class Recurring:
 
     def verdict(self) -> Verdict:
         """Have the judge look, at due times and at runs; print and return. A bad one fails."""
+        submits = SubmitLog(self.folder / "submits.log")
+        submitted = {
+            run_id
+            for event in read_submit_events(submits.path)
+            if event.event == "ok"
+            for run_id in event.ids
+        }
         triggered, missed = read_triggered(self.url)
+        # Single submits have no submission either.
+        triggered = [row for row in triggered if row.run_id not in submitted]
         found = judge_schedules(self.cases, triggered=triggered, missed=missed)
         print(found.report())
-        submits = SubmitLog(self.folder / "submits.log")
         ids = [row.run_id for row in self._due_rows(triggered)]
         submits.intend("due", count=len(ids))
         submits.ok("due", ids)

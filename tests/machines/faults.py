@@ -22,6 +22,9 @@ CUT_SECONDS: Final = 45.0
 """Longer than a lease, a sweep and the rescue."""
 SLOW_SECONDS: Final = 30.0
 PROMOTED_AFTER_SECONDS: Final = 3.0
+FAILOVER_SECONDS: Final = 60.0
+"""From the loss of both servers until rescue runs again. The connections of beat, of the system
+worker and of its processes are silent until their timeouts of up to 18 s, one after the other."""
 SLOW: Final = Faults(delay_seconds=0.1, jitter_seconds=0.05)
 LOST_PERCENT: Final = 5
 AGE: Final = """
@@ -47,6 +50,7 @@ class Record:
     began: float
     began_at: datetime
     pid: int | None = None
+    is_failover: bool = False
     healed: float = 0.0
     lease_ends: float | None = None
     """When the lease of a worker ended that could not renew it; None for other faults."""
@@ -176,7 +180,7 @@ class Hand:
     def redis_fails_over(self, victim: str = "") -> Iterator[Record]:
         """The machine of Redis's master vanishes; Sentinel chooses the replica."""
         old, new = self.at.caches if self.at.caches[0].is_master() else self.at.caches[::-1]
-        record = self._begin("Redis fails over", old.machine.name)
+        record = self._begin("Redis fails over", old.machine.name, is_failover=True)
         old.machine.vanish()
         wait_for(new.is_master, seconds=90, what="the replica to be the master")
         record.figures["master after"] = time.monotonic() - record.began
@@ -190,7 +194,7 @@ class Hand:
     def postgres_fails_over(self, victim: str = "") -> Iterator[Record]:
         """The machine of the primary vanishes for good; the standby is promoted."""
         old, new = self.at.databases
-        record = self._begin("PostgreSQL fails over", old.machine.name)
+        record = self._begin("PostgreSQL fails over", old.machine.name, is_failover=True)
         old.machine.vanish()
         self.last(PROMOTED_AFTER_SECONDS)
         new.promote()
@@ -201,9 +205,24 @@ class Hand:
 
     # --- what was measured -------------------------------------------------------------
 
-    def _begin(self, name: str, victim: str) -> Record:
+    def servers_back(self, record: Record) -> float:
+        """Return when the servers that failed over during a fault serve rescue, in its seconds."""
+        meanwhile = [
+            other
+            for other in self.records
+            if other.is_failover and record.began <= other.healed and other.began <= record.healed
+        ]
+        return max(
+            (other.began - record.began + FAILOVER_SECONDS for other in meanwhile), default=0
+        )
+
+    def _begin(self, name: str, victim: str, *, is_failover: bool = False) -> Record:
         began_at = self.at.ask("SELECT clock_timestamp()")
-        record = Record(name, victim, time.monotonic(), began_at, pid=self.at.pid(victim))
+        record = Record(
+            *(name, victim, time.monotonic(), began_at),
+            pid=self.at.pid(victim),
+            is_failover=is_failover,
+        )
         self.records.append(record)
         return record
 
@@ -237,7 +256,13 @@ class Hand:
         ]
         record.figures["its last start after"] = max(own, default=0.0)
         record.figures["its lease ended after"] = ends - record.began
-        at, seconds = record.began_at, record.healed - record.began + SWEEP
+        # Also what was found late, but nothing of the victim's next fault.
+        later = [
+            other.began - record.began
+            for other in self.records
+            if other.victim == record.victim and other.began > record.healed
+        ]
+        at, seconds = record.began_at, min(later, default=3600.0) + LEASE - HEARTBEAT
         lost = self.at.ask(LOST, at, record.victim, at, at, seconds)
         tokens = {run: token for run, token, _ in lost}  # type: ignore[attr-defined]
         again = [

@@ -23,6 +23,7 @@ from tests.flows.windowed import Windowed
 from tests.judge import TaskLog, Verdict, read_submit_events, read_task_events
 from tests.machines.caller import OWNERS
 from tests.machines.network import Switch, switch
+from tests.machines.remains import remains, show_threads
 from tests.machines.servers import Cache, Database, start_sentinel
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.proxy import Proxy
@@ -67,11 +68,6 @@ for slug in ("acme", *(f"owner-{number}" for number in range(%d))):
 print("token", make_token("scene", scopes=["read", "submit", "operate"]).secret)
 """
 OPEN: Final = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
-LEFT: Final = """
-SELECT json_agg(r) FROM (
-    SELECT id, state, blocked_by, token, worker_id, history FROM jobs_run
-    WHERE ended_at IS NULL ORDER BY id LIMIT 5) r
-"""
 
 
 class Installation:
@@ -222,7 +218,15 @@ class Installation:
         try:
             wait_for(self.is_at_rest, seconds=seconds, what="every run to end")
         except AssertionError as error:
-            raise AssertionError(f"{error}: {self.ask(OPEN)}, {self.ask(LEFT)}") from None
+            left = f"{self.ask(OPEN)} runs are open\n{self.remains()}"
+            (self.folder / "remains.log").write_text(left)
+            raise AssertionError(f"{error}: {left}") from None
+
+    def remains(self) -> str:
+        """Return what is known of open runs; the workers write their stacks to their logs."""
+        show_threads(self.pid(name) for name in ("system", *WORKERS))
+        master = next((cache for cache in self.caches if cache.is_master()), self.caches[0])
+        return remains(self.primary, master.client)
 
     def log_ends(self) -> str:
         """Return the ends of the programs' logs."""

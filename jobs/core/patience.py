@@ -1,0 +1,49 @@
+"""A limit on the client's side for a PostgreSQL that is gone without a word.
+
+The server's own timeouts end with it, and TCP's do not help behind a proxy, whose connections stay
+open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+from psycopg import Connection, OperationalError
+
+
+class Gone(OperationalError):
+    """The server was silent for too long; the connection is closed."""
+
+
+def limit_silence(connection: Connection[Any], *, seconds: float) -> None:
+    """Have a connection raise Gone when nothing has arrived for this many seconds of a wait.
+
+    The time must be longer than its `statement_timeout`: a server that works answers before.
+    """
+    wait = type(connection).wait
+
+    def wait_at_most(waiting: Any, *args: Any, **options: Any) -> Any:
+        return wait(connection, _limited(waiting, connection, seconds), *args, **options)
+
+    connection.wait = wait_at_most  # type: ignore[assignment, method-assign]
+
+
+def _limited(
+    waiting: Generator[Any, Any, Any], connection: Connection[Any], seconds: float
+) -> Generator[Any, Any, Any]:
+    """Yield what a wait of psycopg yields, which is told about each 0.1 s without an event."""
+    try:
+        state = next(waiting)
+        silent_since = time.monotonic()
+        while True:
+            ready = yield state
+            if ready:
+                silent_since = time.monotonic()
+            elif time.monotonic() - silent_since > seconds:
+                connection.close()
+                raise Gone(f"PostgreSQL was silent for {seconds:g} s; the connection is closed")
+            state = waiting.send(ready)
+    except StopIteration as end:
+        return end.value

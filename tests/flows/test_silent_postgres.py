@@ -1,0 +1,58 @@
+"""PostgreSQL is gone for one worker, and a proxy hides that: its connections stay open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from jobs import submit
+from jobs.core.states import State
+from jobs.models import Owner, Run
+from tests.flows.processes import Processes
+from tests.flows.world import ended
+from tests.jobs.scenes import hinted
+from tests.proxy import NONE, Faults, Proxy
+from tests.waiting import wait_for
+
+GONE = Faults(hides_loss=True)
+SLOTS = 2
+
+
+@pytest.fixture
+def way() -> Iterator[Proxy]:
+    """The far worker's way to PostgreSQL."""
+    given = connection.settings_dict
+    socket = f"{given['HOST']}/.s.PGSQL.{given['PORT'] or 5432}"
+    with Proxy(f"unix://{socket}") as proxy:
+        yield proxy
+
+
+def start_far(processes: Processes, way: Proxy) -> None:
+    given = connection.settings_dict
+    url = f"postgresql://{given['USER']}@127.0.0.1:{way.port}/{given['NAME']}"
+    processes.start_worker("far", SLOTS, DATABASE_URL=url)
+    processes.ready()
+
+
+def test_hints_of_a_worker_without_postgres_start_elsewhere(
+    processes: Processes, way: Proxy, owner: Owner
+) -> None:
+    """It has taken them, its loop turns, and it renews their leases: no one else could take them.
+
+    When PostgreSQL answers again, the worker takes again.
+    """
+    start_far(processes, way)
+    assert ended(submit("tests.record", 0, owner=owner)).state == State.SUCCEEDED
+    way.faults = GONE
+    runs = [submit("tests.record", number, owner=owner) for number in range(SLOTS)]
+    wait_for(lambda: hinted() == [], what="the far worker to take them")
+    near = processes.start_worker("near", SLOTS)
+    for run in runs:
+        assert ended(run, seconds=30).state == State.SUCCEEDED
+    near.stop()
+    way.faults = NONE
+    way.cut_all()
+    assert ended(submit("tests.record", 9, owner=owner), seconds=30).state == State.SUCCEEDED
+    assert not Run.objects.exclude(state=State.SUCCEEDED).exists()

@@ -1,0 +1,62 @@
+"""jobs/core/patience.py: a silent PostgreSQL is given up after a time, a slow one is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import connection
+
+from jobs import wiring
+from jobs.core.patience import Gone, limit_silence
+from tests.proxy import Faults, Proxy
+
+SECONDS = 0.4
+
+
+@pytest.fixture
+def way(db: None) -> Iterator[Proxy]:
+    """A way to PostgreSQL through a proxy."""
+    given = connection.settings_dict
+    with Proxy(f"unix://{given['HOST']}/.s.PGSQL.{given['PORT'] or 5432}") as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def near(way: Proxy) -> Iterator[psycopg.Connection]:
+    """A connection over this way that waits for SECONDS at most."""
+    given = connection.settings_dict
+    facts = {"dbname": given["NAME"], "user": given["USER"], "password": given["PASSWORD"]}
+    with psycopg.connect(host="127.0.0.1", port=way.port, **facts) as made:
+        limit_silence(made, seconds=SECONDS)
+        yield made
+
+
+def test_a_silent_server_is_given_up(way: Proxy, near: psycopg.Connection) -> None:
+    """The proxy keeps the connection open: nothing else would end the wait."""
+    way.faults = Faults(hides_loss=True)
+    with pytest.raises(Gone, match=r"silent for 0\.4 s"):
+        near.execute("SELECT 1")
+    assert near.closed
+
+
+def test_a_server_that_answers_is_waited_for(near: psycopg.Connection) -> None:
+    """Each statement has the whole time, and a result that keeps coming has more."""
+    for _ in range(3):
+        near.execute("SELECT pg_sleep(%s)", [SECONDS / 2])
+    rows = near.execute("SELECT repeat('x', 1000), pg_sleep(0.005) FROM generate_series(1, 200)")
+    assert len(rows.fetchall()) == 200
+
+
+def test_a_worker_s_connection_is_limited(committed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By more than a statement may take: a living server ends that itself."""
+    timeout = wiring.SESSION["statement_timeout"]
+    assert timeout == "20s"
+    assert float(timeout.removesuffix("s")) < wiring.SILENT_SECONDS
+    monkeypatch.setattr(wiring, "SILENT_SECONDS", SECONDS)
+    connection.close()
+    asleep = wiring._bounded(lambda: connection.cursor().execute("SELECT pg_sleep(5)"))
+    with pytest.raises(Exception, match="silent for"):
+        asleep()
+    connection.close()
