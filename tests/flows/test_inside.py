@@ -102,12 +102,12 @@ def test_a_snooze_that_ends_in_a_closed_window_waits_for_the_next_opening(
     stack: Processes, verdict: Any
 ) -> None:
     """It starts when the window opens, and even then its last attempt is not spent."""
-    nights = calendar_of(make_owner("acme"))
+    nights = calendar_of(make_owner("nocturne"))  # Calendars outlive the scene.
     window(nights, opens_in=-60, seconds=66)
     opens_at = now() + timedelta(seconds=16)
     window(nights, opens_in=16, seconds=600)
     run = ended(
-        submit("flows.steer", way="snooze", seconds=8, owner="acme", max_attempts=1), seconds=60
+        submit("flows.steer", way="snooze", seconds=8, owner="nocturne", max_attempts=1), seconds=60
     )
     assert (run.state, run.result_value) == (State.SUCCEEDED, [1, 2])
     assert states(run) == [
