@@ -32,7 +32,7 @@ class SharedRequestRates:
         keys = [rate_key(self._queue, bucket.name) for bucket in buckets]
         limits = [text for one in buckets for text in (one.per_second, one.burst)]
         with self._broker.client(timeout=timeout) as client:
-            # redis-py computes the digest here. It sends the text to each server once, then digests.
+            # redis-py computes the digest here. A server gets the text once, then digests.
             script = self._script = self._script or client.register_script(_SCRIPT)
             microseconds, index = script(keys=keys, args=limits, client=client)
         return Verdict(microseconds / 1_000_000, index)
