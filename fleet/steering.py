@@ -1,4 +1,4 @@
-"""What a task raises or returns to decide itself how its attempt ends. Pure."""
+"""What a task raises or returns to decide how its attempt ends. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Final
 
 LEAST_SNOOZE_SECONDS: Final = 1.0
 LONGEST_SNOOZE_SECONDS: Final = 30 * 86_400.0
-"""As the longest delay of a retry."""
+"""Also the longest delay of a retry."""
 MOST_STARTS: Final = 1_000
-"""A run that has started as often is not snoozed again: each start adds to its history."""
+"""Starts after which a run is not snoozed again: each start adds to its history."""
 REASON_CHARACTERS: Final = 500
 
 SNOOZED: Final = "snoozed"

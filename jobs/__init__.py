@@ -6,6 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jobs.core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from fleet.steering import Cancel, Discard, Snooze
     from jobs.catalog.context import RunContext, current_run
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from jobs.forecast.will_it_fit import will_it_fit
     from jobs.recurring.backfill import backfill
     from jobs.runs.submission import asubmit, asubmit_many, submit, submit_many
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Cancel",

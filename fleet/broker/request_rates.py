@@ -19,7 +19,7 @@ _SCRIPT: Final = Path(__file__).with_name("request_rate.lua").read_text()
 class SharedRequestRates:
     """The buckets of an installation, under the keys of one queue.
 
-    It has a connection of its own: one that publishes has a longer time limit.
+    It has its own connection, whose time limit is shorter than that of a connection that publishes.
     """
 
     def __init__(self, app: Celery, queue: str) -> None:
@@ -32,7 +32,7 @@ class SharedRequestRates:
         keys = [rate_key(self._queue, bucket.name) for bucket in buckets]
         limits = [text for one in buckets for text in (one.per_second, one.burst)]
         with self._broker.client(timeout=timeout) as client:
-            # redis-py sends the text once to each server, then its digest, which is computed here.
+            # redis-py computes the digest here. A server gets the text once, then digests.
             script = self._script = self._script or client.register_script(_SCRIPT)
             microseconds, index = script(keys=keys, args=limits, client=client)
         return Verdict(microseconds / 1_000_000, index)

@@ -1,7 +1,7 @@
 """The messages that wait in a fair queue, and the owners that may be chosen. Pure.
 
-- **Ageing** changes no priority later: "priority plus waiting" gives the same order as the constant
-  `published - priority * AGEING_SECONDS`.
+- **Ageing** needs no later update: the order by "priority plus waiting" is the order by
+  `published - priority * AGEING_SECONDS`, which does not change.
 - **Owners that may not be chosen cost nothing**: one that is at its cap, paused, over its rate, or
   has only parked messages, is not in `eligible`. The end of that state puts it back.
 - **Locks**: while a lock is free, the first message of each owner is ready, so that a paused owner
@@ -133,7 +133,7 @@ class Backlog:
         return self.owners.setdefault(name, Owner(name))
 
     def _touch(self, name: str) -> None:
-        """Have the owner placed by `_settle`."""
+        """Note that `_settle` must place the owner."""
         self._touched[name] = None
 
     def _settle(self, now: int) -> None:
@@ -183,7 +183,7 @@ class Backlog:
     def _make_ready(self, message: Message, *, behind: int = 0) -> None:
         """Make a message ready, or park it if its lock is taken.
 
-        If its submission becomes ready by it, that starts `behind` the owner's others.
+        If this makes its submission ready, the submission starts `behind` the owner's others.
         """
         if message.lock in self.locks:
             self._park(message)

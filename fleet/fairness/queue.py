@@ -57,7 +57,7 @@ class Given(NamedTuple):
 
 class Taken(NamedTuple):
     number: int
-    """The next take confirms it, as its reply may be lost."""
+    """The number of this reply. The worker names it in its next take, since a reply may be lost."""
     is_empty: bool
     """No message is left that may be chosen now."""
     diverted: list[str]

@@ -15,7 +15,7 @@ from fleet.transport.envelope import address, parsed
 BUFFER_US: Final = round(BUFFER_SECONDS * 1_000_000)
 
 _ORPHANED: Final = "orphaned"
-"""Stands for the lost channel of messages that still run."""
+"""In place of a channel: it was lost, and its messages still run."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Lease:
 
     @property
     def load(self) -> int:
-        """Its part (us) of the buffer; a slow or unknown run takes all that a slot has."""
+        """Its part of the buffer, in us; a slow or unknown run takes a slot's whole part."""
         return BUFFER_US if self.expected is None else min(self.expected, BUFFER_US)
 
     def group(self) -> Sequence[Any]:

@@ -13,7 +13,6 @@ from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI, Router
 from ninja.operation import Operation
 
-from jobs import __version__
 from jobs.api import (
     audit,
     calendars,
@@ -38,6 +37,7 @@ from jobs.api.kit.front import fronted, unknown_address
 from jobs.api.kit.queries import refuse_unknown
 from jobs.api.kit.swagger import swagger
 from jobs.catalog.registry import OfferedTask, offered
+from jobs.core.version import __version__
 from jobs.models import Scope
 
 RESOURCES: Final = (

@@ -53,7 +53,7 @@ def encode_body(
     """
     embed = _NO_EMBED if embed is None else embed
     body = [list(args), dict(kwargs), dict(embed)]
-    # Flat arguments need no check before: encoding fails at what is wrong.
+    # Flat arguments need no check in advance: the encoder fails at a wrong value.
     if not _is_flat(args, kwargs, embed):
         _refuse_faults(body, positional, max_bytes)
     try:

@@ -22,7 +22,7 @@ from celery import Task, current_app, shared_task
 from celery.canvas import Signature
 
 from jobs.catalog.policies import CHECKS, checked_policy, refuse_unknown
-from jobs.catalog.typed import METHODS, JobTask
+from jobs.catalog.typed import METHODS, AnyTask, JobTask
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError, RowRequired, UnknownTask
 
@@ -156,7 +156,7 @@ def job(
     return registered if function is None else registered(function)
 
 
-def resolve(task: Task | str) -> Task:
+def resolve(task: AnyTask) -> Task:
     """Return the registered task of this name, task object or `shared_task` proxy.
 
     A name causes no import. Raises UnknownTask, with the nearest name, for a task that the current

@@ -16,6 +16,7 @@ from typing import (
     Generic,
     ParamSpec,
     Protocol,
+    TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
@@ -83,6 +84,10 @@ class JobTask(Protocol[P, R_co]):
     def arguments(self, *args: P.args, **kwargs: P.kwargs) -> Arguments[P]: ...
 
     def __getattr__(self, name: str, /) -> Any: ...
+
+
+AnyTask: TypeAlias = Task | JobTask[..., Any] | str
+"""What a submit takes: a task of `@job`, any other of Celery, or a name."""
 
 
 @dataclass(frozen=True, slots=True)

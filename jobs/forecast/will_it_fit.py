@@ -20,6 +20,7 @@ from jobs.calendars.gate import calendars_of, longest_spread, spread_of
 from jobs.calendars.hours import hours_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
+from jobs.catalog.typed import AnyTask
 from jobs.core import sql
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.inputs import refuse_naive
@@ -48,7 +49,7 @@ SPREAD_PARTS: Final = 20
 
 
 def will_it_fit(
-    task: Task | str,
+    task: AnyTask,
     *,
     owner: Owner | str,
     targets: Sequence[str] | TargetGroup,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fleet import counted
 from jobs.core.states import State
+from jobs.management import progress_lines
 from jobs.management.owner_table import span
 from jobs.owners.standing import Standing
 from jobs.pages.overview.facts import Problem
 from jobs.pages.overview.reading import Read
 from jobs.pages.overview.verdict import problems_of
+from jobs.runs.reads.progress import Reporting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,6 +33,8 @@ class Status:
 
     found: Read
     problems: Sequence[Problem]
+    reporting: Sequence[Reporting] = ()
+    """Runs whose tasks reported progress last."""
 
     @property
     def code(self) -> int:
@@ -64,9 +68,9 @@ class Status:
         return self.found.facts.system_queue in self.found.facts.system.queues
 
 
-def status_of(found: Read) -> Status:
-    """Return the status: the facts, and the verdict of the overview."""
-    return Status(found=found, problems=problems_of(found.facts))
+def status_of(found: Read, reporting: Sequence[Reporting] = ()) -> Status:
+    """Return the status: the facts, the verdict of the overview, and progress of tasks."""
+    return Status(found=found, problems=problems_of(found.facts), reporting=reporting)
 
 
 def as_dict(status: Status, *, most: int) -> dict[str, Any]:
@@ -94,6 +98,7 @@ def as_dict(status: Status, *, most: int) -> dict[str, Any]:
         "has_system_worker": status.has_system_worker,
         "redis_answers": not status.found.facts.is_redis_away,
         "owners": [_owner(status.found, one) for one in busiest(status.found, most=most)],
+        "progress": progress_lines.as_dicts(status.reporting),
     }
 
 
@@ -177,6 +182,9 @@ def as_text(status: Status, *, most: int) -> str:
         table = [list(HEADINGS), *rows]
         widths = [max(len(row[place]) for row in table) for place in range(len(HEADINGS))]
         lines += ["", *(_aligned(row, widths) for row in table)]
+    if status.reporting:
+        runs = progress_lines.rows(status.reporting)
+        lines += ["", *("  ".join(row) for row in [progress_lines.HEADINGS, *runs])]
     return "\n".join(lines)
 
 
@@ -206,4 +214,6 @@ def as_renderable(status: Status, *, most: int) -> RenderableType:
         for row in rows:
             table.add_row(*(Text(cell, overflow="ellipsis", no_wrap=True) for cell in row))
         parts += [Text(), table]
+    for row in progress_lines.rows(status.reporting):
+        parts += [Text(), Text("  ".join(row[:-1]), style="dim"), Text(row[-1])]
     return Group(*parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -20,10 +20,13 @@ class TaskProgress:
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None, *, token: int) -> Self | None:
         """Return what a run's row has; None if its newest attempt has written none."""
-        if not stored or stored["token"] != token:
-            return None
-        at = datetime.fromtimestamp(stored["at"], UTC)
-        return cls(stored["done"], stored["total"], stored["note"], at)
+        return cls.stored(stored) if stored and stored["token"] == token else None
+
+    @classmethod
+    def stored(cls, facts: Mapping[str, Any]) -> Self:
+        """Return what write_progress.sql has written, whichever attempt it was."""
+        at = datetime.fromtimestamp(facts["at"], UTC)
+        return cls(facts["done"], facts["total"], facts["note"], at)
 
     @property
     def percent(self) -> int | None:
@@ -31,13 +34,17 @@ class TaskProgress:
         return None if not self.total else min(100, int(100 * self.done / self.total))
 
     def __str__(self) -> str:
-        steps = _shown(self.done)
+        return self.shown("{:,.{}f}".format)
+
+    def shown(self, number: Callable[[float, int], str]) -> str:
+        """Return percent, steps and note; `number` writes a number with so many decimals."""
+        steps = _written(self.done, number)
         if self.total is not None:
-            steps = f"{steps} / {_shown(self.total)}"
+            steps = f"{steps} / {_written(self.total, number)}"
         if self.percent is not None:
             steps = f"{self.percent} % · {steps}"
         return f"{steps} · {self.note}" if self.note else steps
 
 
-def _shown(number: float) -> str:
-    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
+def _written(steps: float, number: Callable[[float, int], str]) -> str:
+    return number(steps, 0 if float(steps).is_integer() else 1)

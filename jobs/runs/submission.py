@@ -20,6 +20,7 @@ from fleet import crash_point
 from jobs.catalog import placeholders
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
+from jobs.catalog.typed import AnyTask
 from jobs.core.crypto import open_payload
 from jobs.core.errors import OptionError
 from jobs.core.ids import new_ids
@@ -33,7 +34,7 @@ from jobs.runs.storage import NewRun, store
 
 
 def submit(
-    task: Task | str,
+    task: AnyTask,
     /,
     *args: Any,
     owner: Owner | str,
@@ -79,7 +80,7 @@ def _refuse_templates(task: Task, options: Options) -> None:
 
 
 def submit_many(
-    task: Task | str,
+    task: AnyTask,
     arguments: Iterable[Mapping[str, Any]],
     /,
     *,
@@ -99,7 +100,7 @@ def submit_many(
 
 def submit_on(
     targets: Sequence[str] | None,
-    task: Task | str,
+    task: AnyTask,
     arguments: Iterable[Mapping[str, Any]],
     /,
     *,
@@ -196,7 +197,7 @@ def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) 
 
 
 async def asubmit(
-    task: Task | str,
+    task: AnyTask,
     /,
     *args: Any,
     owner: Owner | str,
@@ -210,7 +211,7 @@ async def asubmit(
 
 
 async def asubmit_many(
-    task: Task | str,
+    task: AnyTask,
     arguments: Iterable[Mapping[str, Any]],
     /,
     *,

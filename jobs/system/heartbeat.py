@@ -9,11 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from fleet import Node, Orders
-from jobs import __version__
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.crypto import key_ids
 from jobs.core.states import State
+from jobs.core.version import __version__
 from jobs.runs.unblocking import publish_with_known_key, publish_with_known_task
 from jobs.system.hooks import begin_listening
 from jobs.system.rescue import rescue_runs

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.models import TaskProgress
 from jobs.pages.kit import language, pieces, times
 from jobs.pages.kit.numbers import number as plain_number
 
@@ -64,6 +65,12 @@ def percent(part: float | None) -> str:
 def decimal(value: float | None) -> str:
     """Return a number with two decimals; nothing as a dash."""
     return times.NOTHING if value is None else plain_number(value, decimals=2)
+
+
+@register.filter
+def in_steps(progress: TaskProgress) -> str:
+    """Return a task's progress as text: percent, steps, note."""
+    return progress.shown(lambda steps, decimals: plain_number(steps, decimals=decimals))
 
 
 @register.filter

@@ -41,8 +41,8 @@ class Entry:
     `starts` is the first occurrence's start, on the clock of `zone`; `duration` is by that clock
     too. `rule` is an RRULE of RFC 5545 without its name, '' for a one-off; `excluded` and `added`
     are its EXDATEs and RDATEs, by the same clock. Occurrences are clipped to the validity. With
-    `approved`, only occurrences count that start inside one of its spans; with `approved_starts`,
-    only those that start at one of these moments.
+    `approved`, only occurrences that start inside one of its spans count; with `approved_starts`,
+    only those that start at one of its moments.
     """
 
     effect: Effect

@@ -147,7 +147,8 @@ def _run(
         is_good = is_last and state == "succeeded"
         after = state if is_last else "retrying"
         moves += [["admitted", admitted.timestamp(), ""], ["running", start.timestamp(), ""]]
-        cause = "" if is_good else "attempts exhausted" if is_last else "tried again in 4.0 s"
+        # As record.sql does: the class of the error, if the worker names no other cause.
+        cause = "" if is_good else "fleet.devices.DeviceTimeout"
         moves.append([after, ended.timestamp(), cause])
         error = () if is_good else ("fleet.devices.DeviceTimeout", f"{name} did not answer")
         attempts.append(

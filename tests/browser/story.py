@@ -38,7 +38,7 @@ def tell(acme: Owner) -> dict[str, Any]:
         if at % 7 == 0:
             error = LONG if at % 2 else "builtins.TimeoutError"
             message = "no answer <b>within</b> 5 s " * 3
-            facts = {"error_type": error, "error_message": message, "cause": "attempts exhausted"}
+            facts = {"error_type": error, "error_message": message}
             _ended(worker, northwind, at, Kind.FAILED, **facts)
     rolled_up()
     for run in submitted(acme, 6)[:2]:

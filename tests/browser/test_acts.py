@@ -333,7 +333,7 @@ def _failed(worker: Any, owner: Owner, **options: Any) -> Run:
     admission = admitted(worker, run)
     recorded(admission, Kind.STARTED)
     error = {"error_type": "builtins.TimeoutError", "error_message": "no answer within 5 s"}
-    recorded(admission, Kind.FAILED, **error, cause="attempts exhausted")
+    recorded(admission, Kind.FAILED, **error)
     return run
 
 

@@ -31,7 +31,6 @@ def failed_run(acme: Owner) -> Run:
         error_type="builtins.TimeoutError",
         error_message="no answer <b>within</b> 5 s " * 3,
         traceback='Traceback:\n  File "' + "/long" * 60 + '"\n<script>alert(1)</script>',
-        cause="attempts exhausted",
     )
     run.refresh_from_db()
     return run

@@ -36,10 +36,10 @@ def make_next_version(folder: Path) -> Path:
     for name in SOURCES:
         shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(PROJECT / "manage.py", folder)
-    front = folder / "jobs/__init__.py"
-    text = front.read_text()
-    front.write_text(re.sub(r'__version__ = ".*"', f'__version__ = "{VERSION}"', text))
-    assert VERSION in front.read_text()
+    number = folder / "jobs/core/version.py"
+    text = number.read_text()
+    number.write_text(re.sub(r'__version__ = ".*"', f'__version__ = "{VERSION}"', text))
+    assert VERSION in number.read_text()
     migrations = folder / "jobs/migrations"
     last = max(path.stem for path in migrations.glob("[0-9]*.py"))
     (migrations / "9999_next.py").write_text(MIGRATION.format(last=last))

@@ -1,8 +1,10 @@
 """CONTRIBUTING.md lists the packages of jobs and fleet, and each says what it is for."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.docs.pages import PROJECT, blocks, read
@@ -10,6 +12,7 @@ from tests.docs.pages import PROJECT, blocks, read
 WITHOUT_CODE = {"static", "templates", "migrations"}
 MOST_PACKAGES = 20
 MOST_FILES = 25
+MOST_FLOORS = 9
 
 
 def listing() -> dict[str, list[str]]:
@@ -50,3 +53,25 @@ def test_a_package_says_what_it_is_for(path: Path) -> None:
     """In its docstring; and it is small enough to be read as a list."""
     assert ast.get_docstring(ast.parse((path / "__init__.py").read_text()))
     assert len(list(path.glob("*.py"))) <= MOST_FILES
+
+
+def test_jobs_has_few_floors() -> None:
+    """No chain of imports has more packages and single modules; the front door is one of them."""
+    graph = grimp.build_graph("jobs")
+    rooms: dict[str, set[str]] = {}
+    for module in graph.modules:
+        above = rooms.setdefault(_room(module), set())
+        above |= {_room(it) for it in graph.find_modules_directly_imported_by(module)}
+
+    @cache
+    def chain(room: str) -> tuple[str, ...]:
+        below = (chain(other) for other in rooms[room] - {room, "migrations"})
+        return (room, *max(below, key=len, default=()))
+
+    longest = max(map(chain, rooms), key=len)
+    assert len(longest) <= MOST_FLOORS, " > ".join(longest)
+
+
+def _room(module: str) -> str:
+    """Return the package or single module directly in jobs; of the front door `jobs` itself."""
+    return [*module.split("."), "jobs"][1]

@@ -209,7 +209,10 @@ def stop_when_cancelled() -> None:
 
 
 @shared_task(name="flows.steer")
-def steer(way: Literal["snooze", "return snooze", "cancel", "discard", "too short"]) -> Any:
+def steer(
+    way: Literal["snooze", "return snooze", "cancel", "discard", "too short"],
+    seconds: float = 1,
+) -> Any:
     """Steer its first start; a later one returns its attempt and token."""
     run = current_run()
     with logged():
@@ -217,9 +220,9 @@ def steer(way: Literal["snooze", "return snooze", "cancel", "discard", "too shor
         if run.token > 1:
             return [run.attempt, run.token]
         if way == "return snooze":
-            return Snooze(1)
+            return Snooze(seconds)
         if way == "cancel":
             raise Cancel("no site left")
         if way == "discard":
             raise Discard("the site is closed")
-        raise Snooze(0.5 if way == "too short" else 1)
+        raise Snooze(0.5 if way == "too short" else seconds)

@@ -1,5 +1,6 @@
 """What a task does from inside, on real workers: progress, checkpoint, steering; and hooks."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from jobs import submit
 from jobs.core import sql
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import End, EndListener, HookCall, Run
 from jobs.owners.tokens import make_token
@@ -14,6 +16,7 @@ from jobs.system import ends
 from tests.flows.processes import Layout, Processes
 from tests.flows.web import site
 from tests.flows.world import ended, make_owner, outcomes, reached, states
+from tests.jobs.windows_world import calendar_of, window
 from tests.waiting import wait_for
 
 # A task that asks whether it is cancelled has time to find out.
@@ -91,6 +94,29 @@ def test_a_snooze_spends_no_attempt(stack: Processes, verdict: Any, way: str) ->
     snoozed = run.moves[3]
     assert snoozed[2] == "snoozed"
     assert (run.moves[4][1] - snoozed[1]).total_seconds() >= 0.9
+    assert [(a.number, a.outcome) for a in run.attempts] == [(1, "snoozed"), (1, "succeeded")]
+    verdict(run)
+
+
+def test_a_snooze_that_ends_in_a_closed_window_waits_for_the_next_opening(
+    stack: Processes, verdict: Any
+) -> None:
+    """It starts when the window opens, and even then its last attempt is not spent."""
+    nights = calendar_of(make_owner("nocturne"))  # Calendars outlive the scene.
+    window(nights, opens_in=-60, seconds=66)
+    opens_at = now() + timedelta(seconds=16)
+    window(nights, opens_in=16, seconds=600)
+    run = ended(
+        submit("flows.steer", way="snooze", seconds=8, owner="nocturne", max_attempts=1), seconds=60
+    )
+    assert (run.state, run.result_value) == (State.SUCCEEDED, [1, 2])
+    assert states(run) == [
+        *("queued", "admitted", "running", "retrying"),
+        *("held", "queued", "admitted", "running", "succeeded"),
+    ]
+    _, held_at, why = run.moves[4]
+    assert why == "window closed" and held_at < opens_at
+    assert 0 <= (run.moves[6][1] - opens_at).total_seconds() < 5
     assert [(a.number, a.outcome) for a in run.attempts] == [(1, "snoozed"), (1, "succeeded")]
     verdict(run)
 

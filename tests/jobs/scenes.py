@@ -85,6 +85,15 @@ def recorded(admission: Admission, kind: Kind, **facts: Any) -> str | None:
     return record([told(admission, kind, **facts)]).get(admission.run_id)
 
 
+def progressed(
+    admission: Admission, done: float, total: float | None = None, note: str = ""
+) -> None:
+    """Write the progress of an attempt, as its task would by a connection of its own."""
+    facts = {"id": admission.run_id, "token": admission.token}
+    statement = sql.statement("catalog/write_progress")
+    assert sql.query(statement, {**facts, "done": done, "total": total, "note": note})
+
+
 def states(run: Run) -> list[str]:
     """Return the states that a run has gone through, and hold it to the table of moves."""
     run.refresh_from_db()

@@ -27,8 +27,9 @@ def management_command(
     """Run one of Django's management commands that the settings allow and keep its output.
 
     `args` are those of a command line, an item each: `["--days", "30"]`. Output of Python's `print`
-    goes to the worker's log. One attempt by default: few commands may be repeated. CommandFailed
-    has `•••` in place of arguments of 4 or more characters: more people see errors.
+    goes to the worker's log. One attempt by default: few commands may be repeated. In
+    the text of CommandFailed, `•••` replaces arguments of 4 or more characters: more people may see
+    errors than arguments.
     """
     allowed = setting("MANAGEMENT_COMMANDS")
     if name not in allowed:
@@ -54,7 +55,7 @@ def _failed(name: str, args: list[str], problem: str, output: Tail) -> CommandFa
 
 
 def without_arguments(text: str, args: list[str]) -> str:
-    """Return a text with `•••` in place of each argument, and of what follows `=` in one."""
+    """Mask each argument in a text by `•••`; of `--name=value` also the value alone."""
     values = {part for arg in args for part in (arg, arg.partition("=")[2])}
     # The longest first: one may be part of another.
     for value in sorted(values, key=len, reverse=True):

@@ -21,7 +21,7 @@ BODY_LIMIT: Final = 64 * 1024
 HEADERS_LIMIT: Final = 64 * 1024
 """Bytes on the wire, with the status line and informational answers."""
 BODY_WIRE_LIMIT: Final = 8 * BODY_LIMIT
-"""Bytes on the wire: in chunks of one byte, a body takes six bytes for each."""
+"""Bytes on the wire. A body in chunks of one byte takes six bytes for each."""
 PIECE: Final = 16 * 1024
 
 Resolver = Callable[[str, int], list[str]]
@@ -63,7 +63,7 @@ def addresses(host: str, port: int) -> list[str]:
 
 
 def resolved(resolve: Resolver, url: Url, deadline: Deadline) -> list[str]:
-    """Return what `resolve` returns, or raise its error, before the deadline: it has a thread."""
+    """Run `resolve` in its own thread; return its result, or raise its error or TimeoutError."""
     answers: SimpleQueue[list[str] | Exception] = SimpleQueue()
 
     def ask() -> None:

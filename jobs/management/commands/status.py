@@ -16,14 +16,16 @@ from jobs.management.deadline import answer_within
 
 DEADLINE_SECONDS: Final = 4.0
 """For one look."""
+PROGRESS_SHOWN: Final = 5
+"""Runs whose progress is shown at most."""
 
 
 class Command(BaseCommand):
     help = (
-        "Show the verdict of the overview page, what runs and waits, and the owners with the "
-        "largest backlogs. The exit status is 0 if all is healthy, 1 if it is degraded (something "
-        "needs attention), 2 if something is broken, 3 if the status cannot be read within "
-        f"{DEADLINE_SECONDS:g} s. With --watch it is 0."
+        "Show the verdict of the overview page, what runs and waits, the owners with the "
+        "largest backlogs, and the progress that tasks reported last. The exit status is 0 if all "
+        "is healthy, 1 if it is degraded (something needs attention), 2 if something is broken, "
+        f"3 if the status cannot be read within {DEADLINE_SECONDS:g} s. With --watch it is 0."
     )
     requires_system_checks = ()
 
@@ -119,8 +121,9 @@ def _read() -> Any:
     from jobs.management.operator import Operator
     from jobs.management.status_lines import status_of
     from jobs.pages.overview.reading import read
+    from jobs.runs.reads.progress import newest_progress
 
-    return status_of(read(Operator()))
+    return status_of(read(Operator()), newest_progress(most=PROGRESS_SHOWN))
 
 
 def _live() -> Any:

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 
 from fleet import counted
-from jobs import __version__
+from jobs.core.version import __version__
 from jobs.management.doctor.postgres import CLOCK_SECONDS, described
 from jobs.management.operator import Operator
 from jobs.models import Worker

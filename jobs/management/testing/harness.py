@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from celery import Task
 from django.db import transaction
 
 from fleet import Hint
 from jobs.catalog.registry import resolve
-from jobs.catalog.typed import JobTask
+from jobs.catalog.typed import AnyTask
 from jobs.core.errors import StateConflict
 from jobs.core.states import State
 from jobs.management.testing.clock import TestWorld
@@ -44,7 +43,7 @@ class Fairshift:
 
     def submitted(
         self,
-        task: JobTask[..., Any] | Task | str | None = None,
+        task: AnyTask | None = None,
         *,
         owner: Owner | str | None = None,
     ) -> list[Run]:

@@ -13,9 +13,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from fleet import BrokerUnavailable, one_line
-from jobs import __version__
 from jobs.core import barrier, log_events
 from jobs.core.conf import setting
+from jobs.core.version import __version__
 from jobs.owners.loads import Loads, loads
 from jobs.pages.metrics import objectives, queues, shares, totals, vitals
 from jobs.pages.metrics.aside import Aside

@@ -12,6 +12,7 @@ from jobs.core.phrases import phrase
 KNOWN: Final = {
     str(cause): cause
     for cause in (
+        phrase("answer lost"),
         phrase("calendar changed"),
         phrase("cancelled"),
         phrase("cancelled by its task"),

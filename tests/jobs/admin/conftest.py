@@ -73,7 +73,6 @@ def failed_run(acme: Owner) -> Run:
         error_type="builtins.TimeoutError",
         error_message="no answer within 5 s",
         traceback=TRACEBACK,
-        cause="attempts exhausted",
     )
     run.refresh_from_db()
     return run

@@ -17,10 +17,11 @@ from jobs.core import sql
 from jobs.management.commands import status as command
 from jobs.management.operator import Operator
 from jobs.management.status_lines import as_renderable, status_of
-from jobs.models import Owner, Worker
+from jobs.models import Owner, Run, Worker
 from jobs.pages.overview.reading import read
+from jobs.runs.reads.progress import newest_progress
 from tests.commands import python
-from tests.jobs.scenes import keep_beating, living_worker, silence, submitted
+from tests.jobs.scenes import admitted, keep_beating, living_worker, progressed, silence, submitted
 
 
 @pytest.fixture
@@ -66,6 +67,7 @@ def test_json_has_verdict_numbers_and_owners(capsys: pytest.CaptureFixture[str])
         "beat": "leads",
         "has_system_worker": True,
         "redis_answers": True,
+        "progress": [],
     }
     assert owner.pop("oldest_wait_seconds") >= 0
     assert owner == {
@@ -107,6 +109,33 @@ def test_what_runs_wait_for_is_broken(capsys: pytest.CaptureFixture[str]) -> Non
     assert "And 1 more problem." in text and "system worker missing" in text
 
 
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize("options", [[], ["--watch"]])
+def test_progress_of_tasks_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    """Run, owner, task and progress, in each look; a terminal obeys nothing of a note."""
+    monkeypatch.setattr(command.time, "sleep", ctrl_c)
+    run = Run.objects.first()
+    assert run is not None
+    progressed(admitted(living_worker("w3@here"), run), 1, 4, "half\x1b[2J way")
+    text = told(capsys, *options, status=0)
+    shown = "25 % · 1 / 4 · half�[2J way"
+    assert f"\n\nrun  owner  task  progress\n{run.id}  acme  tests.add  {shown}\n" in text
+    facts = json.loads(told(capsys, *options, "--json", status=0))
+    [one] = facts["progress"]
+    assert one["progress"].pop("at") and one == {
+        "run": str(run.id),
+        "owner": "acme",
+        "task": "tests.add",
+        "progress": {"done": 1, "total": 4, "note": "half\x1b[2J way"},
+    }
+
+
+def ctrl_c(_seconds: float) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_database_that_is_away_is_unreadable() -> None:
     """The status is 3, and the reason is on the standard error."""
     away = {"DATABASE_URL": "postgresql://x@127.0.0.1:1/x", "SECRET_KEY": "x", "DEBUG": "1"}
@@ -146,21 +175,22 @@ def test_without_rich_it_is_text(
         return find(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr(
-        command.time, "sleep", lambda _seconds: (_ for _ in ()).throw(KeyboardInterrupt)
-    )
+    monkeypatch.setattr(command.time, "sleep", ctrl_c)
     assert told(capsys, "--watch", status=0).startswith("Healthy: ")
 
 
 @pytest.mark.usefixtures("healthy")
 def test_a_terminal_gets_the_same_facts() -> None:
     """Within 80 columns; a name is no markup."""
-    submitted(Owner.objects.create(slug="x.red"), 1)
+    [run] = submitted(Owner.objects.create(slug="x.red"), 1)
+    progressed(admitted(living_worker(), run), 1, 2, "[red]half")
     console = Console(file=StringIO(), width=80)
-    console.print(as_renderable(status_of(read(Operator())), most=10))
+    status = status_of(read(Operator()), newest_progress(most=5))
+    console.print(as_renderable(status, most=10))
     assert isinstance(console.file, StringIO)
     text = console.file.getvalue()
     assert text.startswith("Healthy") and "x.red" in text and "backlog" in text
+    assert "50 % · 1 / 2 · [red]half" in text and str(run.id) in text
 
 
 @pytest.mark.usefixtures("healthy")

@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from fleet import Kind
+from jobs.core import sql
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.owners.limits import pause_owner
@@ -19,7 +20,7 @@ from jobs.pages.kit.polls import PART
 from jobs.pages.runs.timeline import MOST_PARTS, timeline_of
 from jobs.runs.reads.story import Step
 from tests.jobs.keys import KEY_1, KEY_3, use_ring
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import admitted, living_worker, progressed, recorded, submitted
 
 ALL = ("view_run", "cancel_run", "retry_run", "view_arguments")
 
@@ -35,7 +36,6 @@ def test_a_run_is_shown_from_its_submit_to_its_end(as_root: Client, failed_run: 
     states = [line.state for line in answer.context["timeline"].lines]
     assert states == ["queued", "admitted", "running", "failed"]
     for text in (
-        "attempts exhausted",
         "no answer within 5 s",
         "Traceback (most recent call last)",
         "w1@here",
@@ -65,6 +65,31 @@ def test_an_attempt_in_progress_is_in_the_language_of_the_reader(
     page = as_root.get(path(run), headers={"Accept-Language": "de"}).content.decode()
     assert "laufend" in page and "running" not in page.partition("<main")[2]
     assert f'<a href="/workers/{worker}/">w1@here</a>' in page
+
+
+def test_a_runs_page_shows_what_its_task_reports(as_root: Client, acme: Owner) -> None:
+    """Percent as a bar, steps, and the note as text; numbers as the reader writes them.
+
+    Without a total there is no bar. What an earlier attempt reported is not shown.
+    """
+    [run] = submitted(acme)
+    worker = living_worker()
+    admission = admitted(worker, run)
+    recorded(admission, Kind.STARTED)
+    assert "Progress" not in as_root.get(path(run)).content.decode()
+    progressed(admission, 1_250, 5_000, "<b>site</b> 3")
+    page = as_root.get(path(run)).content.decode()
+    assert '<progress max="100" value="25" aria-label="Progress"></progress>' in page
+    assert "25 % · 1,250 / 5,000 · &lt;b&gt;site&lt;/b&gt; 3" in page
+    german = as_root.get(path(run), headers={"Accept-Language": "de"}).content.decode()
+    assert "Fortschritt: " in german and "25 % · 1.250 / 5.000 · " in german
+    progressed(admission, 2.5)
+    german = as_root.get(path(run), headers={"Accept-Language": "de"}).content.decode()
+    assert "Fortschritt: 2,5</p>" in german and "<progress" not in german
+    recorded(admission, Kind.RETRYING, delay=0.0)
+    sql.query("UPDATE jobs_run SET state = 'queued' WHERE id = %s", [run.id])
+    admitted(worker, run)
+    assert "Progress" not in as_root.get(path(run)).content.decode()
 
 
 def test_a_missing_key_is_named_in_the_language_of_the_reader(

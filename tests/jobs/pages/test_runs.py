@@ -13,12 +13,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from fleet import Kind
 from jobs.models import AuditEntry, Owner, Run
 from jobs.pages.kit import lists
 from jobs.runs import bulk
 from jobs.runs.reads import listing
 from tests.jobs.admin.conftest import stored_job
-from tests.jobs.scenes import age, submitted
+from tests.jobs.scenes import admitted, age, living_worker, progressed, recorded, submitted
 
 RUNS = "/runs/"
 
@@ -228,6 +229,20 @@ def test_a_verb_for_all_needs_the_csrf_token(acme: Owner, root: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(root)
     assert client.post(f"{RUNS}cancel/?owner=acme", {"reason": ""}).status_code == 403
+
+
+def test_the_list_shows_how_far_a_running_task_is(as_root: Client, acme: Owner) -> None:
+    """Its percent, or what it has done; all of it on hover. Once the run has ended, nothing."""
+    first, second = submitted(acme, 2)
+    worker = living_worker()
+    admission = admitted(worker, first)
+    progressed(admission, 1, 3, "of three")
+    progressed(admitted(worker, second), 1_700, note="of many")
+    page = as_root.get(RUNS).content.decode()
+    assert '<span class="soft" title="33 % · 1 / 3 · of three">33 %</span>' in page
+    assert '<span class="soft" title="1,700 · of many">1,700 · of many</span>' in page
+    recorded(admission, Kind.SUCCEEDED)
+    assert "of three" not in as_root.get(RUNS).content.decode()
 
 
 def test_the_age_of_a_run_is_that_of_its_submit(as_root: Client, acme: Owner) -> None:

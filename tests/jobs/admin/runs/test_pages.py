@@ -78,7 +78,6 @@ def test_a_runs_page_tells_its_whole_story(as_root: Client, failed_run: Run) -> 
         "acme",
         "sw-1",
         "w1@here",
-        "attempts exhausted",
         "builtins.TimeoutError",
         "no answer within 5 s",
         "/app/rules.py",

@@ -29,7 +29,7 @@ def submission(acme: Owner) -> Submission:
     for run, kind in zip(runs, (Kind.FAILED, Kind.FAILED, Kind.SUCCEEDED), strict=False):
         admission = admitted(worker, run)
         recorded(admission, Kind.STARTED)
-        recorded(admission, kind, cause="attempts exhausted" if kind is Kind.FAILED else "")
+        recorded(admission, kind)
     return Submission.objects.get()
 
 

@@ -7,7 +7,7 @@ import pytest
 from celery.signals import task_postrun
 from django.db import connection
 
-from jobs import current_run, job, submit, submit_many
+from jobs import Snooze, current_run, job, submit, submit_many
 from jobs.core import sql
 from jobs.core.errors import StateConflict, UnknownTask
 from jobs.management.testing.harness import Fairshift
@@ -43,6 +43,15 @@ def noted(value: str, fails: int = 0) -> str:
 def parent(value: str) -> None:
     """Submit another run for the same owner."""
     noted.submit(value)
+
+
+@job(name="tests.noted_sleepy")
+def sleepy() -> None:
+    """Snooze for half an hour at the first start."""
+    run = current_run()
+    assert run is not None
+    if run.token == 1:
+        raise Snooze(1_800)
 
 
 @job(name="tests.noted_sql")
@@ -186,6 +195,27 @@ def test_the_clock_opens_a_window(fairshift: Fairshift, acme: Owner) -> None:
     run = submit(noted, owner=acme, value="a")
     fairshift.move_clock(timedelta(minutes=70))
     assert fairshift.drain() == 1 and states_of(run) == ["succeeded"]
+
+
+def test_a_snooze_into_a_closed_window_ends_at_the_next_opening(
+    fairshift: Fairshift, acme: Owner
+) -> None:
+    """Not before, although the snooze is over; its only attempt is still unspent."""
+    calendar, start = calendar_of(acme), fairshift.now()
+    window(calendar, opens_in=-60, seconds=660)
+    window(calendar, opens_in=3_600, seconds=600)
+    run = submit(sleepy, owner=acme, max_attempts=1)
+    assert fairshift.drain() == 1 and states_of(run) == ["retrying"]
+    fairshift.move_clock(timedelta(minutes=31))
+    assert fairshift.drain() == 0 and states_of(run) == ["held"]
+    run.refresh_from_db()
+    assert run.attempt_count == 0
+    assert abs(run.next_at - start - timedelta(hours=1)) < timedelta(seconds=5)
+    fairshift.move_clock(to=run.next_at - timedelta(seconds=10))
+    assert fairshift.drain() == 0
+    fairshift.move_clock(timedelta(seconds=11))
+    assert fairshift.drain() == 1 and states_of(run) == ["succeeded"]
+    assert list(run.attempts.values_list("number", "outcome")) == [(1, "snoozed"), (1, "succeeded")]
 
 
 def test_the_test_leaves_nothing(committed: None, request: pytest.FixtureRequest) -> None:

@@ -131,7 +131,7 @@ def test_outcomes_and_failures_come_from_rollups(
     """The last hour: bars, the tile, the groups with a link to the failures."""
     for count in (3, 3, 2):
         ended(acme, minutes_ago(count))
-    facts = {"error_type": "builtins.OSError", "error_message": "x", "cause": "attempts exhausted"}
+    facts = {"error_type": "builtins.OSError", "error_message": "x"}
     ended(acme, minutes_ago(2), Kind.FAILED, **facts)
     rolled_up()
     page = as_chief.get(PAGE)
