@@ -1,4 +1,4 @@
-"""jobs/core/patience.py: a silent PostgreSQL is given up after a time, a slow one is not."""
+"""jobs/system/patience.py: a silent PostgreSQL is given up after a time, a slow one is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from jobs import wiring
-from jobs.core.patience import Gone, limit_silence
+from jobs.system.patience import Gone, limit_silence
 from tests.proxy import Faults, Proxy
 
 SECONDS = 0.4
