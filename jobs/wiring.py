@@ -16,9 +16,9 @@ from jobs.catalog.registry import requires_row
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import crypto
 from jobs.core.conf import setting
-from jobs.system.patience import limit_silence
 from jobs.runs import admission, ephemeral, recording
 from jobs.system import heartbeat, sweep
+from jobs.system.patience import limit_silence
 
 P = ParamSpec("P")
 R = TypeVar("R")
