@@ -42,7 +42,9 @@ class DeadLetterGroup(Schema):
     error: str = Field(description="The class of the error, in full.")
     count: int
     newest_run: UUID
-    newest_message: str
+    newest_message: str | None = Field(
+        description="Null for callers that may not see arguments: error messages often repeat them."
+    )
     newest_ended_at: datetime | None
 
     @classmethod
@@ -88,7 +90,7 @@ def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> De
     access = caller(request)
     wanted = RunFilter(owner=query.owner, after=query.after, before=query.before)
     groups, is_complete = group_failed(
-        narrow(visible_runs(access), wanted, access=access), most=query.limit
+        narrow(visible_runs(access), wanted, access=access), access=access, most=query.limit
     )
     owners = Owner.objects.filter(pk__in={group.owner_id for group in groups})
     slugs = dict(access.narrowed(owners, path="pk").values_list("pk", "slug"))

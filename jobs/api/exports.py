@@ -115,9 +115,8 @@ def _read_after(
 
 def _fields(run: Any, access: Access, with_arguments: bool) -> dict[str, Any]:
     if not with_arguments:
-        return RunSummary.of(run).model_dump(mode="json")
-    may_see = access.sees_arguments(run.owner_id)
-    return RunDetails.of_run(run, with_arguments=may_see).model_dump(mode="json")
+        return RunSummary.of(run, access).model_dump(mode="json")
+    return RunDetails.of_run(run, access).model_dump(mode="json")
 
 
 def _ndjson(rows: Sequence[dict[str, Any]]) -> bytes:

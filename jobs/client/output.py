@@ -49,7 +49,9 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, dict) and set(value) == {"type", "message"}:
-        value = f"{value['type']}: {value['message']}"
+        # A caller that may not see arguments gets no message.
+        known = (value["type"], value["message"])
+        value = ": ".join(text for text in known if text is not None)
     if isinstance(value, dict) and set(value) == {"done", "total", "note", "at"}:
         value = progress_text(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

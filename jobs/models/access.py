@@ -59,7 +59,10 @@ class Access:
         return isinstance(self.actor, ApiToken) or bool(self.actor.has_perm(permission))
 
     def sees_arguments(self, owner_id: int) -> bool:
-        """Say whether the caller sees arguments and results of an owner's runs: often secrets."""
+        """Say whether the caller sees arguments, results and error texts of an owner's runs.
+
+        These are often secrets. An error message often repeats an argument.
+        """
         if isinstance(self.actor, ApiToken):
             return self.has(Scope.OPERATE, owner_id)
         return self.has(Scope.READ, owner_id) and self.permits("jobs.view_arguments")

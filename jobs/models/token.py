@@ -21,7 +21,10 @@ class Scope(models.TextChoices):
 
     READ = "read", _("read: see runs, jobs, calendars and owners")
     SUBMIT = "submit", _("submit: make runs")
-    OPERATE = "operate", _("operate: cancel, retry, pause; see arguments and results")
+    OPERATE = (
+        "operate",
+        _("operate: cancel, retry, pause; see arguments, results and error messages"),
+    )
     APPROVE = "approve", _("approve: decide on windows")
     ADMIN = "admin", _("admin: change jobs, calendars, members and tokens")
 

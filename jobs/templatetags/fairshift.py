@@ -10,9 +10,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from jobs.models import TaskProgress
+from jobs.models import Run, TaskProgress
+from jobs.models.access import Access
 from jobs.pages.kit import language, pieces, times
 from jobs.pages.kit.numbers import number as plain_number
+from jobs.runs.reads.errors import message_of, shown
 
 register = template.Library()
 
@@ -77,6 +79,12 @@ def in_steps(progress: TaskProgress) -> str:
 def error_name(error: str) -> str:
     """Return the class of an error without its module; a word for a run that failed without one."""
     return error.rpartition(".")[2] or _("no error: failed by hand")
+
+
+@register.filter
+def error_message(run: Run, access: Access) -> Any:
+    """Return the error message of a run in the reader's language, or that it is hidden."""
+    return language.in_language(shown(message_of(run, access)))
 
 
 @register.simple_tag(takes_context=True)

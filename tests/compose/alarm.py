@@ -18,14 +18,15 @@ from tests.waiting import wait_for
 
 PROMETHEUS: Final = PROJECT / "compose/prometheus"
 SHORTER: Final = 20
-"""By how much times of rules are shortened: windows, `for`, and limits of metrics in seconds.
-
-That of the statistics stays: a minute is never final before its end.
-"""
+"""By how much times of rules are shortened: windows, `for`, and limits of metrics in seconds."""
+MOST_SECONDS: Final = 30
+"""The longest limit of a metric in seconds, other than that of the statistics."""
+STATISTICS_SHORTER: Final = 8
+"""By how much the limit of the statistics is shortened: a minute is not final before its end."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 _DURATION: Final = re.compile(r"(?<=for: )(\d+)([smh])\b|(?<=\[)(\d+)([smh])(?=\])")
-_LIMIT: Final = re.compile(r"(?<!statistics_lag)(_seconds\)+ > )(\d+)")
+_LIMIT: Final = re.compile(r"(statistics_lag)?(_seconds\)+ > )(\d+)")
 
 
 def shortened(rules: str) -> str:
@@ -35,8 +36,20 @@ def shortened(rules: str) -> str:
         number, unit = found[1] or found[3], found[2] or found[4]
         return f"{_shorter(int(number) * _UNITS[unit])}s"
 
-    limited = _LIMIT.sub(lambda found: f"{found[1]}{_shorter(int(found[2]))}", rules)
+    def limit(found: re.Match[str]) -> str:
+        seconds = int(found[3])
+        shorter = (
+            seconds // STATISTICS_SHORTER if found[1] else min(MOST_SECONDS, _shorter(seconds))
+        )
+        return f"{found[1] or ''}{found[2]}{shorter}"
+
+    limited = _LIMIT.sub(limit, rules)
     return _DURATION.sub(duration, limited)
+
+
+def shipped_alerts() -> set[str]:
+    """Return the names of all shipped alerts, without the project's name before them."""
+    return set(re.findall(r"alert: Fairshift(\w+)", (PROMETHEUS / "rules.yml").read_text()))
 
 
 def _shorter(seconds: int) -> int:
@@ -47,6 +60,8 @@ class Alarm:
     """A running Prometheus."""
 
     def __init__(self, url: str) -> None:
+        self.fired: set[str] = set()
+        """All alerts that have been seen to fire."""
         self._url = url
         self._pool = urllib3.PoolManager(retries=False, timeout=5)
 
@@ -54,7 +69,9 @@ class Alarm:
         """Return the names of the alerts that fire, without the project's name before them."""
         alerts = self._get("/api/v1/alerts")["alerts"]
         names = {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
-        return {name.removeprefix("Fairshift") for name in names}
+        firing = {name.removeprefix("Fairshift") for name in names}
+        self.fired |= firing
+        return firing
 
     def fires(self, *names: str, seconds: float) -> None:
         """Wait until each of these alerts has fired; one may end before another begins."""

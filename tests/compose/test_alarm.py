@@ -10,6 +10,9 @@ for: 2m
 
 def test_times_are_a_twentieth() -> None:
     """Windows, `for`, and limits of metrics in seconds; no other number."""
+    late = "max(fairshift_statistics_lag_seconds) > 600"
+    assert shortened(late) == "max(fairshift_statistics_lag_seconds) > 75", "longer than a minute"
+    assert shortened("max(x_seconds) > 1800") == "max(x_seconds) > 30", "the longest limit"
     assert shortened(RULE) == ("\nexpr: max(x_seconds) > 3 and rate(y[15s]) > 60\nfor: 6s\n")
 
 

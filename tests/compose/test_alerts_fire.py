@@ -1,7 +1,8 @@
 """Each alert fires in a real fault: a real Prometheus, web process, worker, beat and servers.
 
 Times of the rules are a twentieth of the shipped ones (`tests/compose/alarm.py`), as are the lease
-and the heartbeat of workers (`QUICK`). One installation, and its faults in a row.
+and the heartbeat of workers (`QUICK`). One installation, and its faults in a row: the slow ones
+begin first, and the quick ones are made meanwhile.
 """
 
 import json
@@ -15,7 +16,9 @@ import urllib3
 
 from fleet.stack import programs
 from fleet.stack.stack import free_port
-from tests.compose.alarm import Alarm, watching
+from jobs.system.rollups.objectives import LEAST_STARTS
+from tests.compose.alarm import Alarm, shipped_alerts, watching
+from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import Process
 from tests.proxy import Faults, Proxy
@@ -23,8 +26,11 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
 
-MAKE_TOKENS = """
+SET_UP = """
+from jobs.models import Owner
+from jobs.owners.registry import change_owner
 from jobs.owners.tokens import make_token
+change_owner(Owner.objects.get(slug="globex"), wait_objective_seconds=5)
 for scopes in (["read"], ["read", "submit"]):
     print("token", make_token("play", scopes=scopes).secret)
 """
@@ -43,6 +49,8 @@ RUNNING = "SELECT count(*) FROM jobs_run WHERE state = 'running'"
 OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
 MISSED = "SELECT count(*) FROM jobs_missed"
 DUE = "SELECT count(*) FROM jobs_job WHERE key = 'soon' AND once_at < clock_timestamp()"
+LATE_SECONDS = 150
+"""Until the statistics are 75 s late, which is the slowest of the faults side by side."""
 MINUTE_SECONDS = 110
 """A minute, the time until it is final, and a scrape."""
 
@@ -57,6 +65,8 @@ class Play:
     """The worker's way to Redis."""
     worker: Process
     beat: Process
+    system: Process
+    web: Process
     site: str
     token: str
 
@@ -94,7 +104,7 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
     """A sound installation, scraped by Prometheus."""
     folder = tmp_path_factory.mktemp("alerts")
     with installed(folder, runs=False) as here, Proxy(here.servers.redis.url) as proxy:
-        tokens = _tokens(here)
+        tokens = _set_up(here)
         port = free_port(0)
         grace = {"FAIRSHIFT_MISFIRE_GRACE_SECONDS": str(GRACE)}
         web = here.start(
@@ -110,15 +120,16 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
             process.ready(seconds=60)
         with watching(f"127.0.0.1:{port}", token=tokens[0], folder=folder / "prom") as alarm:
             yield Play(
-                *(here, alarm, proxy, worker, beat),
+                *(here, alarm, proxy, worker, beat, system, web),
                 site=f"http://127.0.0.1:{port}",
                 token=tokens[1],
             )
         here.stop()
 
 
-def _tokens(here: Installation) -> list[str]:
-    output, _ = here.python(MAKE_TOKENS, **here.urls).communicate(timeout=60)
+def _set_up(here: Installation) -> list[str]:
+    """Set an objective; return a token that reads and one that submits."""
+    output, _ = here.python(SET_UP, **here.urls).communicate(timeout=60)
     return [line.split()[1] for line in output.splitlines() if line.startswith("token ")]
 
 
@@ -131,10 +142,21 @@ def test_a_sound_installation_is_scraped(play: Play) -> None:
     assert play.alarm.firing() == set()
 
 
+def test_the_system_worker_and_beat_are_silent(play: Play) -> None:
+    """They are killed, one after the other, and a job becomes due, which nothing triggers."""
+    play.system.kill()
+    play.runs(MAKE_JOB)
+    play.alarm.fires("SystemWorkerSilent", seconds=40)
+    # The pulse is missing then, too.
+    assert "BeatSilent" not in play.alarm.fired
+    play.beat.kill()
+    play.alarm.fires("BeatSilent", seconds=40)
+
+
 def test_a_queue_is_stuck(play: Play) -> None:
     """Its worker lives, and cannot reach Redis: what was submitted is not taken."""
     play.proxy.faults = Faults(lost=1.0, hangs=True)
-    play.submit("acme", "tests.record", 3, n=1)
+    play.submit("globex", "tests.record", LEAST_STARTS + 2, n=1)
     play.alarm.fires("QueueStuck", seconds=60)
     assert "NoWorkers" not in play.alarm.firing()
     play.proxy.faults = Faults()
@@ -150,43 +172,49 @@ def test_a_message_is_malformed(play: Play) -> None:
     play.alarm.fires("QuarantineGrowing", seconds=30)
 
 
-def test_beat_is_silent(play: Play) -> None:
-    """It is killed, and a job is due meanwhile, which is missed when another beat comes."""
+def test_the_work_of_the_system_worker_is_late(play: Play) -> None:
+    """It is away for a minute, and partitions are lost that it would make again.
+
+    A run waits, since long ones of another owner have all slots.
+    """
+    for [name] in play.installation.servers.sql(LATER.format(after_days=KEPT_DAYS)):
+        play.installation.servers.sql(f"DROP TABLE {name}")
     play.submit("acme", "tests.fail", 8, times=1)
     play.submit("acme", "tests.sleep", 2, seconds=4)
     play.count(OPEN, is_=0)
-    # All slots are busy with long runs of acme when globex submits.
     play.submit("acme", "tests.sleep", 2, seconds=600)
     play.count(RUNNING, is_=2)
     play.submit("globex", "tests.record", 3, n=1)
-    play.beat.kill()
-    play.runs(MAKE_JOB)
-    play.alarm.fires("BeatSilent", seconds=40)
-    overdue = f"{DUE} - interval '{GRACE + 2} s'"
+    play.alarm.fires(
+        *("SchedulesLate", "OldestWait", "StatisticsLate", "PartitionsMissing"),
+        seconds=LATE_SECONDS,
+    )
     # Due times are whole minutes.
-    play.count(overdue, is_=1, seconds=90)
-    play.installation.start_beat(
-        **play.installation.urls, FAIRSHIFT_MISFIRE_GRACE_SECONDS=str(GRACE)
-    ).ready()
+    play.count(f"{DUE} - interval '{GRACE + 2} s'", is_=1, seconds=90)
+
+
+def test_what_is_counted_when_its_minute_is_final(play: Play) -> None:
+    """Failures, late starts, and a missed due time, after beat and the system worker are back."""
+    grace = {"FAIRSHIFT_MISFIRE_GRACE_SECONDS": str(GRACE)}
+    urls = play.installation.urls
+    back = [play.installation.start_system(**urls, **grace)]
+    back.append(play.installation.start_beat(**urls, **grace))
+    for process in back:
+        process.ready(seconds=60)
     play.count(MISSED, is_=1, seconds=30)
+    play.alarm.fires(
+        *("FailureRatio", "Misfires", "OwnerStarving"),
+        *("ObjectiveBurnsFast", "ObjectiveBurnsSlowly"),
+        seconds=MINUTE_SECONDS,
+    )
 
 
-def test_failures_misfires_and_a_starving_owner(play: Play) -> None:
-    """They are counted when their minute is final."""
-    play.alarm.fires("FailureRatio", "Misfires", "OwnerStarving", seconds=MINUTE_SECONDS)
-
-
-def test_no_worker_is_alive(play: Play) -> None:
-    """The only one is killed with its runs: its queue is stuck, too."""
+def test_neither_a_worker_nor_redis_is_there(play: Play) -> None:
+    """The only worker is killed with its runs, and Redis, too. Submits are still stored."""
     play.worker.kill()
-    play.alarm.fires("NoWorkers", "QueueStuck", seconds=60)
-
-
-def test_runs_are_not_published(play: Play) -> None:
-    """Redis is killed, and submits are still stored."""
     play.installation.servers.redis.kill()
     play.submit("acme", "tests.record", 3, n=1)
-    play.alarm.fires("ServerAway", "UnpublishedRuns", seconds=60)
+    play.alarm.fires("NoWorkers", "ServerAway", "UnpublishedRuns", seconds=60)
 
 
 def test_a_frozen_postgresql_is_said_within_2_seconds(play: Play) -> None:
@@ -205,6 +233,13 @@ def test_a_frozen_postgresql_is_said_within_2_seconds(play: Play) -> None:
     assert scrape.status == 200
     assert 'fairshift_up{part="postgresql"} 0' in scrape.data.decode()
     assert live.status == 200
+
+
+def test_nothing_is_scraped(play: Play) -> None:
+    """The only web process is killed. By now, each shipped alert has fired."""
+    play.web.kill()
+    play.alarm.fires("NotScraped", seconds=60)
+    assert play.alarm.fired == shipped_alerts()
 
 
 def _timed(url: str, **headers: str) -> urllib3.BaseHTTPResponse:

@@ -67,6 +67,14 @@ def secret(value: str, seconds: float = 0, fails: bool = False) -> str:
         return f"used {value}"
 
 
+@shared_task(name="flows.break_with_locals")
+def break_with_locals(value: str) -> None:
+    """Fail where a local variable has the value backwards."""
+    with logged():
+        backwards = {"value": value[::-1]}
+        raise LookupError(f"{len(backwards)} is not enough")
+
+
 @shared_task(name="flows.hold")
 def hold(path: str) -> None:
     """Keep the slot until there is a file at this path."""

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from celery import current_app
+from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from fleet import Admission, AdmissionRequest, Kind, Node, Refusal, Report, is_hint
@@ -23,6 +24,7 @@ from jobs.core import prepared, sql
 from jobs.core.sql import now
 from jobs.core.states import ENDED, FIRST, MOVES
 from jobs.models import Leader, Owner, Run
+from jobs.models.access import Access, access_of
 from jobs.runs.admission import admit
 from jobs.runs.recording import record
 from jobs.system.heartbeat import beat
@@ -36,6 +38,11 @@ def submitted(owner: Owner | str, count: int = 1, **options: Any) -> list[Run]:
     calls = [{"x": number, "y": 1} for number in range(count)]
     submission = submit_many("tests.add", calls, owner=owner, **options)
     return list(Run.objects.filter(submission=submission).order_by("id"))
+
+
+def superuser() -> Access:
+    """Return the access of a superuser, who sees everything."""
+    return access_of(User(is_superuser=True))
 
 
 def living_worker(hostname: str = "w1@here", *, queues: Sequence[str] = ("jobs",)) -> UUID:

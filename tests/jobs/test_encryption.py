@@ -32,6 +32,7 @@ from tests.jobs.scenes import (
     hinted,
     living_worker,
     recorded,
+    superuser,
 )
 from tests.jobs.scenes import states as states_of
 
@@ -327,7 +328,7 @@ def test_rows_from_before_the_ring_are_read_as_they_are(settings: Any, acme: Own
 def test_no_page_answer_or_export_shows_a_secret(acme: Owner, encrypted: None) -> None:
     """Also to those who see arguments; a retry with what was shown keeps the value."""
     run = submit("tests.note", {"text": "x", "password": CANARY}, owner=acme)
-    shown = RunDetails.of_run(run, with_arguments=True)
+    shown = RunDetails.of_run(run, superuser())
     assert CANARY not in arguments_text(run) + shown.model_dump_json()
     assert shown.arguments is not None and shown.arguments.kwargs["text"]["text"] == "x"
     run.cancel()
@@ -347,6 +348,6 @@ def test_an_answer_says_which_key_is_missing(settings: Any, acme: Owner) -> None
     use_ring(settings, KEY_2)
     run = submit("tests.note", CANARY, owner=acme)
     use_ring(settings, KEY_1)
-    shown = RunDetails.of_run(run, with_arguments=True)
+    shown = RunDetails.of_run(run, superuser())
     assert (shown.arguments, shown.unreadable) == (None, "cannot be read (key 2 is missing)")
     assert shown.task == "tests.note"

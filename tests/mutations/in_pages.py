@@ -1,4 +1,4 @@
-"""Guards between owners and between users, in `jobs/pages`."""
+"""Guards between owners and between users, in `jobs/pages` and `jobs/runs/reads`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,29 @@ POLLS: Final = "tests/jobs/pages/kit/test_polls.py::test_"
 SCRAPES: Final = "tests/jobs/pages/metrics/test_access.py::test_"
 TENANTS: Final = "isolation of owners"
 
+ERRORS: Final = "tests/jobs/pages/test_hidden_errors.py::test_"
+PERMISSION: Final = "the permission `view_arguments`"
+
 ROWS: Final = (
+    Mutation(
+        "error texts are shown as arguments are",
+        PERMISSION,
+        "if False:",
+        (
+            f"{ERRORS}error_texts_need_the_permission_of_arguments[failures]",
+            f"{ERRORS}error_texts_need_the_permission_of_arguments[the list in the admin]",
+            f"{ERRORS}a_token_sees_error_texts_with_operate[CSV]",
+        ),
+    ),
+    Mutation(
+        "error texts of attempts are shown as arguments are",
+        PERMISSION,
+        "if False:",
+        (
+            f"{ERRORS}error_texts_need_the_permission_of_arguments[the run]",
+            f"{ERRORS}a_token_sees_error_texts_with_operate[API: the timeline]",
+        ),
+    ),
     Mutation(
         "a plan names all owners",
         TENANTS,

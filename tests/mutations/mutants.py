@@ -44,7 +44,10 @@ def copied(folder: Path) -> Path:
 
 def guards(folder: Path) -> Iterator[tuple[str, Path, int]]:
     """Find each comment `-- guard: …`: its words, its file, the index of the guarded line."""
-    places = ("jobs/*/sql/*.sql", "jobs/pages/**/*.py", "fleet/**/*.lua")
+    places = (
+        *("jobs/*/sql/*.sql", "jobs/pages/**/*.py", "jobs/runs/reads/*.py"),
+        "fleet/**/*.lua",
+    )
     for path in sorted(path for place in places for path in folder.glob(place)):
         lines = path.read_text().splitlines()
         for at, line in enumerate(map(str.lstrip, lines)):

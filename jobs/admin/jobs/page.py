@@ -40,6 +40,7 @@ from jobs.pages.kit.language import in_language
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
 from jobs.runs.reads.counts import last_results
+from jobs.runs.reads.errors import HIDDEN
 from jobs.runs.reads.search import search_beginnings
 from jobs.schedules import in_words
 
@@ -209,4 +210,4 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
 
     @html.column(_("arguments"))
     def hidden_arguments(self, job: Job) -> Any:
-        return _("Hidden: you need the permission “Can see the arguments and the result of a run”.")
+        return in_language(HIDDEN)

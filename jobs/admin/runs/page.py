@@ -20,10 +20,12 @@ from jobs.admin.runs.run_task import FAIL, MOVE
 from jobs.admin.runs.story import story_of
 from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
+from jobs.models.access import access_of
 from jobs.pages.kit.language import in_language
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads.choices import word_of
+from jobs.runs.reads.errors import message_of, shown
 from jobs.runs.reads.search import HELP, search_runs
 
 
@@ -101,11 +103,15 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     ) -> tuple[Any, bool]:
         return search_runs(queryset, search_term, user=request.user), False
 
+    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
+        for run in rows:
+            run.shown_message = shown(message_of(run, access_of(request.user)))
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         run: Any = kwargs.get("obj")
-        story = story_of(run, with_arguments=request.user.has_perm("jobs.view_arguments"))
+        story = story_of(run, access_of(request.user))
         context |= {"story": story, "title": _("Run"), "subtitle": None}
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -130,5 +136,5 @@ class RunAdmin(VerbAdmin, RecordAdmin):
         return html.span(run.ended_at - run.started_at)
 
     @html.column(_("error"))
-    def error(self, run: Run) -> str:
-        return html.clipped(run.error_type.rpartition(".")[2], hint=in_language(run.error_text))
+    def error(self, run: Any) -> str:
+        return html.clipped(run.error_type.rpartition(".")[2], hint=in_language(run.shown_message))

@@ -15,8 +15,10 @@ from jobs.admin.kit import html
 from jobs.admin.runs.override import overridden_in_words
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
+from jobs.models.access import Access
 from jobs.pages.kit.language import in_language
 from jobs.runs.reads.causes import cause_in_words
+from jobs.runs.reads.errors import HIDDEN, message_of, shown, texts_of
 from jobs.runs.reads.story import (
     arguments_text,
     cut,
@@ -72,13 +74,16 @@ class Story:
     steps: list[Step]
     attempts: list[AttemptLine]
     hidden_attempts: int
+    error_message: str
     arguments: str | None
     result: str | None
-    is_hidden: bool
+    hidden: str
+    """The sentence in place of arguments and result; empty: they are shown."""
 
 
-def story_of(run: Run, *, with_arguments: bool) -> Story:
+def story_of(run: Run, access: Access) -> Story:
     """Return a run's story. A part that cannot be read says so and hides no other part."""
+    sees_arguments = access.sees_arguments(run.owner_id)
     attempts, hidden, workers = tried(run)
     return Story(
         run=run,
@@ -86,12 +91,13 @@ def story_of(run: Run, *, with_arguments: bool) -> Story:
         why=in_language(readable(run.why_waiting)),
         facts=_facts(run),
         steps=readable(lambda: _steps(run), otherwise=[]),
-        attempts=[_attempt_line(attempt, run, workers) for attempt in attempts]
+        attempts=[_attempt_line(attempt, run, workers, access) for attempt in attempts]
         + _current_attempt(run, workers),
         hidden_attempts=hidden,
-        arguments=readable(lambda: arguments_text(run)) if with_arguments else None,
-        result=readable(lambda: result_text(run)) if with_arguments else None,
-        is_hidden=not with_arguments,
+        error_message=in_language(shown(message_of(run, access))),
+        arguments=readable(lambda: arguments_text(run)) if sees_arguments else None,
+        result=readable(lambda: result_text(run)) if sees_arguments else None,
+        hidden="" if sees_arguments else in_language(HIDDEN),
     )
 
 
@@ -157,8 +163,10 @@ def _steps(run: Run) -> list[Step]:
     ]
 
 
-def _attempt_line(attempt: Attempt, run: Run, workers: dict[Any, Worker]) -> AttemptLine:
-    message, traceback = attempt.texts(run)
+def _attempt_line(
+    attempt: Attempt, run: Run, workers: dict[Any, Worker], access: Access
+) -> AttemptLine:
+    message, traceback = texts_of(attempt, run, access)
     took = attempt.ended_at - attempt.started_at if attempt.started_at else None
     label = attempt.get_outcome_display()
     return AttemptLine(
@@ -170,8 +178,8 @@ def _attempt_line(attempt: Attempt, run: Run, workers: dict[Any, Worker]) -> Att
         ended=html.exact(attempt.ended_at),
         took=html.span(took),
         error_type=attempt.error_type,
-        error_message=cut(in_language(message)),
-        traceback=cut(traceback),
+        error_message=cut(in_language(shown(message))),
+        traceback=cut(traceback or ""),
     )
 
 

@@ -86,7 +86,7 @@ def run_job(
         )
         run = Run.objects.select_related("owner", "job", "target").get(id=made.id)
         response["Location"] = f"{request.path.rpartition('/jobs/')[0]}/runs/{run.id}"
-        return RunDetails.of_run(run, with_arguments=access.sees_arguments(job.owner_id))
+        return RunDetails.of_run(run, access)
 
 
 @router.post(

@@ -80,7 +80,7 @@ def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetai
         run.cancel(actor=caller(request).actor, reason=body.reason)
         if run.state not in IS_CANCELLED:
             raise StateConflict(str(run.id), run.state, "cancelled")
-        return _details(caller(request), run)
+        return RunDetails.of_run(run, caller(request))
 
 
 @router.post(
@@ -94,7 +94,7 @@ def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
     """Queue a run that failed, expired or was cancelled again, with a fresh set of attempts."""
     with _locked(request, run_id) as run:
         retry(run, arguments=body.arguments, actor=caller(request).actor, reason=body.reason)
-        return _details(caller(request), run)
+        return RunDetails.of_run(run, caller(request))
 
 
 @router.post("/cancel", auth=CANCELS, response=BulkResult, operation_id="cancel_runs")
@@ -136,10 +136,6 @@ def _locked(request: HttpRequest, run_id: UUID) -> Iterator[Run]:
         run = Run.objects.select_for_update(of=("self",)).select_related(*WITH).get(id=found.id)
         refuse_stale(request, etag_of_run(run, access.sees_arguments(run.owner_id)))
         yield run
-
-
-def _details(access: Access, run: Run) -> RunDetails:
-    return RunDetails.of_run(run, with_arguments=access.sees_arguments(run.owner_id))
 
 
 def _selected(access: Access, body: Bulk) -> Any:

@@ -50,7 +50,7 @@ def list_runs(request: HttpRequest, filters: Filters, page: Page) -> PageOf[RunS
     )
     rows: Any = runs.filter(id__in=found.ids).select_related(*WITH).defer(*UNLISTED)
     return PageOf[RunSummary](
-        items=[RunSummary.of(run) for run in rows.order_by("-id")],
+        items=[RunSummary.of(run, access) for run in rows.order_by("-id")],
         next=cursor.after_key(found.last) if found.last else None,
     )
 
@@ -62,7 +62,7 @@ def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
     with_arguments = access.sees_arguments(run.owner_id)
     if not_modified := unchanged(request, response, etag_of_run(run, with_arguments)):
         return not_modified
-    return RunDetails.of_run(run, with_arguments=with_arguments)
+    return RunDetails.of_run(run, access)
 
 
 @router.get(
@@ -70,11 +70,11 @@ def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
 )
 def get_run_timeline(request: HttpRequest, run_id: UUID) -> Timeline:
     """Return every move of a run with its cause, and its 100 newest ended attempts."""
-    run = find_run(caller(request), run_id)
+    run = find_run(access := caller(request), run_id)
     attempts = list(run.attempts.order_by("-token")[:ATTEMPTS_LIMIT])
     return Timeline(
         moves=[Move(state=state, at=at, cause=cause) for state, at, cause in run.moves],
-        attempts=[AttemptDetails.of(attempt, run) for attempt in reversed(attempts)],
+        attempts=[AttemptDetails.of(attempt, run, access) for attempt in reversed(attempts)],
     )
 
 

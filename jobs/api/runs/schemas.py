@@ -14,13 +14,17 @@ from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run
+from jobs.models.access import Access
+from jobs.runs.reads.errors import message_of, texts_of
 
 
 class RunError(BaseModel):
     """The last error of a run."""
 
     type: str
-    message: str
+    message: str | None = Field(
+        description="Null for callers that may not see arguments: error messages often repeat them."
+    )
 
 
 class TaskProgress(BaseModel):
@@ -66,8 +70,8 @@ class RunSummary(BaseModel):
     error: RunError | None
 
     @classmethod
-    def facts(cls, run: Run) -> dict[str, Any]:
-        """Return the fields of a run that was loaded with its owner, job and target."""
+    def facts(cls, run: Run, access: Access) -> dict[str, Any]:
+        """Return what a caller sees of a run that was loaded with its owner, job and target."""
         return {
             "id": run.id,
             "owner": run.owner.slug,
@@ -88,14 +92,14 @@ class RunSummary(BaseModel):
             "started_at": run.started_at,
             "ended_at": run.ended_at,
             "progress": TaskProgress.of(run),
-            "error": RunError(type=run.error_type, message=run.error_text)
+            "error": RunError(type=run.error_type, message=message_of(run, access))
             if run.error_type
             else None,
         }
 
     @classmethod
-    def of(cls, run: Run) -> RunSummary:
-        return cls(**cls.facts(run))
+    def of(cls, run: Run, access: Access) -> RunSummary:
+        return cls(**cls.facts(run, access))
 
 
 class Arguments(BaseModel):
@@ -122,14 +126,15 @@ class RunDetails(RunSummary):
     )
 
     @classmethod
-    def of_run(cls, run: Run, *, with_arguments: bool) -> RunDetails:
+    def of_run(cls, run: Run, access: Access) -> RunDetails:
         """Return a run; its arguments and its result only if the caller may see them."""
-        if not with_arguments:
-            return cls(**cls.facts(run), arguments=None, result=None)
+        facts = cls.facts(run, access)
+        if not access.sees_arguments(run.owner_id):
+            return cls(**facts, arguments=None, result=None)
         arguments, problem = _read(lambda: hidden_arguments(run.task, *run.arguments))
         result, other = _read(lambda: hidden(run.result_value))
         return cls(
-            **cls.facts(run),
+            **facts,
             arguments=arguments and Arguments(args=arguments[0], kwargs=arguments[1]),
             result=result,
             unreadable=problem or other,
@@ -166,11 +171,11 @@ class AttemptDetails(BaseModel):
     started_at: datetime | None
     ended_at: datetime
     error: RunError | None
-    traceback: str
+    traceback: str | None = Field(description="Null for callers that may not see arguments.")
 
     @classmethod
-    def of(cls, attempt: Attempt, run: Run) -> AttemptDetails:
-        message, traceback = attempt.texts(run)
+    def of(cls, attempt: Attempt, run: Run, access: Access) -> AttemptDetails:
+        message, traceback = texts_of(attempt, run, access)
         error = RunError(type=attempt.error_type, message=message)
         return cls(
             number=attempt.number,

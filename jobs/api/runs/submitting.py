@@ -95,7 +95,7 @@ def submit_run(
             **body.options,
         )
         response["Location"] = f"{request.path}/{run.id}"
-        details = RunDetails.of_run(run, with_arguments=access.sees_arguments(owner.pk))
+        details = RunDetails.of_run(run, access)
         return sent(details, response, status=202)
 
 

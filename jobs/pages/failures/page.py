@@ -10,8 +10,10 @@ from django.http import HttpResponse
 from jobs.core.ids import time_of
 from jobs.models import Owner, Scope
 from jobs.pages.failures.filter import FailureFilter, failed_runs
+from jobs.pages.kit.language import in_language
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.dead_letters import ErrorGroup, Groups, by_error, group_failed
+from jobs.runs.reads.errors import shown
 
 GROUPS: Final = 500
 """Groups of one owner, task and error that are read at most."""
@@ -25,7 +27,7 @@ def failures(visit: Visit) -> HttpResponse:
     form = FailureFilter(visit)
     found = Groups([], True)
     if form.is_valid():
-        found = group_failed(failed_runs(visit, form.wanted), most=GROUPS)
+        found = group_failed(failed_runs(visit, form.wanted), access=visit.access, most=GROUPS)
     groups = by_error(found.groups)
     return visit.show(
         "jobs/pages/failures/list.html",
@@ -39,15 +41,16 @@ def failures(visit: Visit) -> HttpResponse:
 
 
 def _rows(groups: Iterable[ErrorGroup]) -> Iterable[dict[str, Any]]:
-    shown = list(groups)
-    keys = {key for group in shown for key in group.owner_ids}
+    listed = list(groups)
+    keys = {key for group in listed for key in group.owner_ids}
     slugs = dict(Owner.objects.filter(pk__in=keys).values_list("pk", "slug"))
-    for group in shown:
+    for group in listed:
         names = sorted(slugs[key] for key in group.owner_ids if key in slugs)
         yield {
             "group": group,
             "owners": names[:NAMED],
             "more": len(names[NAMED:]),
+            "message": in_language(shown(group.newest.message)),
             "first_at": time_of(group.oldest),
             "last_at": group.newest.last_ended_at,
         }

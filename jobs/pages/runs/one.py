@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from jobs.core import barrier
 from jobs.core.states import ACTIVE, ENDED, REOPENABLE, State
 from jobs.models import Attempt, AttemptOutcome, Run, Scope, Worker
+from jobs.models.access import Access
 from jobs.pages.kit.language import in_language
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
@@ -22,6 +23,7 @@ from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.timeline import Timeline, timeline_of
 from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.reads.choices import word_of
+from jobs.runs.reads.errors import HIDDEN, shown, texts_of
 from jobs.runs.reads.story import (
     Tried,
     arguments_text,
@@ -87,11 +89,12 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
             lambda: timeline_of(steps_of(found), now=timezone.now()),
             otherwise=Timeline(_("The history of this run cannot be read."), SafeString(), []),
         ),
-        attempts=[_try(attempt, found, done.workers) for attempt in done.attempts]
+        attempts=[_try(attempt, found, done.workers, visit.access) for attempt in done.attempts]
         + _present(found, done),
         hidden_attempts=done.hidden,
         sees_workers=visit.access.permits("jobs.view_worker"),
         sees_arguments=sees_arguments,
+        hidden=in_language(HIDDEN),
         arguments=readable(lambda: arguments_text(found)) if sees_arguments else None,
         result=readable(lambda: result_text(found)) if sees_arguments else None,
         flower=flower_url(found),
@@ -105,8 +108,8 @@ def _may(visit: Visit, permission: str, found: Run) -> bool:
     return visit.may(permission, Scope.OPERATE, found.owner_id)
 
 
-def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker]) -> Try:
-    message, traceback = attempt.texts(found)
+def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker], access: Access) -> Try:
+    message, traceback = texts_of(attempt, found, access)
     sign, tone = SIGNS[SHOWN_AS.get(AttemptOutcome(attempt.outcome), State.FAILED)]
     return Try(
         number=attempt.number,
@@ -118,8 +121,8 @@ def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker]) -> Try:
         ended_at=attempt.ended_at,
         took=attempt.ended_at - attempt.started_at if attempt.started_at else None,
         error_type=attempt.error_type,
-        error_message=cut(in_language(message)),
-        traceback=cut(traceback),
+        error_message=cut(in_language(shown(message))),
+        traceback=cut(traceback or ""),
     )
 
 

@@ -11,7 +11,9 @@ from uuid import UUID
 from django.core.exceptions import EmptyResultSet
 
 from jobs.core import sql
+from jobs.models.access import Access
 from jobs.models.run import RunQuerySet
+from jobs.runs.reads.errors import message_of
 
 SCANNED: Final = 50_000
 """Failed runs that are grouped at most, but for one: the newest."""
@@ -35,8 +37,8 @@ class Group:
     oldest: UUID
     """That with the lowest one, of those that were read."""
     last_ended_at: datetime | None
-    message: str
-    """The error message of that run."""
+    message: str | None
+    """The error message of the newest run; None: the caller may not see it."""
     count: int = 0
 
 
@@ -48,7 +50,7 @@ class Groups(NamedTuple):
     """False: there are more failed runs than were grouped."""
 
 
-def group_failed(runs: RunQuerySet, *, most: int) -> Groups:
+def group_failed(runs: RunQuerySet, *, access: Access, most: int) -> Groups:
     """Group the failed ones among some runs; return the `most` largest groups."""
     columns = ("owner_id", "task", "error_type", "id")
     rows = runs.failed().order_by("-id").values(*columns)[: SCANNED + 1]
@@ -57,12 +59,12 @@ def group_failed(runs: RunQuerySet, *, most: int) -> Groups:
     except EmptyResultSet:  # a filter that nothing can match, as of an unknown owner
         return Groups([], is_complete=True)
     found = [
-        Group(**row, last_ended_at=None, message="")
+        Group(**row, last_ended_at=None, message=None)
         for row in sql.query(_GROUPED.format(read=read), parameters)
     ]
     is_all = sum(group.count for group in found) <= SCANNED
     largest = sorted(found, key=lambda one: (-one.count, one.task, one.error))
-    _complete(runs, largest[:most])
+    _complete(runs, largest[:most], access)
     return Groups(largest[:most], is_all and len(largest) <= most)
 
 
@@ -92,10 +94,10 @@ def by_error(groups: Sequence[Group]) -> list[ErrorGroup]:
     return sorted(found.values(), key=lambda one: (-one.count, one.task, one.error))
 
 
-def _complete(runs: RunQuerySet, groups: Sequence[Group]) -> None:
+def _complete(runs: RunQuerySet, groups: Sequence[Group], access: Access) -> None:
     newest = runs.filter(id__in=[group.newest for group in groups]).order_by()
     columns = ("owner_id", "job_id", "ended_at", "error_message", "error_data", "error_key")
     found = {run.pk: run for run in newest.only(*columns)}
     for group in groups:
         if run := found.get(group.newest):
-            group.last_ended_at, group.message = run.ended_at, run.error_text
+            group.last_ended_at, group.message = run.ended_at, message_of(run, access)
