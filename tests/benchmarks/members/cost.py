@@ -70,7 +70,7 @@ def measure(world: World) -> list[Row]:
         for workers in WORKERS:
             with _up(world, workers) as busy:
                 if workers == 1:
-                    idle = busy.idle(world.pick(5, 3))
+                    idle = busy.idle(world.pick(10, 3))
                     add(IDLE, idle)
                 for ms in TASK_MS:
                     cost = busy.cost(ms, label=f"r{number}")
