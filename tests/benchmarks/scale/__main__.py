@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from jobs.management.arguments import number, whole
 from tests.benchmarks.scale.costs import Layout
 from tests.benchmarks.scale.measured import FILE, costs_of, measured
 from tests.benchmarks.scale.simulation import simulate
@@ -35,34 +36,25 @@ def main(arguments: Sequence[str] | None = None) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.scale", description=__doc__)
-    parser.add_argument("--workers", type=_whole, default=1, help="worker processes")
-    parser.add_argument("--slots", type=_whole, default=4, help="of each worker")
-    parser.add_argument("--task-ms", type=float, default=100.0, help="how long a task waits")
+    parser.add_argument("--workers", type=whole(1, 10_000), default=1, help="worker processes")
+    parser.add_argument("--slots", type=whole(1, 10_000), default=4, help="of each worker")
+    parser.add_argument(
+        "--task-ms", type=number(0, 3_600_000), default=100.0, help="how long a task waits"
+    )
     parser.add_argument(
         "--cores",
-        type=_cores,
+        type=number(1, 1_000),
         default=2.0,
         help="of the machine for all; with --postgres-cores, of each worker",
     )
     parser.add_argument(
-        "--postgres-cores", type=float, default=0.0, help="PostgreSQL and Redis have own machines"
+        "--postgres-cores",
+        type=number(0, 1_000),
+        default=0.0,
+        help="PostgreSQL and Redis have own machines",
     )
     parser.add_argument("--json", type=Path, default=FILE, help="a file of make bench WHAT=cost")
     return parser
-
-
-def _whole(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 10,000")
-    return number
-
-
-def _cores(text: str) -> float:
-    number = float(text)
-    if not 1 <= number <= 1_000:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 1,000")
-    return number
 
 
 if __name__ == "__main__":

@@ -160,7 +160,8 @@ def _at_rates(what: str, of_a_run: float, *, digits: int = 0) -> list[str]:
 def run_steps(measured: Measured) -> str:
     """Return the simulated steps, with tasks of a second."""
     costs = costs_of(measured.medians, cores=measured.cores)
-    heads = ["step", "workers × slots", "runs/s", "a day", "PostgreSQL, cores", "Redis, cores"]
+    heads = ["step", "workers × slots", "runs/s", "a day", "cores of workers"]
+    heads += ["of PostgreSQL", "of Redis"]
     submit = measured.medians[SUBMIT_MANY]
     rows = []
     for name, layout in STEPS:
@@ -173,6 +174,7 @@ def run_steps(measured: Measured) -> str:
                 f"{layout.workers} × {layout.slots}",
                 f"{found.rate:,.0f}",
                 f"{found.rate * DAY_SECONDS / 1e6:,.0f} million",
+                f"{found.worker_cores:.1f}",
                 f"{found.postgres_cores + more[0]:.2f}",
                 f"{found.redis_cores + more[1]:.2f}",
             ]
