@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+TICKS: Final = 0.1
+"""CPU seconds by which a sum may fall: the kernel rounds the time of each process to 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +34,13 @@ def cost_of_a_run(before: Reading, after: Reading, *, runs: int) -> dict[str, fl
     """
     if runs < 1:
         raise ValueError("no run ended between the readings")
-    cost = {
-        f"CPU µs, {kind}": (after.cpu[kind] - used) * 1e6 / runs
-        for kind, used in before.cpu.items()
-    }
-    cost |= {name: (after.counts[name] - count) / runs for name, count in before.counts.items()}
-    for name, value in cost.items():
+    used = {kind: after.cpu[kind] - earlier for kind, earlier in before.cpu.items()}
+    counted = {name: after.counts[name] - earlier for name, earlier in before.counts.items()}
+    for name, value in {**counted, **{kind: more + TICKS for kind, more in used.items()}}.items():
         if value < 0:
             raise ValueError(f"{name} fell between the readings: a process was restarted")
+    cost = {f"CPU µs, {kind}": max(0.0, more) * 1e6 / runs for kind, more in used.items()}
+    cost |= {name: more / runs for name, more in counted.items()}
     seconds = after.at - before.at
     ours = sum(after.cpu.values()) - sum(before.cpu.values())
     others = (after.machine - before.machine - ours) / seconds

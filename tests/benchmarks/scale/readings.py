@@ -58,8 +58,9 @@ def reading(world: World, *, mains: Mapping[int, str] | None = None) -> Reading:
     }
     for pid, kind in (mains or {}).items():
         if kind == MAIN:
-            cpu[MAIN] = cpu.get(MAIN, 0.0) + _own(pid)
-            cpu[CHILDREN] = cpu.get(CHILDREN, 0.0) + tree_seconds(pid) - _own(pid)
+            own = _own(pid)
+            cpu[MAIN] = cpu.get(MAIN, 0.0) + own
+            cpu[CHILDREN] = cpu.get(CHILDREN, 0.0) + max(0.0, tree_seconds(pid) - own)
         else:
             cpu[kind] = cpu.get(kind, 0.0) + tree_seconds(pid)
     return Reading(

@@ -1,5 +1,7 @@
 """What a run costs, from two readings."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.benchmarks.scale.cost import Reading, cost_of_a_run, without_idle
@@ -23,6 +25,12 @@ def test_a_server_that_was_restarted_gives_no_figure() -> None:
     """Its counts begin at 0: a cost below 0 would look like a gain."""
     with pytest.raises(ValueError, match="fell between the readings"):
         cost_of_a_run(AFTER, BEFORE, runs=4)
+
+
+def test_a_sum_of_cpu_time_may_fall_by_some_ticks() -> None:
+    """A process that has just ended is rounded once more: that is no restart."""
+    earlier = replace(BEFORE, cpu={**BEFORE.cpu, "beat": 0.52})
+    assert cost_of_a_run(earlier, AFTER, runs=4)["CPU µs, beat"] == 0
 
 
 def test_without_a_run_there_is_no_cost() -> None:
