@@ -42,7 +42,7 @@ CORES: Final = len(os.sched_getaffinity(0))
 OWNERS: Final = 10
 WINDOW: Final = (0.25, 0.85)
 """The parts of the runs that have ended when the two readings are taken: all slots are busy."""
-SETTLE_SECONDS: Final = 3.0
+SETTLE_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.01
 PATIENCE_SECONDS: Final = 60.0
 CALLS: Final = 10
@@ -178,7 +178,7 @@ class _Busy:
         label = f"{label}-{self.workers}-{ms}ms"
         slots = self.workers * SLOTS
         rate = min(MOST_RATE, slots / ms * 1000) if ms else MOST_RATE
-        count = int(rate * self.world.pick(6, 2)) // OWNERS * OWNERS
+        count = int(rate * self.world.pick(5, 2)) // OWNERS * OWNERS
         size, log = bytes_on_disk(), _Log(self.world)
         submissions = _submitted(label, ms / 1000, count)
         readings = []

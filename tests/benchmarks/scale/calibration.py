@@ -11,7 +11,7 @@ from tests.benchmarks.scale.simulation import simulate
 
 FIT_STEPS: Final = 8
 ROUNDS: Final = 3
-RUNS: Final = 2_000
+RUNS: Final = 4_000
 FIRST_BATCHES: Final = (0.05, 1.0)
 """Statements for a run, before the first simulation: of short tasks, and of long ones."""
 
