@@ -29,7 +29,7 @@ def test_short_tasks_are_limited_by_cores() -> None:
     """All of them are busy, and half as many do half as much."""
     four, two = (simulate(COSTS, Layout(8, 4, cores), task_seconds=0.0) for cores in (4, 2))
     busy = two.worker_cores + two.postgres_cores + two.redis_cores
-    assert busy == pytest.approx(2, rel=0.02)
+    assert busy == pytest.approx(2, rel=0.05)
     assert two.rate == pytest.approx(four.rate / 2, rel=0.1)
 
 
@@ -68,11 +68,13 @@ def test_long_tasks_are_in_small_batches() -> None:
     assert long.postgres_cores / long.rate > 3 * short.postgres_cores / short.rate
 
 
-def test_more_slots_make_larger_batches() -> None:
-    """So workers with many slots cost PostgreSQL less than many workers."""
-    few = simulate(COSTS, Layout(8, 8, cores=4, postgres_cores=4), task_seconds=0.2)
-    many = simulate(COSTS, Layout(1, 64, cores=4, postgres_cores=4), task_seconds=0.2)
-    assert many.batches < 0.7 * few.batches
+def test_long_tasks_are_in_batches_only_at_hundreds_a_second() -> None:
+    """Each free slot is filled at once: with 64 slots a run still has nearly two statements."""
+    layouts = [Layout(1, slots, cores=8, postgres_cores=4) for slots in (8, 64, 256)]
+    few, many, most = (simulate(COSTS, one, task_seconds=0.2).batches for one in layouts)
+    assert few == pytest.approx(2, abs=0.05)
+    assert 1.5 < many < few
+    assert most < 1.1
 
 
 def test_the_same_question_has_the_same_answer() -> None:

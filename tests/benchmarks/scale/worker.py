@@ -19,6 +19,10 @@ from tests.benchmarks.scale.costs import Costs
 
 MOST_TAKEN: Final = 256
 """Most messages of one take, as the transport has it."""
+SHORTEST_SECONDS: Final = 1e-4
+"""The expected time of runs that take none."""
+BEFORE_TASK: Final = 0.5
+"""The part of a child's CPU time before Celery begins to measure the run time of the task."""
 LEARNED: Final = 0.1
 """The weight of a new run time beside those before it."""
 SPREAD: Final = 0.1
@@ -156,19 +160,22 @@ class Worker:
             self._begin(self._place.costs.child_woken)
 
     def _begin(self, cpu_seconds: float) -> None:
-        """Have a child run the next one: half of its CPU time before the task's sleep."""
+        """Have a child run the next one: it reads and decodes, then the task begins."""
         self._admitted -= 1
+        self._place.worker_used += cpu_seconds
+        before = cpu_seconds * BEFORE_TASK
+        self._cores.run(before, partial(self._task, cpu_seconds - before))
+
+    def _task(self, cpu_seconds: float) -> None:
         place = self._place
-        place.worker_used += cpu_seconds
         end = partial(self._end, place.clock.now)
-        behind = partial(self._cores.run, cpu_seconds / 2, end)
-        body = partial(place.clock.after, place.length(), behind)
-        self._cores.run(cpu_seconds / 2, body)
+        place.clock.after(place.length(), partial(self._cores.run, cpu_seconds, end))
 
     def _end(self, began_at: float) -> None:
         place = self._place
         place.ended += 1
-        place.expected += LEARNED * (place.clock.now - began_at - place.expected)
+        took = max(SHORTEST_SECONDS, place.clock.now - began_at)
+        place.expected += LEARNED * (took - place.expected)
         has_next = place.expected <= SHORT_SECONDS and self._admitted > 0
         if has_next:
             self._begin(place.costs.child_next)  # it waited in the child's pipe
