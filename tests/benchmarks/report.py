@@ -6,6 +6,7 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
@@ -46,6 +47,7 @@ def conditions(world: World) -> dict[str, Any]:
         },
         "fair (as shipped)": {**_side(world.fair), "window": window},
         "stock (baseline)": _side(world.stock),
+        "date": datetime.now(UTC).date().isoformat(),
         "rounds": world.rounds,
         "quick": world.is_quick,
     }

@@ -22,6 +22,8 @@ from jobs.core import errors
 from jobs.core import log_events as jobs_events
 from jobs.core.conf import RULES, Kind, Rule
 from jobs.core.states import FIRST, MOVES
+from tests.benchmarks.scale import tables
+from tests.benchmarks.scale.measured import measured
 from tests.docs.pages import PROJECT, code_words, read
 
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -31,6 +33,7 @@ PAGES: Final = (
     "docs/operate/doctor.md",
     "docs/operate/logs.md",
     "docs/operate/metrics.md",
+    "docs/operate/scale.md",
     "docs/operate/settings.md",
     "docs/understand/states.md",
     "docs/use/errors.md",
@@ -244,6 +247,10 @@ PARTS: Final[dict[str, Callable[[str], str]]] = {
     "events": events,
     "metrics": metrics,
     "doctor": doctor,
+    "run_costs": lambda _before: tables.run_costs(measured()),
+    "run_rates": lambda _before: tables.run_rates(measured()),
+    "run_ceilings": lambda _before: tables.run_ceilings(measured()),
+    "run_steps": lambda _before: tables.run_steps(measured()),
 }
 
 

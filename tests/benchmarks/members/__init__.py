@@ -20,6 +20,7 @@ MEMBERS: Final = (
     "far",
     "cpu",
     "durable",
+    "cost",
     "rollups",
     "retention",
     "submit",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from statistics import median
+from typing import Any
 
 from django.conf import settings
 from django.test import override_settings
 
+from fleet.stack.stack import Stack
 from jobs.core.keyring import new_key
 from tests.benchmarks.members.drain import OWNERS, SLOTS, beside_stock
 from tests.benchmarks.rows import Row, compared
@@ -100,16 +102,27 @@ def drained(world: World, *, owners: int, count: int, slots: int) -> tuple[float
         raise BenchmarkError(f"{waiting} hints of {count} submitted runs wait")
     with world.workers(world.fair, slots=slots) as stack:
         rate = world.wait_done(stack, count)
-        ended = time.monotonic()
-        while missing := _unrecorded(submissions):
-            stack.watch()
-            if time.monotonic() > ended + RECORDED_SECONDS:
-                raise BenchmarkError(f"{missing} rows have not succeeded; {world.log_ends()}")
-            time.sleep(POLL_SECONDS)
-        return rate, time.monotonic() - ended
+        return rate, wait_recorded(world, stack, submissions)
 
 
-def submitted(owners: Sequence[str], *, count: int, task: str = "bench.count") -> list[int]:
+def wait_recorded(world: World, stack: Stack, submissions: Sequence[int]) -> float:
+    """Return after how many seconds all rows have succeeded."""
+    began = time.monotonic()
+    while missing := _unrecorded(submissions):
+        stack.watch()
+        if time.monotonic() > began + RECORDED_SECONDS:
+            raise BenchmarkError(f"{missing} rows have not succeeded; {world.log_ends()}")
+        time.sleep(POLL_SECONDS)
+    return time.monotonic() - began
+
+
+def submitted(
+    owners: Sequence[str],
+    *,
+    count: int,
+    task: str = "bench.count",
+    arguments: Mapping[str, Any] | None = None,
+) -> list[int]:
     """Submit durable runs in equal parts, a submission an owner; return the submissions' ids."""
     from django.db import transaction
 
@@ -117,7 +130,7 @@ def submitted(owners: Sequence[str], *, count: int, task: str = "bench.count") -
     from jobs.models import Owner
 
     Owner.objects.bulk_create([Owner(slug=slug) for slug in owners], ignore_conflicts=True)
-    calls = iter([{}] * count)
+    calls = iter([arguments or {}] * count)
     # In one transaction, for time: a commit for each of 10,000 owners is not what is measured.
     with transaction.atomic():
         return [
