@@ -59,6 +59,14 @@ def test_postgresql_apart_has_its_own_cores() -> None:
     assert found.rate == pytest.approx(2 / 2e-3, rel=0.03)
 
 
+def test_what_is_not_usable_slows_each_machine() -> None:
+    """Also PostgreSQL on cores of its own: half of two cores is one."""
+    costs = replace(FREE, postgres=Linear(0, 1e-3), usable=0.5)
+    found = simulate(costs, Layout(8, 8, cores=8, postgres_cores=2), task_seconds=0.01)
+    assert found.postgres_cores == pytest.approx(1, rel=0.03)
+    assert found.rate == pytest.approx(1 / 2e-3, rel=0.03)
+
+
 def test_long_tasks_are_in_small_batches() -> None:
     """A worker takes them nearly one by one: a run costs more statements than a short one."""
     layout = Layout(1, 4, cores=2)
