@@ -207,11 +207,22 @@ AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
+# --- mail ----------------------------------------------------------------------------------
+# Without a host, mails are printed: of no use but to see them.
+EMAIL_HOST = env.text("EMAIL_HOST", default="")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+EMAIL_PORT = env.integer("EMAIL_PORT", default=587, minimum=1, maximum=65_535)
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER", default="")
+EMAIL_HOST_PASSWORD = env.text("EMAIL_HOST_PASSWORD", default="")
+EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", default=True)
+EMAIL_TIMEOUT = 15
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", default="fairshift@localhost")
+
 # --- Celery ---------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "fair_queues": ["jobs"],
+    "fair_queues": ["jobs", "notices"],
     "lease_seconds": FAIRSHIFT.get("LEASE_SECONDS", 30.0),
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
@@ -233,7 +244,7 @@ CELERY_RESULT_SERIALIZER = "json"
 CELERY_TASK_DEFAULT_QUEUE = "jobs"
 # Each has its own exchange: with a shared one, both queues would get every message.
 CELERY_TASK_QUEUES = tuple(
-    Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system")
+    Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system", "notices")
 )
 # No worker consumes `inbox`: the system's worker reads it in order (jobs/definitions/inbox.py).
 CELERY_TASK_ROUTES = {f"fairshift.{verb}_jobs": {"queue": "inbox"} for verb in ("upsert", "delete")}

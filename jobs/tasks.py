@@ -21,6 +21,9 @@ from jobs.recurring.backfill import make_pending_runs
 from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
 from jobs.system import ends, hooks, partitions, promotion
+from jobs.system.notices import delivery as deliveries
+from jobs.system.notices import mails
+from jobs.system.notices import rounds as notices
 from jobs.system.rescue import rescue_runs
 from jobs.system.retention import rounds
 from jobs.system.rollups import rolling
@@ -124,6 +127,26 @@ def remove_old_history() -> dict[str, int] | None:
 def call_hooks() -> dict[str, int]:
     """Call the project's hooks for runs and submissions that have ended."""
     return hooks.call_hooks()
+
+
+@shared_task(name="fairshift.system.notify", send_events=False)
+@alone
+def notify() -> dict[str, int]:
+    """Store events for webhooks and mails, and send messages for those that are due."""
+    return notices.notify()
+
+
+# These two are plain messages of the fair queue of notices, whose workers they may keep waiting.
+@shared_task(name="fairshift.system.deliver_webhook", send_events=False)
+def deliver_webhook(delivery: int, is_probe: bool) -> str:
+    """Try a delivery of a webhook once."""
+    return deliveries.deliver(delivery, is_probe=is_probe)
+
+
+@shared_task(name="fairshift.system.send_mail", send_events=False)
+def send_mail(digest: int) -> str:
+    """Send a mail about events."""
+    return mails.send_mail(digest)
 
 
 @shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))

@@ -30,6 +30,7 @@ from jobs.pages.search import search
 from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
+from jobs.pages.webhooks import add_webhook, edit_webhook, webhook, webhook_verb, webhooks
 from jobs.pages.workers import drain, undrain, worker, workers
 
 app_name = "jobs"
@@ -68,6 +69,11 @@ urlpatterns = [
     path("workers/<uuid:worker_id>/", worker, name="worker"),
     path("workers/<uuid:worker_id>/drain/", drain, name="drain_worker"),
     path("workers/<uuid:worker_id>/undrain/", undrain, name="undrain_worker"),
+    path("webhooks/", webhooks, name="webhooks"),
+    path("webhooks/add/", add_webhook, name="add_webhook"),
+    path("webhooks/<int:key>/", webhook, name="webhook"),
+    path("webhooks/<int:key>/edit/", edit_webhook, name="edit_webhook"),
+    path("webhooks/<int:key>/<slug:name>/", webhook_verb, name="webhook_verb"),
     path("search/", search, name="search"),
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),

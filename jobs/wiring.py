@@ -15,7 +15,7 @@ from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import requires_row
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import crypto
-from jobs.core.conf import setting
+from jobs.core.conf import plain_queues, setting
 from jobs.runs import admission, ephemeral, recording
 from jobs.system import heartbeat, sweep
 from jobs.system.patience import limit_silence
@@ -53,7 +53,7 @@ def application() -> Application:
         heartbeat_seconds=setting("HEARTBEAT_SECONDS"),
         lease_seconds=setting("LEASE_SECONDS"),
         cancel_grace_seconds=setting("CANCEL_GRACE_SECONDS"),
-        plain_queues=(setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")),
+        plain_queues=plain_queues(),
         allows_other_pools=setting("ALLOW_OTHER_POOLS"),
         child_niceness=setting("CHILD_NICENESS"),
         system_queue=setting("SYSTEM_QUEUE"),

@@ -10,6 +10,7 @@ migration = import_module("jobs.migrations.0006_periodic_tasks")
 rollups = import_module("jobs.migrations.0010_rollups")
 retention = import_module("jobs.migrations.0015_retention")
 hooks = import_module("jobs.migrations.0019_context_and_ends")
+notices = import_module("jobs.migrations.0020_webhooks_and_mails")
 
 
 def make_periodic_tasks() -> None:
@@ -18,6 +19,7 @@ def make_periodic_tasks() -> None:
     rollups.make_periodic_task(apps, None)
     retention.make_periodic_task(apps, None)
     hooks.make_periodic_task(apps, None)
+    notices.make_periodic_task(apps, None)
 
 
 def make_cursor() -> None:

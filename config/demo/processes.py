@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from config.demo.tasks import activate_ruleset
 from config.demo.world import Login
-from fleet.stack.programs import beat, flower, job_worker, system_worker, web
+from fleet.stack.programs import beat, flower, job_worker, notices_worker, system_worker, web
 from fleet.stack.stack import Program, Stack, free_port
 from jobs.core.conf import setting
 from jobs.models import Worker
@@ -72,6 +72,7 @@ def make_stack(
         _device_server(places, devices=devices, lab_devices=lab_devices),
         web(port=_port(places.site), environment=ours),
         system_worker("demo-system", environment=ours),
+        notices_worker("demo-notices", environment=ours),
         *(job_worker(name, slots=slots, environment=ours) for name in names),
         beat(environment=ours),
         flower(

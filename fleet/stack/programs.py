@@ -24,6 +24,18 @@ def system_worker(
     return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
 
 
+def notices_worker(
+    name: str = "notices",
+    *,
+    slots: int = 8,
+    queue: str = "notices",
+    environment: Mapping[str, str] | None = None,
+) -> Program:
+    """Return the worker that sends webhooks and mails: one process, which waits in threads."""
+    options = ["--queues", queue, "--pool", "threads", "--concurrency", str(slots)]
+    return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
+
+
 def beat(name: str = "beat", *, environment: Mapping[str, str] | None = None) -> Program:
     """Return celery-beat; several may run, one sends."""
     return Program(

@@ -19,6 +19,7 @@ for _page in (
     "jobs.admin.owners.target",
     "jobs.admin.owners.target_group",
     "jobs.admin.owners.token",
+    "jobs.admin.owners.webhook",
     "jobs.admin.owners.worker",
     "jobs.admin.runs.page",
     "jobs.admin.runs.submission_page",

@@ -23,6 +23,7 @@ from jobs.api import (
     submissions,
     tasks,
     tokens,
+    webhooks,
     windows,
     workers,
 )
@@ -48,6 +49,7 @@ RESOURCES: Final = (
     ("/windows", windows.router),
     ("/jobs", job_resource.router),
     ("/tokens", tokens.router),
+    ("/webhooks", webhooks.router),
     ("/owners", owners.router),
     ("/workers", workers.router),
     ("/dead-letters", dead_letters.router),

@@ -19,6 +19,7 @@ from jobs.core.conf import setting, unknown_settings
 from jobs.models import Leader, Worker
 from jobs.runs.reads.unknown_tasks import unknown_tasks
 from jobs.system.lease import BEAT
+from jobs.system.notices.unsent import all_rows, unsent_queue
 from jobs.system.partitions import ALARM_DAYS, days_left
 
 OLDEST_VERSION = 15
@@ -51,6 +52,7 @@ def _warnings() -> Iterator[CheckMessage]:
             _barrier,
             _idle_workers,
             _system_workers,
+            _unsent_notices,
             _unknown_tasks,
         ):
             yield from check()
@@ -181,6 +183,17 @@ def _system_workers() -> Iterator[CheckMessage]:
             "No celery-beat runs: no job comes due, and nothing is promoted, rescued or swept.",
             hint="Start celery beat, on two machines if you can.",
             id="fairshift.W111",
+        )
+
+
+def _unsent_notices() -> Iterator[CheckMessage]:
+    queues = {queue for worker in Worker.objects.alive() for queue in worker.queues}
+    if queue := unsent_queue(queues, *all_rows()):
+        yield checks.Warning(
+            f"No worker takes from queue {queue!r}: webhooks and mails wait.",
+            hint=f"Start one for it: celery worker --queues {queue} --pool threads"
+            " (docs/operate/notices.md).",
+            id="fairshift.W115",
         )
 
 

@@ -138,6 +138,14 @@ RULES: Final[dict[str, Rule]] = {
     "JOBS_QUEUE": Rule("jobs", Kind.NAME),
     "SYSTEM_QUEUE": Rule("system", Kind.NAME),
     "INBOX_QUEUE": Rule("inbox", Kind.NAME),
+    "NOTICES_QUEUE": Rule("notices", Kind.NAME),
+    "WEBHOOK_TIMEOUT_SECONDS": Rule(10.0, Kind.SECONDS, 0.1, 60),
+    "WEBHOOK_BACKOFF_SECONDS": Rule(5.0, Kind.SECONDS, 0, 3600),
+    "WEBHOOK_BACKOFF_CAP_SECONDS": Rule(3600.0, Kind.SECONDS, 0, 86_400),
+    "WEBHOOK_ATTEMPTS": Rule(20, Kind.WHOLE, 1, 1_000),
+    "WEBHOOK_FAILURES": Rule(30, Kind.WHOLE, 1, 10_000),
+    "WEBHOOK_DAYS": Rule(30, Kind.WHOLE, 1, 3660),
+    "MAIL_QUIET_SECONDS": Rule(900.0, Kind.SECONDS, 0, 86_400),
     "REMOTE_COMMANDS": Rule((), Kind.WORDS),
     "INBOX_ALLOWED": Rule((), Kind.PAIRS),
     "OFFERED_TASKS": Rule((), Kind.WORDS),
@@ -210,6 +218,11 @@ def setting(name: str) -> Any:
     if _given() is not given:
         values = _checked()
     return values[name]
+
+
+def plain_queues() -> frozenset[str]:
+    """Return the queues of Fairshift's own messages, which carry no runs."""
+    return frozenset(setting(name) for name in ("SYSTEM_QUEUE", "INBOX_QUEUE", "NOTICES_QUEUE"))
 
 
 def how_to_set(name: str) -> str:

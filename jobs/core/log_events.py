@@ -222,6 +222,32 @@ BEAT_LEASE_NOT_RELEASED: Final = Event(
     "PostgreSQL does not answer. Another beat follows when the lease ends.",
 )
 
+# --- webhooks and mails --------------------------------------------------------------------
+WEBHOOK_DISABLED: Final = Event(
+    "webhook_disabled",
+    WARNING,
+    "webhook {endpoint} is disabled: {reason}",
+    "Mend the receiver and make the webhook active again: what waits is sent then.",
+)
+NOTICES_LEFT: Final = Event(
+    "notices_left",
+    WARNING,
+    "messages for webhooks and mails are left for a minute ({count}): {error}",
+    "Redis does not answer. They are committed, and sent again.",
+)
+MAIL_FAILED: Final = Event(
+    "mail_failed",
+    WARNING,
+    "a mail of subscription {subscription} was not sent (failure {failures}): {error}",
+    "Is Django's mail set up, and does its server answer? The mail is sent again.",
+)
+MAIL_GIVEN_UP: Final = Event(
+    "mail_given_up",
+    ERROR,
+    "a mail of subscription {subscription} is dropped after {failures} failures: {error}",
+    "Is Django's mail set up, and does its server answer?",
+)
+
 # --- metrics, pages and API -----------------------------------------------------------------
 METRICS_WITHOUT_DATABASE: Final = Event(
     "metrics_without_database",

@@ -24,6 +24,10 @@ from jobs.models.job import OverlapPolicy as OverlapPolicy
 from jobs.models.job import ScheduleKind as ScheduleKind
 from jobs.models.metric import MetricOwner as MetricOwner
 from jobs.models.metric import MetricTotal as MetricTotal
+from jobs.models.notice import EventType as EventType
+from jobs.models.notice import JobAlarm as JobAlarm
+from jobs.models.notice import MailDigest as MailDigest
+from jobs.models.notice import MailSubscription as MailSubscription
 from jobs.models.outbox import Outbox as Outbox
 from jobs.models.owner import Membership as Membership
 from jobs.models.owner import Owner as Owner
@@ -52,6 +56,9 @@ from jobs.models.target import TargetGroup as TargetGroup
 from jobs.models.task_progress import TaskProgress as TaskProgress
 from jobs.models.token import ApiToken as ApiToken
 from jobs.models.token import Scope as Scope
+from jobs.models.webhook import DeliveryState as DeliveryState
+from jobs.models.webhook import WebhookDelivery as WebhookDelivery
+from jobs.models.webhook import WebhookEndpoint as WebhookEndpoint
 from jobs.models.window import Decision as Decision
 from jobs.models.window import Window as Window
 from jobs.models.window import WindowDecision as WindowDecision

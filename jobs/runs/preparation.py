@@ -17,7 +17,7 @@ from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.error_names import refuse_unknown_errors
 from jobs.catalog.policies import checked_policy, refuse_unknown
 from jobs.catalog.registry import REPLACED, offer_of
-from jobs.core.conf import how_to_set, setting
+from jobs.core.conf import how_to_set, plain_queues, setting
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
 from jobs.core.inputs import refuse_text
 from jobs.core.sql import now
@@ -181,7 +181,7 @@ def make_targets(owner: Owner, names: Sequence[str]) -> dict[str, int]:
 def queue_name(chosen: Options) -> str:
     """Return the queue of a submit; raise OptionError for one that the Celery app does not have."""
     name = chosen.queue or setting("JOBS_QUEUE")
-    known = set(current_app.amqp.queues) - {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
+    known = set(current_app.amqp.queues) - plain_queues()
     if name in known:
         return name
     if not current_app.set_as_current and current_app.main == "default":

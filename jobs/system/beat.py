@@ -53,6 +53,7 @@ ROUNDS: Final = frozenset(
         "make_partitions",
         "extend_openings",
         "roll_up",
+        "notify",
         "remove_old_history",
         "call_hooks",
     )

@@ -31,8 +31,9 @@ from jobs.core.crypto import (
     UnknownKey,
 )
 from jobs.core.keyring import KeyRing
-from jobs.models import Job
+from jobs.models import Job, WebhookEndpoint
 from jobs.models.owner import slug_of
+from jobs.models.webhook import KEY_FIELD
 from jobs.runs.result_backend import FIELD, SEALED
 
 BATCH: Final = 200
@@ -50,6 +51,7 @@ class Done:
     runs: int = 0
     attempts: int = 0
     jobs: int = 0
+    webhooks: int = 0
     celery: int = 0
     left: int = 0
     """Rows that changed or were locked; the next pass takes them."""
@@ -58,7 +60,7 @@ class Done:
 
     @property
     def total(self) -> int:
-        return self.runs + self.attempts + self.jobs + self.celery
+        return self.runs + self.attempts + self.jobs + self.webhooks + self.celery
 
 
 def keys_in_use() -> list[dict[str, Any]]:
@@ -75,7 +77,7 @@ def reencrypt(to: int, *, report: Callable[[Done], None] = lambda _done: None) -
     total = Done()
     for _pass in range(PASSES):
         before, total.left, total.problems = total.total, 0, Counter()
-        for batches in (_runs, _attempts, _jobs, _celery):
+        for batches in (_runs, _attempts, _jobs, _webhooks, _celery):
             for _batch in batches(again, total):
                 report(total)
         if not total.left:
@@ -208,6 +210,35 @@ def _jobs(again: _Again, total: Done) -> Iterator[None]:
             total.jobs += is_written
             total.left += not is_written
         yield
+
+
+def _webhooks(again: _Again, total: Done) -> Iterator[None]:
+    rows = WebhookEndpoint.objects.select_related("owner")
+    others = rows.exclude(secret_key=again.key) | rows.exclude(old_secret=None).exclude(
+        old_secret_key=again.key
+    )
+
+    def rewrite(row: Mapping[str, Any]) -> tuple[WebhookEndpoint, bytes | None, bytes | None]:
+        each: WebhookEndpoint = row["row"]
+        new, old = (
+            again.of_run(data, key, name=KEY_FIELD, place=each.place)
+            for data, key in (
+                (each.secret, each.secret_key),
+                (each.old_secret, each.old_secret_key),
+            )
+        )
+        return each, new, old
+
+    found = [{"row": one} for one in others.order_by("id")]
+    for each, new, old in _readable(found, rewrite, total):
+        # One that was rotated meanwhile is taken by the next pass.
+        same = WebhookEndpoint.objects.filter(pk=each.pk, secret=bytes(each.secret))
+        is_written = same.update(
+            secret=new, secret_key=again.key, old_secret=old, old_secret_key=again.key
+        )
+        total.webhooks += is_written
+        total.left += not is_written
+    yield
 
 
 def _celery(again: _Again, total: Done) -> Iterator[None]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db.models.functions import Now
 
-from jobs.core.conf import setting
+from jobs.core.conf import plain_queues, setting
 from jobs.core.counting import within
 from jobs.core.sql import now
 from jobs.core.states import State
@@ -58,7 +58,7 @@ class SystemState:
 
 def system_state() -> SystemState:
     """Return the state. Call it with the barrier lifted: none of these rows has an owner."""
-    at, system = now(), {setting("SYSTEM_QUEUE")}
+    at, plain = now(), plain_queues()
     alive = list(Worker.objects.alive().values_list("hostname", "slots", "queues"))
     beat = Leader.objects.filter(name=BEAT).first()
     cursor = Cursor.objects.order_by("pk").first()
@@ -68,7 +68,7 @@ def system_state() -> SystemState:
         is_beat_leading=beat is not None and beat.until > at,
         pulsed_at=None if cursor is None else cursor.beat_at,
         worker_count=len(alive),
-        slots=sum(slots for _name, slots, queues in alive if set(queues) - system),
+        slots=sum(slots for _name, slots, queues in alive if set(queues) - plain),
         queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
         lost=_lost({name for name, _slots, _queues in alive}),
         unpublished_since=None if oldest is None else oldest.created_at,

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from jobs.core import sql
-from jobs.core.conf import setting
+from jobs.core.conf import plain_queues, setting
 from jobs.core.counting import within
 from jobs.core.states import State
 from jobs.models import Run, Worker
@@ -67,7 +67,8 @@ def vitals() -> Vitals:
 
     alive = list(Worker.objects.alive().values_list("slots", "queues", "version"))
     fair = owners().queues
-    takes_runs = [(slots, queues) for slots, queues, _version in alive if set(queues) & set(fair)]
+    with_runs = set(fair) - plain_queues()
+    takes_runs = [(slots, queues) for slots, queues, _version in alive if with_runs & set(queues)]
     return Vitals(
         is_beat_leading=row["beat_until"] is not None and row["beat_until"] > now,
         beat_lag=since(row["pulsed_at"]),
@@ -82,7 +83,7 @@ def vitals() -> Vitals:
         workers=len(takes_runs),
         slots=sum(slots for slots, _queues in takes_runs),
         workers_by_queue={
-            queue: sum(queue in queues for _slots, queues in takes_runs) for queue in fair
+            queue: sum(queue in queues for _slots, queues, _version in alive) for queue in fair
         },
         system_workers=sum(setting("SYSTEM_QUEUE") in queues for _slots, queues, _v in alive),
         versions=Counter(version for _slots, _queues, version in alive),

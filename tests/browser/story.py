@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from fleet import Kind
-from jobs.models import Job, Owner, Run
+from jobs.core.sql import now
+from jobs.models import Job, Owner, Run, WebhookEndpoint
 from jobs.owners.limits import limit_owner, pause_owner
 from jobs.runs.recording import record
+from jobs.system.notices.endpoints import make_endpoint
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.broken import ended_run
 from tests.jobs.scenes import (
@@ -53,10 +55,39 @@ def tell(acme: Owner) -> dict[str, Any]:
     pause_owner(northwind, reason="audit of the year")
     limit_owner(contoso, max_running=2)
     silence(living_worker("w2@here"), seconds=120)
-    for alive in (worker, living_worker("s1@here", queues=("system",))):
+    others = [living_worker(f"{queue}@here", queues=(queue,)) for queue in ("system", "notices")]
+    for alive in (worker, *others):
         silence(alive, seconds=-3_600)
-    keys = {"calendar": nights.pk, "window": asked.pk}
+    keys = {"calendar": nights.pk, "window": asked.pk, "webhook": _webhook(acme).pk}
     return {"worker": worker, "job": _nightly(acme).pk, **keys}
+
+
+def _webhook(acme: Owner) -> WebhookEndpoint:
+    """Return an endpoint that fails; beside it are one that is disabled and one for all owners."""
+    given = {"name": "ci", "url": f"https://ci.example/{'long-' * 30}", "events": ["run.ended"]}
+    endpoint = make_endpoint({**given, "states": ["failed"], "tasks": ["tests.add"]}, owner=acme)
+    found = endpoint.endpoint
+    run = Run.objects.filter(owner=acme).first()
+    assert run is not None
+    for number, state in enumerate(("delivered", "failed", "waiting")):
+        tries = [[now().timestamp(), 500, "no answer within 10 s " * 3, 10_000]]
+        found.deliveries.create(
+            owner=acme,
+            event_id=f"evt_{number}",
+            event_type="run.ended",
+            event_at=now(),
+            data={"run": str(run.pk), "state": "failed"},
+            state=state,
+            attempt_count=number + 1,
+            next_at=now(),
+            tries=[] if state == "delivered" else tries,
+        )
+    WebhookEndpoint.objects.filter(pk=found.pk).update(failure_count=3, retry_at=now())
+    off = make_endpoint(given, owner=acme).endpoint
+    reason = "no answer within 10 s"
+    WebhookEndpoint.objects.filter(pk=off.pk).update(is_active=False, disabled_reason=reason)
+    make_endpoint({**given, "events": ["submission.ended"]}, owner=None)
+    return found
 
 
 def _nightly(acme: Owner) -> Job:

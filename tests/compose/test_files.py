@@ -27,7 +27,7 @@ LEFT_OUT: Final = frozenset(
     }
 )
 """Variables that an installation does not need."""
-OURS: Final = ("web", "worker", "system", "beat", "flower", "migrate")
+OURS: Final = ("web", "worker", "system", "notices", "beat", "flower", "migrate")
 SECRETS: Final = re.compile("SECRET|PASSWORD|AUTH|_URL$")
 
 
@@ -134,6 +134,7 @@ def test_each_process_has_only_its_secrets(services: dict[str, Any]) -> None:
         "web": ("fairshift_app", "producer"),
         "worker": ("fairshift_app", "worker"),
         "system": ("fairshift", "system"),
+        "notices": ("fairshift_app", "worker"),
         "beat": ("fairshift_app", "system"),
         "migrate": ("fairshift", "system"),
         "flower": ("postgres", "flower"),
@@ -190,6 +191,7 @@ def test_commands_are_those_of_make_up(services: dict[str, Any]) -> None:
     pairs = {
         "worker": programs.job_worker("worker", slots=4),
         "system": programs.system_worker(),
+        "notices": programs.notices_worker(),
         "beat": programs.beat(),
         "web": programs.web(port=8000),
         "flower": programs.flower(port=5555, user="u", password="p"),

@@ -14,7 +14,7 @@ from tests.commands import PROJECT
 from tests.compose.resolved import checkout, resolved
 
 FOLDER: Final = PROJECT / "compose/kubernetes"
-PROGRAMS: Final = ("web", "worker", "system", "beat")
+PROGRAMS: Final = ("web", "worker", "system", "notices", "beat")
 
 
 def objects(kind: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_a_pod_has_no_more_rights_than_a_container_of_compose(name: str) -> None
 
 def test_health_checks_are_those_of_compose(services: dict[str, Any]) -> None:
     """The file of the main loop; the site by its addresses, under a name that it accepts."""
-    for name in ("worker", "system", "beat"):
+    for name in ("worker", "system", "notices", "beat"):
         [container] = pods()[name]["containers"]
         [_, asked] = services[name]["healthcheck"]["test"]
         assert container["livenessProbe"]["exec"]["command"] == ["sh", "-c", asked]

@@ -18,6 +18,7 @@ UNITS: Final = {
     "fairshift-web": "web",
     "fairshift-worker@": "worker",
     "fairshift-system": "system",
+    "fairshift-notices": "notices",
     "fairshift-beat": "beat",
     "fairshift-migrate": "migrate",
 }

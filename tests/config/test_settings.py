@@ -120,5 +120,6 @@ def test_secret_key_of_a_first_start_is_kept(tmp_path: Path) -> None:
 def test_queues_are_bound_apart(tmp_path: Path) -> None:
     """Each queue has its own exchange: sharing one would deliver every message to both."""
     done = boot("CELERY_TASK_QUEUES", folder=tmp_path, **SERVERS)
-    jobs, system = json.loads(done.stdout)["CELERY_TASK_QUEUES"]
-    assert "Exchange jobs" in jobs and "Exchange system" in system
+    queues = json.loads(done.stdout)["CELERY_TASK_QUEUES"]
+    for name, queue in zip(("jobs", "system", "notices"), queues, strict=True):
+        assert f"Exchange {name}" in queue

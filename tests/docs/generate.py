@@ -80,6 +80,7 @@ def _limits(key: str, rule: Rule) -> str:
     unit = {
         "BYTES": "bytes",
         "ATTEMPTS": "attempts",
+        "FAILURES": "attempts",
         "AHEAD": "days",
         "DAYS": "days",
         "NICENESS": "steps of `nice`",

@@ -15,7 +15,8 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTa
 import tests.flows.tasks
 import tests.tasks  # noqa: F401 - both register the tasks that scenes submit
 from jobs.core.states import ACTIVE
-from jobs.models import Owner, Run, Submission
+from jobs.models import Owner, Run, Submission, WebhookEndpoint
+from jobs.system.notices import rounds
 from jobs.system.partitions import make_partitions
 from tests.audit import EMPTY_AUDIT
 from tests.few_partitions import django_db_setup
@@ -150,6 +151,14 @@ def stack(scene: Processes, owner: Owner, layout: Layout) -> Processes:
 def owner(scene: Processes) -> Owner:
     """The owner acme, without limits."""
     return make_owner("acme")
+
+
+@pytest.fixture
+def no_endpoints(db: None) -> Iterator[None]:
+    """No endpoint of a scene stays, and no end is recorded for it."""
+    yield
+    WebhookEndpoint.objects.all().delete()
+    rounds.notify()
 
 
 @pytest.fixture

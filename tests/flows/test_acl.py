@@ -8,16 +8,21 @@ from socket import gethostname
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.test import override_settings
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis.exceptions import NoPermissionError
 
 from fleet.keys import queue_key
+from fleet.stack import programs
 from jobs import submit
 from jobs.models import Owner
+from jobs.system.notices.endpoints import make_endpoint, send_test
 from tests.flows.processes import ROOT, Processes
 from tests.flows.secured import Secured, secured
 from tests.flows.test_remote import Stranger
 from tests.flows.world import ended, publishing_to
+from tests.receivers import receiver
 from tests.waiting import wait_for
 
 
@@ -88,6 +93,24 @@ def test_each_user_of_the_page_may_do_its_work(
         assert reader.hlen(queue_key("jobs", "accounts")) > 0
     finally:
         flower.close()
+    assert refusals(server) == []
+
+
+def test_the_users_of_the_page_send_a_webhook(
+    processes: Processes, owner: Owner, server: Secured, no_endpoints: None
+) -> None:
+    """The system worker sends the message, and a worker of notices the request."""
+    with receiver() as ears:
+        allowed = {**settings.FAIRSHIFT, "HTTP_ALLOWED_HOSTS": (ears.place,)}
+        with override_settings(FAIRSHIFT=allowed):
+            given = {"name": "scene", "url": ears.url, "events": ["run.ended"]}
+            send_test(make_endpoint(given, owner=owner).endpoint)
+        environ = {"REDIS_URL": url(server, "worker"), "FAIRSHIFT_HTTP_ALLOWED_HOSTS": ears.place}
+        processes.start(programs.notices_worker(), **environ)
+        processes.start_system(REDIS_URL=url(server, "system"))
+        processes.start_beat(REDIS_URL=url(server, "system"))
+        processes.ready(seconds=60)
+        wait_for(lambda: bool(ears.got), seconds=60, what="the test event")
     assert refusals(server) == []
 
 

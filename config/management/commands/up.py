@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.playground import mark_database, refuse_foreign_database
-from fleet.stack.programs import beat, flower, job_worker, system_worker, web
+from fleet.stack.programs import beat, flower, job_worker, notices_worker, system_worker, web
 from fleet.stack.stack import Program, Stack, StackError, free_port
 from jobs.management.arguments import PORTS, interrupt, number, whole
 
@@ -91,6 +91,7 @@ class Command(BaseCommand):
         return [
             web(port=port, environment=environment),
             system_worker(environment=environment),
+            notices_worker(environment=environment),
             *(job_worker(name, slots=given["slots"], environment=environment) for name in names),
             *(beat(name, environment=environment) for name in beats),
             flower(

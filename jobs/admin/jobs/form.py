@@ -16,7 +16,7 @@ from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.redaction import restored
 from jobs.catalog.registry import OfferedTask, offered
 from jobs.core import crypto
-from jobs.core.conf import setting
+from jobs.core.conf import plain_queues
 from jobs.core.errors import FairshiftError
 from jobs.core.inputs import KEY_LIMIT
 from jobs.definitions.fields import SCHEDULE
@@ -253,5 +253,4 @@ def _takes(item: OfferedTask) -> str:
 
 
 def _queues() -> list[str]:
-    ours = {setting("SYSTEM_QUEUE"), setting("INBOX_QUEUE")}
-    return sorted(set(current_app.amqp.queues) - ours)
+    return sorted(set(current_app.amqp.queues) - plain_queues())

@@ -16,10 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from jobs.admin.kit.celery_pages import APPS
 from jobs.pages.kit import nav
 
+_NOTICES: Final = ("WebhookEndpoint", "MailSubscription")
 GROUPS: Final = (
     (_("See and act on work"), ("Run", "Submission", "Job", "Missed", "Backfill")),
     (_("Plan windows"), ("Calendar", "Window")),
-    (_("Owners and what is theirs"), ("Owner", "ApiToken", "Target", "TargetGroup")),
+    (_("Owners and what is theirs"), ("Owner", "ApiToken", "Target", "TargetGroup", *_NOTICES)),
     (_("Watch the installation"), ("Worker", "AuditEntry", "Cursor")),
 )
 """Our models, by what people do with them."""

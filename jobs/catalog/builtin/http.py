@@ -135,8 +135,7 @@ def fetch(
     """Send a request to an address that was checked, and not resolved again; return the answer."""
     url, deadline = request.url, wire.Deadline(timeout_seconds)
     is_listed = is_allowed(url.host, url.port, allowed=allowed, owner=owner)
-    if not is_listed:
-        _refuse_spelling(request)
+    refuse_at_once(request, allowed=allowed, owner=owner)
     try:
         found = wire.resolved(resolve, url, deadline)
         if not is_listed:
@@ -154,8 +153,10 @@ def fetch(
         raise HttpRequestFailed(str(request), _connection_problem(error)) from error
 
 
-def _refuse_spelling(request: Request) -> None:
-    """Refuse hosts that need no look-up."""
+def refuse_at_once(request: Request, *, allowed: Iterable[str], owner: str | None = None) -> None:
+    """Raise HttpRequestRefused for a host that needs no look-up, unless it is allow-listed."""
+    if is_allowed(request.url.host, request.url.port, allowed=allowed, owner=owner):
+        return
     if request.url.scheme != "https":
         raise HttpRequestRefused(
             str(request), f"http is for allow-listed hosts; {_advice(request.url.host)}"

@@ -106,6 +106,11 @@ def _reencrypt(to: int | None) -> None:
 
 
 def _counts(done: Any) -> str:
-    parts = {"runs": done.runs, "attempts": done.attempts, "jobs": done.jobs}
+    parts = {
+        "runs": done.runs,
+        "attempts": done.attempts,
+        "jobs": done.jobs,
+        "webhooks": done.webhooks,
+    }
     counts = [f"{count:,} {name}" for name, count in parts.items()]
     return f"rewritten: {', '.join(counts)}, {done.celery:,} results of Celery"

@@ -27,7 +27,7 @@ CLOCK_SECONDS: Final = 2.0
 """Difference of two clocks that is reported."""
 LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
 """Those of a server on this machine; None: a unix socket."""
-SAID_BY_RUNNING: Final = ("fairshift.W108", "fairshift.W110", "fairshift.W111")
+SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115))
 """System checks of workers and beat, which the overview's verdict reports as well."""
 
 Look = Callable[[], Iterable[CheckMessage]]

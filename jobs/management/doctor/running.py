@@ -27,6 +27,7 @@ IDS: Final[Mapping[str, str]] = {
     "late": "fairshift.D307",
     "unknown_task": "fairshift.D308",
     "lost_worker": "fairshift.D309",
+    "unsent": "fairshift.D312",
 }
 """The problems of the overview that are about the installation, by their codes. The others are
 about jobs, windows and owners; Redis has checks of its own."""

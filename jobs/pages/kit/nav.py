@@ -20,6 +20,7 @@ ENTRIES: Final = (
     ("owners", _("Owners"), "n"),
     ("workers", _("Workers"), "w"),
     ("failures", _("Failures"), "f"),
+    ("webhooks", _("Webhooks"), "h"),
     ("audit", _("Audit"), "a"),
 )
 SEARCH: Final = "search"

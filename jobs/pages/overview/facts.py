@@ -22,6 +22,8 @@ class Facts:
     is_redis_away: bool = False
     unserved: Sequence[str] = ()
     """Queues in which runs wait, without a worker."""
+    unsent: str = ""
+    """The queue of webhooks and mails, if some are asked for and no worker takes from it."""
     late_count: int = 0
     broken_count: int = 0
     unknown_task: tuple[str, str] | None = None

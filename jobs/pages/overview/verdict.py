@@ -13,12 +13,11 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from fleet import OwnerState
 from jobs.models import Job
 from jobs.pages.kit.language import count_in_words
 from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
-from jobs.system.rollups.objectives import FAST, SPANS
+from jobs.pages.overview.owner_rules import objective, starved
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 
@@ -90,6 +89,18 @@ def _unserved(facts: Facts) -> Problem | None:
         % {"queue": ", ".join(facts.unserved)},
         todo=_("Start a celery worker for it."),
         query={"queue": facts.unserved[0]},
+    )
+
+
+def _unsent(facts: Facts) -> Problem | None:
+    if not facts.unsent or not facts.system.worker_count:
+        return None
+    return Problem(
+        code="unsent",
+        text=_("Webhooks and mails wait: no worker takes from queue %(queue)s.")
+        % {"queue": facts.unsent},
+        todo=_("Start a celery worker for it."),
+        query={"queue": facts.unsent},
     )
 
 
@@ -217,66 +228,6 @@ def _lost_worker(facts: Facts) -> Problem | None:
     )
 
 
-def _starved(facts: Facts) -> Problem | None:
-    if facts.starved is None or facts.starved.seen is None:
-        return None
-    owner, seen = facts.starved.owner, facts.starved.seen
-    texts = {
-        OwnerState.PAUSED: (
-            _("Owner %(owner)s is paused while its runs wait: %(count)s."),
-            _("Resume it when the reason of the pause is gone."),
-        ),
-        OwnerState.AT_CAP: (
-            _("Owner %(owner)s is at its cap of %(cap)s while its runs wait: %(count)s."),
-            _("Raise its cap if there are slots to spare."),
-        ),
-        OwnerState.RESTING: (
-            _("Owner %(owner)s has used its rate while its runs wait: %(count)s."),
-            _("Raise its rate if that is too slow."),
-        ),
-    }
-    text, todo = texts.get(
-        seen.state,
-        (
-            _("Owner %(owner)s gets less than half of its share: a run waits for %(minutes)s min."),
-            _("Look at the workers' queues, and at locks of its runs."),
-        ),
-    )
-    facts_of_text = {
-        "owner": owner.slug,
-        "count": number(seen.backlog),
-        "cap": seen.max_running,
-        "minutes": int(facts.starved.wait_seconds // 60),
-    }
-    return Problem(
-        code=f"starved_{seen.state.value.replace(' ', '_')}",
-        text=text % facts_of_text,
-        todo=todo,
-        is_bad=False,
-        page="owner",
-        key=owner.slug,
-    )
-
-
-def _objective(facts: Facts) -> Problem | None:
-    if facts.burning is None or facts.burning.burning is None:
-        return None
-    one, pace = facts.burning, facts.burning.burning
-    words = _(
-        "Owner %(owner)s misses its objective: %(late)s %% of the starts of %(span)s were late."
-    )
-    late = 1 - (one.in_time(pace.long) or 0.0)
-    return Problem(
-        code=f"objective_burns_{pace.name}",
-        text=words
-        % {"owner": one.owner.slug, "late": f"{late:.0%}"[:-1], "span": SPANS[pace.long]},
-        todo=_("Look at its share, its limits, and at the slots."),
-        is_bad=pace is FAST,
-        page="owner",
-        key=one.owner.slug,
-    )
-
-
 def _page_of(job: Job) -> dict[str, Any]:
     return {"page": "job", "key": job.pk}
 
@@ -287,6 +238,7 @@ RULES: Final[Sequence[Rule]] = (
     _no_worker,
     _system_worker,
     _unserved,
+    _unsent,
     _pulse,
     _late,
     _unpublished,
@@ -294,7 +246,7 @@ RULES: Final[Sequence[Rule]] = (
     _failing,
     _broken,
     _approval,
-    _objective,
-    _starved,
+    objective,
+    starved,
     _lost_worker,
 )

@@ -50,6 +50,20 @@ DELETE FROM jobs_jobimport WHERE id IN (
     SELECT id FROM jobs_jobimport WHERE created_at < %(before)s LIMIT %(most)s)
 RETURNING 1
 """
+_DELIVERIES: Final = """
+DELETE FROM jobs_webhookdelivery WHERE id IN (
+    SELECT id FROM jobs_webhookdelivery WHERE created_at < %(before)s LIMIT %(most)s
+    FOR UPDATE SKIP LOCKED)
+RETURNING 1
+"""
+# What is due is sent first, whatever its age.
+_DIGESTS: Final = """
+DELETE FROM jobs_maildigest WHERE id IN (
+    SELECT id FROM jobs_maildigest
+    WHERE held_count = 0 AND sending IS NULL AND next_at < %(before)s LIMIT %(most)s
+    FOR UPDATE SKIP LOCKED)
+RETURNING 1
+"""
 # A submission without runs. Its key may still be asked for it.
 _SUBMISSIONS: Final = """
 WITH old AS MATERIALIZED (
@@ -81,6 +95,8 @@ def remove_others(rules: Rules) -> dict[str, int]:
         "audit": _remove(_AUDIT, rules, days=setting("AUDIT_DAYS"))[0],
         "workers": _remove(_WORKERS, rules, days=setting("WORKER_DAYS"))[0],
         "imports": _remove(_IMPORTS, rules, days=IMPORT_DAYS)[0],
+        "deliveries": _remove(_DELIVERIES, rules, days=setting("WEBHOOK_DAYS"))[0],
+        "mails": _remove(_DIGESTS, rules, days=setting("WEBHOOK_DAYS"))[0],
         "submissions": _remove_submissions(rules),
     }
 

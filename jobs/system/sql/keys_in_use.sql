@@ -1,6 +1,7 @@
 -- Count what is stored under each encryption key.
 -- Parameters: none.
--- Result: part (arguments, results, checkpoints, errors, attempts, jobs, celery), key (0: in clear), count.
+-- Result: part (arguments, results, checkpoints, errors, attempts, jobs, webhooks, celery), key (0: in
+--   clear), count.
 -- Cost: reads all these tables.
 SELECT part, key, count(*) AS count
 FROM (
@@ -19,6 +20,10 @@ FROM (
     FROM jobs_attempt
     UNION ALL
     SELECT 'jobs', payload_key FROM jobs_job
+    UNION ALL
+    SELECT 'webhooks', secret_key FROM jobs_webhookendpoint
+    UNION ALL
+    SELECT 'webhooks', old_secret_key FROM jobs_webhookendpoint WHERE old_secret IS NOT NULL
     UNION ALL
     SELECT 'celery', coalesce(substring(result FROM '^\{"fairshift-encrypted": \[(\d+)')::smallint, 0)
     FROM django_celery_results_taskresult WHERE result IS NOT NULL AND result <> 'null'

@@ -10,6 +10,7 @@ from jobs.checks import database
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Calendar, Leader, Owner, Worker
+from jobs.system.notices.mails import make_subscription
 from jobs.system.partitions import make_partitions
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of
@@ -48,6 +49,18 @@ def test_what_drives_the_system_is_missed_when_it_is_gone() -> None:
 def test_embedded_postgresql_passes() -> None:
     """The server that starts by itself keeps what it commits, and tests are migrated."""
     assert database.check_database(databases=["default"]) == []
+    assert database.check_deployed_database() == []
+
+
+@pytest.mark.usefixtures("week_ahead")
+def test_webhooks_and_mails_need_a_worker_of_their_queue() -> None:
+    """Only if some are asked for: an installation without them needs no such worker."""
+    driven()
+    given = {"name": "on call", "events": ["job.failing"], "addresses": ["ops@acme.example"]}
+    make_subscription(given, owner=Owner.objects.create(slug="acme"))
+    [message] = database.check_deployed_database()
+    assert message.id == "fairshift.W115" and "'notices'" in message.msg
+    living_worker("notices@here", queues=["notices"])
     assert database.check_deployed_database() == []
 
 

@@ -28,10 +28,10 @@ UNREAD: Final = {"script", "style", "pre", "code", "time", "textarea"}
 """Elements with data, or with nothing for a reader."""
 DATA: Final = re.compile(
     r"""
-    https?://\S+ | \bowner\ \d+  # addresses, rows of the audit
+    https?://\S+ | \b(?:owner|webhookendpoint)\ \d+  # addresses, rows of the audit
     |[0-9a-f]{8}-[0-9a-f-]{27}  # ids
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
-    |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|prefork|Nightly|Backup
+    |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|notices|prefork|ci|Nightly|Backup
        |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
        |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1|ni
        |Firmware\ 4\.2)\b  # names of the scene
@@ -111,7 +111,8 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
     admission = admitted(living_worker(), failed)
     recorded(admission, Kind.STARTED)
     recorded(admission, Kind.FAILED, error_type=LONG, error_message="no answer within 5 s")
-    worker: UUID = tell(acme)["worker"]
+    told = tell(acme)
+    worker: UUID = told["worker"]
     job = recurring(acme, "nightly", name="Backup", schedule="cron", cron="30 2 * * *")
     calendar = calendar_of(acme, "week", needs_approval=True)
     asked = window(calendar, opens_in=3_600, seconds=600)
@@ -127,6 +128,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
         "calendar": calendar.pk,
         "window": asked.pk,
         "worker": worker,
+        "webhook": told["webhook"],
         "view": view.pk,
     }
 
@@ -175,6 +177,14 @@ PATHS: Final = (
     "/failures/",
     "/failures/?task=none",
     "/failures/retry/?task=tests.add",
+    "/webhooks/",
+    "/webhooks/add/",
+    "/webhooks/{webhook}/",
+    "/webhooks/{webhook}/edit/",
+    "/webhooks/{webhook}/test/",
+    "/webhooks/{webhook}/replay/",
+    "/webhooks/{webhook}/rotate/",
+    "/webhooks/{webhook}/delete/",
     "/search/?q=ni",
     "/search/?q=zzz",
     "/audit/",
@@ -209,7 +219,7 @@ def test_no_text_of_a_page_is_outside_gettext(
 def test_every_page_is_visited() -> None:
     """A new page is added to PATHS."""
     keys = dict.fromkeys(("run", "open", "worker"), UUID(int=1))
-    keys |= dict.fromkeys(("submission", "job", "calendar", "window", "view"), 1)
+    keys |= dict.fromkeys(("submission", "job", "calendar", "window", "view", "webhook"), 1)
     paths = [urlsplit(path.format(**keys)).path for path in PATHS]
     pages = {each.name for each in urlpatterns if isinstance(each, URLPattern)}
     assert pages - NO_PAGES == {resolve(path).url_name for path in paths}

@@ -224,7 +224,7 @@ def test_targets_are_made_once_and_belong_to_their_owner(acme: Owner, stranger: 
 def test_only_queues_that_workers_know_are_allowed() -> None:
     """The system's own queue is not for callers."""
     assert preparation.queue_name(Options()) == "jobs"
-    for name in ("nowhere", "system"):
+    for name in ("nowhere", "system", "notices"):
         with pytest.raises(OptionError, match="queue: is one of: jobs"):
             preparation.queue_name(Options(queue=name))
     assert "system" in current_app.amqp.queues

@@ -26,6 +26,8 @@ from jobs.models import (
 from jobs.owners.tokens import make_token
 from jobs.recurring.backfill import backfill
 from jobs.runs.cancellation import cancel_runs
+from jobs.system.notices.endpoints import make_endpoint
+from jobs.system.notices.mails import make_subscription
 from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
 from tests.jobs.windows_world import calendar_of, window
 
@@ -128,6 +130,24 @@ def backfill_of(owner: Owner) -> int:
     return backfill(job, now() - timedelta(hours=1), now()).pk
 
 
+def webhook_of(owner: Owner) -> int:
+    """Return an endpoint of an owner, with a failed delivery; a mail subscription is beside it."""
+    url = f"https://{owner.slug}.example/{owner.slug}"
+    given = {"name": f"hook of {owner.slug}", "events": ["run.ended"]}
+    endpoint = make_endpoint({**given, "url": url}, owner=owner).endpoint
+    endpoint.deliveries.create(
+        owner=owner,
+        event_id=f"evt_{owner.slug}",
+        event_type="run.ended",
+        event_at=now(),
+        data={"owner": owner.slug},
+        state="failed",
+        next_at=now(),
+    )
+    make_subscription({**given, "addresses": [f"ops@{owner.slug}.example"]}, owner=owner)
+    return endpoint.pk
+
+
 NONE: Final = 2**40
 
 
@@ -147,6 +167,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
         lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token.prefix,
         "fs_aaaaaaaa",
     ),
+    "webhook_id": Parameter(webhook_of, NONE),
     "submission_id": Parameter(submission_of, NONE),
     "calendar_id": Parameter(calendar_key_of, NONE),
     "window_id": Parameter(window_key_of, NONE),

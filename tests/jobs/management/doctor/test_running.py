@@ -7,6 +7,7 @@ from jobs.core import sql
 from jobs.management.doctor import running
 from jobs.models import Outbox, Owner, Worker
 from jobs.pages.overview import verdict
+from jobs.system.notices.endpoints import change_endpoint, make_endpoint
 from tests.jobs.conftest import broker
 from tests.jobs.scenes import keep_beating, living_worker, silence, submitted
 
@@ -59,6 +60,16 @@ def test_a_queue_with_a_backlog_and_no_worker(acme: Owner) -> None:
     worker = Worker.objects.get(hostname="w1@here")
     silence(worker.id, seconds=60)
     assert "fairshift.D304" in found()
+
+
+@pytest.mark.usefixtures("running_well")
+def test_webhooks_that_no_worker_sends(acme: Owner) -> None:
+    """Only while one is active."""
+    given = {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]}
+    endpoint = make_endpoint(given, owner=acme).endpoint
+    assert found().keys() == {"fairshift.D312"}
+    change_endpoint(endpoint, {"is_active": False})
+    assert found() == {}
 
 
 @pytest.mark.usefixtures("running_well")

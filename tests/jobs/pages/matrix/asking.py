@@ -44,7 +44,8 @@ def forget_messages(visitor: Client) -> None:
 
 def filled_in(client: Client, place: Place, keys: Keys) -> dict[str, Any]:
     """Return what a visitor sends with the form of a page: its fields, and the hidden ones."""
-    return {**_hidden(client.get(place.address(keys))), **FORMS[place.id]}
+    given = {k: keys["slug"] if v == "{slug}" else v for k, v in FORMS[place.id].items()}
+    return {**_hidden(client.get(place.address(keys))), **given}
 
 
 def send(client: Client, place: Place, keys: Keys, data: Mapping[str, Any]) -> Any:

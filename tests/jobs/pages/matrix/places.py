@@ -15,6 +15,7 @@ from django.urls import URLPattern, reverse
 from jobs.models import Owner, SavedView
 from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
 from jobs.pages.jobs.verbs import VERBS as JOB_VERBS
+from jobs.pages.webhooks.acts import VERBS as WEBHOOK_VERBS
 from jobs.urls import urlpatterns
 from tests.jobs.api.matrix import rows
 
@@ -44,12 +45,17 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "calendars/windows/<int:key>": "window_id",
     "workers/<uuid:worker_id>": "worker_id",
     "owners/<str:slug>": "slug",
+    "webhooks/<int:key>": "webhook_id",
     "runs/views/<int:key>": "view_id",
 }
 """The rows of an address up to its parameter: the name of their entry in `ENTRIES`."""
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
-VERBS: Final[Mapping[str, Mapping[str, Any]]] = {"job_verb": JOB_VERBS, "window_verb": WINDOW_VERBS}
+VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "job_verb": JOB_VERBS,
+    "window_verb": WINDOW_VERBS,
+    "webhook_verb": WEBHOOK_VERBS,
+}
 """The words that the last parameter of an address can be; each is a page."""
 
 WITHOUT_LOGIN: Final = frozenset(
@@ -73,6 +79,23 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "rename_view": {"name": "mine"},
     "delete_view": {},
     "retry_failures": REASON,
+    "add_webhook": {
+        "owner": "{slug}",
+        "name": "ci",
+        "url": "https://ci.example/",
+        "events": "run.ended",
+        "is_active": "on",
+    },
+    "edit_webhook": {
+        "name": "ci",
+        "url": "https://ci.example/",
+        "events": "run.ended",
+        "is_active": "on",
+    },
+    "webhook_verb test": REASON,
+    "webhook_verb replay": REASON,
+    "webhook_verb rotate": {**REASON, "old_key_hours": "1"},
+    "webhook_verb delete": REASON,
     "submission_cancel": REASON,
     "submission_retry": REASON,
     "job_verb run-now": REASON,

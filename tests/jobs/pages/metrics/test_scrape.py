@@ -123,16 +123,17 @@ def test_shares_received_are_those_of_the_last_minutes(acme: Owner, northwind: O
 
 
 def test_only_workers_of_runs_have_slots(acme: Owner) -> None:
-    """The worker of the system's queue is counted apart."""
+    """The workers of the system's queue and of notices are counted apart."""
     living_worker("w1@here")
+    living_worker("notices@here", queues=("notices",))
     living_worker("system@here", queues=("system",))
     beat(Node(uuid4(), "idle@here", 1, "prefork", 4, ()), [])
     found = series()
     assert value(found, "workers") == value(found, "queue_workers", queue="jobs") == 1
     assert value(found, "slots") == 4
-    assert value(found, "system_workers") == 1
+    assert value(found, "system_workers") == value(found, "queue_workers", queue="notices") == 1
     versions = {labels: count for (name, labels), count in found.items() if "versions" in name}
-    assert sum(versions.values()) == 2
+    assert sum(versions.values()) == 3
     assert value(found, "info", version=__version__) == 1
 
 

@@ -17,6 +17,7 @@ from jobs.owners.limits import limit_owner, pause_owner
 from jobs.pages.overview.verdict import RULES
 from jobs.recurring import health
 from jobs.schedules import slot_of
+from jobs.system.notices.endpoints import make_endpoint
 from tests.fleet.fair_queues import Queue
 from tests.flows.world import broker_client, publishing_to
 from tests.jobs.admin.conftest import stored_job
@@ -85,6 +86,14 @@ def unserved(acme: Owner) -> Shown:
     submitted(acme, 2)
     lost("w1@here")
     return Shown(("w1@here", "lost"), ("s1@here",))
+
+
+def unsent(acme: Owner) -> Shown:
+    given = {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]}
+    make_endpoint(given, owner=acme)
+    living_worker("n1@here", queues=("notices",))
+    lost("n1@here")
+    return Shown(("n1@here", "lost"), ("w1@here",))
 
 
 def pulse(_acme: Owner) -> Shown:
@@ -184,6 +193,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "no_worker": no_worker,
     "system_worker": system_worker,
     "unserved": unserved,
+    "unsent": unsent,
     "pulse": pulse,
     "late": late,
     "unpublished": unpublished,
@@ -201,7 +211,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
 
 def test_every_rule_has_a_scene() -> None:
     named = {name.partition("_")[0].partition(" ")[0] for name in SCENES}
-    assert named == {rule.__name__[1:].partition("_")[0] for rule in RULES}
+    assert named == {rule.__name__.lstrip("_").partition("_")[0] for rule in RULES}
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -76,6 +76,7 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("no_worker", system(worker_count=0, queues=frozenset()), "No worker is alive"),
     ("system_worker", system(queues=frozenset({"jobs"})), "No worker takes from queue system"),
     ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
+    ("unsent", {"unsent": "notices"}, "no worker takes from queue notices"),
     ("pulse", system(**SILENT), "the pulse is missing"),
     ("late", {"late_count": 1}, "1 job was due"),
     ("late", {"late_count": 2}, "2 jobs were due"),
@@ -106,7 +107,7 @@ def test_each_cause_is_named_with_what_to_do(code: str, facts: dict[str, Any], w
 
 def test_every_rule_has_a_scene() -> None:
     named = {code.partition("_")[0] for code, _facts, _words in CAUSES}
-    assert named == {rule.__name__[1:].partition("_")[0] for rule in RULES}
+    assert named == {rule.__name__.lstrip("_").partition("_")[0] for rule in RULES}
 
 
 @pytest.mark.parametrize(

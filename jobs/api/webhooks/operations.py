@@ -1,0 +1,168 @@
+"""Webhook endpoints: made, changed, given new keys, tried; their deliveries, and replays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
+from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.problems import first_of
+from jobs.api.kit.reasons import ReasonBody, WithReason
+from jobs.api.webhooks.schemas import (
+    Delivery,
+    KeyRotation,
+    Replay,
+    Replayed,
+    Webhook,
+    WebhookChange,
+    WebhookMade,
+    WebhookToMake,
+)
+from jobs.core import barrier
+from jobs.models import Owner, Scope, WebhookEndpoint
+from jobs.models.access import Access
+from jobs.system.notices import endpoints
+
+router = Router(tags=["webhooks"])
+READS = needs(Scope.ADMIN, "jobs.view_webhookendpoint")
+MAKES = needs(Scope.ADMIN, "jobs.add_webhookendpoint")
+CHANGES = needs(Scope.ADMIN, "jobs.change_webhookendpoint")
+DELETES = needs(Scope.ADMIN, "jobs.delete_webhookendpoint")
+
+
+@router.get("", auth=READS, response=PageOf[Webhook], operation_id="list_webhooks")
+def list_webhooks(request: HttpRequest, page: Page) -> PageOf[Webhook]:
+    """Return endpoints, newest first."""
+    access = caller(request)
+    cursor = Cursor.read(page, of="webhooks", caller=access.actor)
+    rows, following = cursor.newest_first(_visible(access))
+    return PageOf[Webhook](items=[Webhook.of(row) for row in rows], next=following)
+
+
+@router.post("", auth=MAKES, response={201: WebhookMade}, operation_id="make_webhook")
+def make(request: HttpRequest, response: HttpResponse, body: WebhookToMake) -> WebhookMade:
+    """Make an endpoint, and return its key."""
+    access = caller(request)
+    owner = _owner(access, body)
+    with barrier.lifted():
+        if owner is not None:
+            owner.refresh_from_db()
+        given = body.model_dump(exclude={"owner", "is_for_all"})
+        made = endpoints.make_endpoint(given, owner=owner, actor=access.actor)
+        response["Location"] = f"{request.path}/{made.endpoint.pk}"
+        response["Cache-Control"] = "no-store"
+        return WebhookMade.of_made(made)
+
+
+@router.get("/{int:webhook_id}", auth=READS, response=Webhook, operation_id="get_webhook")
+def get_webhook(request: HttpRequest, webhook_id: int) -> Webhook:
+    """Return one endpoint."""
+    return Webhook.of(_found(request, webhook_id))
+
+
+@router.patch("/{int:webhook_id}", auth=CHANGES, response=Webhook, operation_id="change_webhook")
+def change(request: HttpRequest, webhook_id: int, body: WebhookChange) -> Webhook:
+    """Change the given fields. One that is made active again sends what has waited."""
+    row = _found(request, webhook_id)
+    with barrier.lifted():
+        given = body.model_dump(exclude_unset=True)
+        endpoints.change_endpoint(row, given, actor=caller(request).actor)
+        return Webhook.of(row)
+
+
+@router.delete(
+    "/{int:webhook_id}", auth=DELETES, response={204: None}, operation_id="delete_webhook"
+)
+def delete(request: HttpRequest, webhook_id: int, query: WithReason) -> None:
+    """Delete an endpoint with its deliveries."""
+    row = _found(request, webhook_id)
+    with barrier.lifted():
+        endpoints.delete_endpoint(row, actor=caller(request).actor, reason=query.reason)
+
+
+@router.post(
+    "/{int:webhook_id}/rotate",
+    auth=CHANGES,
+    response=WebhookMade,
+    operation_id="rotate_webhook_key",
+)
+def rotate(
+    request: HttpRequest, response: HttpResponse, webhook_id: int, body: KeyRotation
+) -> WebhookMade:
+    """Give an endpoint a new key, and return it. Both keys sign for a while."""
+    row = _found(request, webhook_id)
+    with barrier.lifted():
+        made = endpoints.rotate_key(
+            row,
+            old_key_seconds=body.old_key_seconds,
+            actor=caller(request).actor,
+            reason=body.reason,
+        )
+        response["Cache-Control"] = "no-store"
+        return WebhookMade.of_made(made)
+
+
+@router.post(
+    "/{int:webhook_id}/test",
+    auth=CHANGES,
+    response={202: Delivery},
+    operation_id="test_webhook",
+)
+def send_test(request: HttpRequest, webhook_id: int, body: ReasonBody) -> Delivery:
+    """Send an event of type `webhook.test` to an endpoint."""
+    row = _found(request, webhook_id)
+    with barrier.lifted():
+        made = endpoints.send_test(row, actor=caller(request).actor, reason=body.reason)
+        return Delivery.of(made)
+
+
+@router.get(
+    "/{int:webhook_id}/deliveries",
+    auth=READS,
+    response=PageOf[Delivery],
+    operation_id="list_webhook_deliveries",
+)
+def deliveries(request: HttpRequest, webhook_id: int, page: Page) -> PageOf[Delivery]:
+    """Return the deliveries of an endpoint, newest first."""
+    row = _found(request, webhook_id)
+    cursor = Cursor.read(
+        page, of="webhook deliveries", caller=caller(request).actor, filters=row.pk
+    )
+    found, following = cursor.newest_first(row.deliveries.all())
+    return PageOf[Delivery](items=[Delivery.of(one) for one in found], next=following)
+
+
+@router.post(
+    "/{int:webhook_id}/replay", auth=CHANGES, response=Replayed, operation_id="replay_webhook"
+)
+def replay(request: HttpRequest, webhook_id: int, body: Replay) -> Replayed:
+    """Send ended deliveries again, under the same ids."""
+    row = _found(request, webhook_id)
+    with barrier.lifted():
+        count = endpoints.replay(
+            row, body.deliveries, actor=caller(request).actor, reason=body.reason
+        )
+    return Replayed(count=count)
+
+
+def _owner(access: Access, body: WebhookToMake) -> Owner | None:
+    if not body.is_for_all:
+        return owner_of_request(access, body.owner, Scope.ADMIN)
+    refuse_without(access, Scope.ADMIN, None)
+    return None
+
+
+def _visible(access: Access) -> Any:
+    rows = WebhookEndpoint.objects.select_related("owner")
+    return access.narrowed(rows, scope=Scope.ADMIN)
+
+
+def _found(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
+    rows = _visible(caller(request)).filter(pk=webhook_id)
+    found: WebhookEndpoint = first_of(rows)
+    refuse_other_scope(request, Scope.ADMIN, found.owner_id)
+    return found

@@ -1,0 +1,159 @@
+"""What bodies and answers of webhooks look like."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from ninja import Field, Schema
+from pydantic import ConfigDict
+
+from jobs.api.kit.reasons import ReasonBody
+from jobs.api.kit.texts import Slug, TaskName, Text
+from jobs.models import DeliveryState, EventType, WebhookDelivery, WebhookEndpoint
+from jobs.models.webhook import URL_MOST
+from jobs.system.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
+from jobs.system.notices.interests import NAME_LIMIT, PATTERNS_LIMIT
+
+EndpointName = Annotated[Text, Field(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
+Url = Annotated[Text, Field(min_length=1, max_length=URL_MOST)]
+Events = Annotated[list[EventType], Field(min_length=1, max_length=len(EventType))]
+Tasks = Annotated[list[TaskName], Field(max_length=PATTERNS_LIMIT)]
+States = Annotated[list[Text], Field(max_length=4, description="States of ended runs.")]
+
+
+class Webhook(Schema):
+    """An endpoint, without its keys."""
+
+    id: int
+    name: str
+    owner: str | None = Field(description="Null: events of all owners.")
+    url: str
+    events: list[str]
+    tasks: list[str]
+    job: int | None
+    states: list[str]
+    has_details: bool
+    is_active: bool
+    disabled_at: datetime | None
+    disabled_reason: str
+    failure_count: int = Field(description="Failed attempts since the last success.")
+    retry_at: datetime | None
+    last_delivered_at: datetime | None = Field(description="To the minute.")
+    old_secret_until: datetime | None = Field(description="Until then the old key signs, too.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: WebhookEndpoint) -> Webhook:
+        return cls(**facts(row))
+
+
+def facts(row: WebhookEndpoint) -> dict[str, Any]:
+    """Return the fields of an endpoint that was loaded with its owner."""
+    same = [name for name in Webhook.model_fields if name not in {"owner", "job"}]
+    owner = row.owner.slug if row.owner is not None else None
+    return {"owner": owner, "job": row.job_id, **{name: getattr(row, name) for name in same}}
+
+
+class WebhookMade(Webhook):
+    """An endpoint with its new key."""
+
+    secret: str = Field(description="The key. It is shown only now.")
+
+    @classmethod
+    def of_made(cls, made: MadeEndpoint) -> WebhookMade:
+        return cls(**facts(made.endpoint), secret=made.secret)
+
+
+class WebhookToMake(Schema):
+    """An endpoint to be made. Empty filters pass everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: EndpointName
+    url: Url
+    events: Events
+    owner: Slug | None = Field(None, description="Needed by callers with several owners.")
+    is_for_all: bool = Field(False, description="Events of all owners; without `owner`.")
+    tasks: Tasks = []
+    job: int | None = Field(None, ge=1, le=2**63 - 1)
+    states: States = []
+    has_details: bool = False
+
+
+class WebhookChange(Schema):
+    """The fields to change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: EndpointName = ""
+    url: Url = ""
+    events: Events = []
+    tasks: Tasks = []
+    job: int | None = Field(None, ge=1, le=2**63 - 1)
+    states: States = []
+    has_details: bool = False
+    is_active: bool = True
+
+
+class KeyRotation(ReasonBody):
+    """How long the old key signs, too."""
+
+    old_key_seconds: float = Field(OLD_KEY_SECONDS, ge=0, le=OLD_KEY_MOST)
+
+
+class Attempt(Schema):
+    """One attempt of a delivery."""
+
+    at: datetime
+    status: int | None = Field(description="The answer's status; null without an answer.")
+    problem: str = Field(description="Empty: it was delivered.")
+    milliseconds: int
+
+
+class Delivery(Schema):
+    """One event for one endpoint."""
+
+    id: int
+    event_id: str = Field(description="The header webhook-id.")
+    type: str
+    at: datetime
+    data: dict[str, Any]
+    state: DeliveryState
+    attempt_count: int
+    next_at: datetime | None
+    ended_at: datetime | None
+    attempts: list[Attempt] = Field(description="The last ones.")
+
+    @classmethod
+    def of(cls, row: WebhookDelivery) -> Delivery:
+        is_waiting = row.state == DeliveryState.WAITING
+        return cls(
+            id=row.pk,
+            event_id=row.event_id,
+            type=row.event_type,
+            at=row.event_at,
+            data=row.data,
+            state=DeliveryState(row.state),
+            attempt_count=row.attempt_count,
+            next_at=row.next_at if is_waiting else None,
+            ended_at=row.ended_at,
+            attempts=[
+                Attempt(at=at, status=status, problem=problem, milliseconds=took)
+                for at, status, problem, took in row.attempts
+            ],
+        )
+
+
+class Replay(ReasonBody):
+    """The deliveries to send again."""
+
+    deliveries: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] = Field(
+        min_length=1, max_length=REPLAYS_MOST
+    )
+
+
+class Replayed(Schema):
+    """How many are sent again; others wait already, or are not of this endpoint."""
+
+    count: int

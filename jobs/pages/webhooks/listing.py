@@ -1,0 +1,62 @@
+"""The list of endpoints, and one of them with its newest deliveries."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpResponse
+
+from jobs.models import DeliveryState, EventType, Scope, WebhookDelivery, WebhookEndpoint
+from jobs.pages.kit.visit import Visit, page
+from jobs.runs.reads.choices import word_of
+
+ENDPOINTS_SHOWN: Final = 200
+DELIVERIES_SHOWN: Final = 50
+WORDS: Final = dict(EventType.choices)
+TONES: Final = {
+    DeliveryState.WAITING: "queued",
+    DeliveryState.DELIVERED: "succeeded",
+    DeliveryState.FAILED: "failed",
+}
+
+
+def find_endpoint(visit: Visit, key: int) -> WebhookEndpoint:
+    """Return an endpoint that the visitor sees, with its owner and its job."""
+    rows: Any = WebhookEndpoint.objects.select_related("owner", "job")
+    found: WebhookEndpoint = visit.one(rows, pk=key)
+    return found
+
+
+@page("webhooks", permission="jobs.view_webhookendpoint")
+def webhooks(visit: Visit) -> HttpResponse:
+    """Show the endpoints, the newest first."""
+    rows = visit.rows(WebhookEndpoint.objects.select_related("owner")).order_by("-pk")
+    found = list(rows[:ENDPOINTS_SHOWN])
+    return visit.show(
+        "jobs/pages/webhooks/list.html",
+        endpoints=found,
+        may_add=visit.access.permits("jobs.add_webhookendpoint")
+        and visit.access.has_somewhere(Scope.ADMIN),
+    )
+
+
+@page("webhooks", permission="jobs.view_webhookendpoint")
+def webhook(visit: Visit, key: int) -> HttpResponse:
+    """Show one endpoint, and its newest deliveries."""
+    found = find_endpoint(visit, key)
+    deliveries = list(found.deliveries.order_by("-pk")[:DELIVERIES_SHOWN])
+    return visit.show(
+        "jobs/pages/webhooks/one.html",
+        live="jobs/pages/webhooks/one_live.html",
+        endpoint=found,
+        events=[WORDS[event] for event in found.events if event in WORDS],
+        states=[word_of(state) for state in found.states],
+        deliveries=[(one, _tone(one), word_of(one.data.get("state", ""))) for one in deliveries],
+        most=DELIVERIES_SHOWN,
+        may_change=visit.may("jobs.change_webhookendpoint", Scope.ADMIN, found.owner_id),
+        may_delete=visit.may("jobs.delete_webhookendpoint", Scope.ADMIN, found.owner_id),
+    )
+
+
+def _tone(delivery: WebhookDelivery) -> str:
+    return TONES[DeliveryState(delivery.state)]

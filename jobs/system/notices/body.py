@@ -1,0 +1,62 @@
+"""The body of a delivery: the event, and details of its run that the endpoint's maker may see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from jobs.catalog.redaction import hidden, hidden_arguments
+from jobs.core.crypto import Damaged, UnknownKey
+from jobs.models import ApiToken, Run, WebhookDelivery
+from jobs.models.access import access_of
+from jobs.models.notice import EventType
+from jobs.models.webhook import WebhookEndpoint
+
+
+def body_of(delivery: WebhookDelivery) -> str:
+    """Return the JSON text that is signed and sent."""
+    data = dict(delivery.data)
+    endpoint = delivery.endpoint
+    if endpoint.has_details and delivery.event_type == EventType.RUN_ENDED:
+        data["details"] = _details(endpoint, data["run"])
+    message = {
+        "type": delivery.event_type,
+        "timestamp": delivery.event_at.isoformat(),
+        "data": data,
+    }
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+
+def sees_details(maker: Any, owner_id: int | None) -> bool:
+    """Say whether a user or token may see arguments and results of an owner (None: of all)."""
+    return maker is not None and access_of(maker).sees_arguments(owner_id)  # type: ignore[arg-type]
+
+
+def _details(endpoint: WebhookEndpoint, run_id: str) -> dict[str, Any] | None:
+    """Return what the run's page shows to those who may see it; None without the right to."""
+    run = Run.objects.select_related("owner").filter(id=run_id).first()
+    if run is None or not sees_details(_maker(endpoint), run.owner_id):
+        return None
+    args, kwargs = _read(lambda: run.arguments) or ([], {})
+    shown_args, shown_kwargs = hidden_arguments(run.task, args, kwargs)
+    return {
+        "args": shown_args,
+        "kwargs": shown_kwargs,
+        "result": hidden(_read(lambda: run.result_value)),
+        "error_message": run.error_text,
+    }
+
+
+def _maker(endpoint: WebhookEndpoint) -> Any:
+    """Return who asked for the details, with the rights that they have now."""
+    if endpoint.created_by_token_id is not None:
+        return ApiToken.objects.usable().filter(pk=endpoint.created_by_token_id).first()
+    return endpoint.created_by
+
+
+def _read(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (UnknownKey, Damaged):
+        return None

@@ -1,0 +1,128 @@
+"""Events that webhooks and mails tell of, and which of them an interest asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from jobs.models import Job
+from jobs.models.notice import EventType, Interest
+from jobs.system.ends import RunEnd, SubmissionEnd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event. The same event always has the same id, by which receivers drop repeats."""
+
+    id: str
+    type: EventType
+    at: datetime
+    owner_id: int
+    task: str
+    job_id: int | None = None
+    states: frozenset[str] = frozenset()
+    """The states in which runs have ended; empty for events of jobs."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """Ids, times, states and the class of the error: nothing that may be secret."""
+
+    @property
+    def subject(self) -> str:
+        """What the event is about, as mails are counted by: its job, or its task."""
+        return f"job {self.job_id}" if self.job_id is not None else f"task {self.task}"
+
+    @property
+    def change(self) -> str:
+        """The kind of the event, with the state of an ended run."""
+        is_run = self.type == EventType.RUN_ENDED
+        return " ".join([self.type.value, *sorted(self.states)]) if is_run else self.type.value
+
+
+def of_run(end: RunEnd) -> Event:
+    """Return the event of a run's end. After an operator's retry a run ends again: another one."""
+    return Event(
+        id=f"evt_run_{end.run_id.hex}_{_micros(end.ended_at)}",
+        type=EventType.RUN_ENDED,
+        at=end.ended_at,
+        owner_id=end.owner_id,
+        task=end.task,
+        job_id=end.job_id,
+        states=frozenset({end.state.value}),
+        data={
+            "owner": end.owner,
+            "task": end.task,
+            "run": str(end.run_id),
+            "job": end.job_id,
+            "submission": end.submission_id,
+            "state": end.state.value,
+            "attempt": end.attempt,
+            "error": end.error_type,
+            "ended_at": end.ended_at.isoformat(),
+        },
+    )
+
+
+def of_submission(end: SubmissionEnd) -> Event:
+    """Return the event of a submission whose runs have all ended."""
+    counts = {state.value: count for state, count in end.counts.items() if count}
+    return Event(
+        id=f"evt_submission_{end.submission_id}_{_micros(end.ended_at)}",
+        type=EventType.SUBMISSION_ENDED,
+        at=end.ended_at,
+        owner_id=end.owner_id,
+        task=end.task,
+        states=frozenset(counts),
+        data={
+            "owner": end.owner,
+            "task": end.task,
+            "submission": end.submission_id,
+            "label": end.label,
+            "counts": counts,
+            "ended_at": end.ended_at.isoformat(),
+        },
+    )
+
+
+def of_job(job: Job, kind: EventType, *, since: datetime, at: datetime) -> Event:
+    """Return the event that a job's health has changed; `since` is when its alarm began."""
+    return Event(
+        id=f"evt_{kind.value.replace('.', '_')}_{job.pk}_{_micros(since)}",
+        type=kind,
+        at=at,
+        owner_id=job.owner_id,
+        task=job.task,
+        job_id=job.pk,
+        data={
+            "owner": job.owner.slug,
+            "task": job.task,
+            "job": job.pk,
+            "key": job.key,
+            "since": since.isoformat(),
+        },
+    )
+
+
+def asks_for(interest: Interest, event: Event) -> bool:
+    """Say whether an endpoint or a subscription asks for an event."""
+    return (
+        interest.owner_id in (None, event.owner_id)
+        and event.type.value in interest.events
+        and interest.job_id in (None, event.job_id)
+        and (
+            not interest.tasks
+            or any(fnmatchcase(event.task, pattern) for pattern in interest.tasks)
+        )
+        and (not event.states or not interest.states or bool(event.states & set(interest.states)))
+    )
+
+
+def owners_of(interests: Iterable[Interest]) -> frozenset[int] | None:
+    """Return the owners whose events are asked for; None: all."""
+    owners = {interest.owner_id for interest in interests}
+    return None if None in owners else frozenset(owner for owner in owners if owner is not None)
+
+
+def _micros(moment: datetime) -> int:
+    return round(moment.timestamp() * 1_000_000)

@@ -1,0 +1,97 @@
+"""Checks that endpoints and mail subscriptions share when they are made or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from jobs.core.errors import AccessDenied, OptionError
+from jobs.core.inputs import near_hint, refuse_text
+from jobs.core.states import ENDED
+from jobs.models import ApiToken, EventType, Job, Owner, Scope, access
+from jobs.models.notice import Interest
+
+NAME_LIMIT: Final = 100
+PATTERNS_LIMIT: Final = 100
+"""Most patterns of tasks."""
+STATES: Final = tuple(sorted(state.value for state in ENDED))
+COMMON: Final = ("name", "events", "tasks", "job", "states", "is_active")
+"""The fields that a caller may set of both."""
+
+
+def checked(given: Mapping[str, Any], *, owner: Owner | None, actor: Any) -> dict[str, Any]:
+    """Return the common fields that are given, checked; raise OptionError with field and limit."""
+    found = {name: given[name] for name in COMMON if name in given}
+    if "name" in found:
+        refuse_text("name", found["name"], most=NAME_LIMIT)
+        if not found["name"].strip():
+            raise OptionError("name", "is empty")
+    if "events" in found:
+        found["events"] = _words("events", found["events"], EventType.values, least=1)
+    if "states" in found:
+        found["states"] = _words("states", found["states"], STATES, least=0)
+    if "tasks" in found:
+        found["tasks"] = _patterns(found["tasks"])
+    if found.get("job") is not None:
+        found["job"] = _job(found["job"], owner, actor)
+    return found
+
+
+def refuse_without_admin(actor: Any, owner: Owner | None) -> None:
+    """Raise AccessDenied unless the actor is an admin of the owner, or of all; None: the system."""
+    if actor is None:
+        return
+    if not access.has_scope(actor, owner.pk if owner is not None else None, Scope.ADMIN):
+        whose = owner.slug if owner is not None else "the whole installation"
+        raise AccessDenied(Scope.ADMIN.value, whose)
+
+
+def made_by(actor: Any) -> dict[str, Any]:
+    """Return the fields that say who made a row."""
+    is_token = isinstance(actor, ApiToken)
+    return {
+        "created_by": None if is_token else actor,
+        "created_by_token": actor if is_token else None,
+    }
+
+
+def apply(row: Interest, fields: Mapping[str, Any]) -> list[str]:
+    """Set fields of a row; return the names of those that changed."""
+    changed = [name for name, value in fields.items() if getattr(row, name) != value]
+    for name in changed:
+        setattr(row, name, fields[name])
+    return changed
+
+
+def _words(field: str, value: Any, known: Collection[str], *, least: int) -> list[str]:
+    given = [str(getattr(one, "value", one)) for one in value]
+    for word in given:
+        if word not in known:
+            hint = near_hint(word, known)
+            raise OptionError(field, f"holds {word!r:.60}; known are {', '.join(known)}{hint}")
+    if len(given) < least:
+        raise OptionError(field, f"is empty; choose at least one of {', '.join(known)}")
+    return [word for word in known if word in given]
+
+
+def _patterns(value: Any) -> list[str]:
+    given = list(dict.fromkeys(str(one).strip() for one in value))
+    if len(given) > PATTERNS_LIMIT:
+        raise OptionError("tasks", f"holds at most {PATTERNS_LIMIT} names; these are {len(given)}")
+    for one in given:
+        refuse_text("tasks", one, most=255)
+        if not one:
+            raise OptionError("tasks", "holds an empty name")
+    return given
+
+
+def _job(given: Job | int, owner: Owner | None, actor: Any) -> Job:
+    rows = Job.objects.select_related("owner")
+    if owner is not None:
+        rows = rows.filter(owner=owner)
+    elif actor is not None:
+        rows = access.narrowed(rows, actor, path="owner")
+    found = rows.filter(pk=given.pk if isinstance(given, Job) else given).first()
+    if found is None:
+        raise OptionError("job", "is no job of this owner")
+    return found

@@ -1,0 +1,36 @@
+"""Which owners' ends are recorded for webhooks and mails: those that any of them asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from jobs.models import EndListener, EventType, MailSubscription, WebhookEndpoint
+from jobs.models.notice import Interest
+from jobs.system import ends
+from jobs.system.notices.events import owners_of
+
+NAME: Final = "notices"
+"""The listener of `jobs/system/ends.py`."""
+ENDS: Final = {EventType.RUN_ENDED.value, EventType.SUBMISSION_ENDED.value}
+
+
+def sync(interests: Sequence[Interest]) -> None:
+    """Listen to the owners whose ends these active interests ask for, and to no others."""
+    asked = owners_of(one for one in interests if ENDS & set(one.events))
+    wanted = {EndListener.ALL} if asked is None else set(asked)
+    known = set(EndListener.objects.filter(name=NAME).values_list("owner_id", flat=True))
+    for owner_id in wanted - known:
+        ends.listen(NAME, owner_id=owner_id)
+    for owner_id in known - wanted:
+        ends.unlisten(NAME, owner_id=owner_id)
+
+
+def sync_all() -> None:
+    """Sync with all that are active; a change of one calls this in its transaction."""
+    sync(
+        [
+            *WebhookEndpoint.objects.filter(is_active=True),
+            *MailSubscription.objects.filter(is_active=True),
+        ]
+    )

@@ -1,0 +1,28 @@
+-- Claim the deliveries that are due, to send a message for each.
+-- Parameters: claim double precision: seconds for which no other round sends them; most int: of each
+--   endpoint.
+-- Result: id, attempt_count, endpoint_id, owner (slug; null: the installation's), is_probe.
+-- Keeps true: of an endpoint that fails, one delivery is tried at a time, and none before its retry_at.
+-- Cost: for each active endpoint one look into webhook_delivery_due.
+WITH ready AS MATERIALIZED (
+    SELECT e.id, e.failure_count > 0 AS is_failing, o.slug AS owner
+    FROM jobs_webhookendpoint e
+    LEFT JOIN jobs_owner o ON o.id = e.owner_id
+    WHERE e.is_active AND (e.retry_at IS NULL OR e.retry_at <= clock_timestamp())
+), due AS MATERIALIZED (
+    SELECT d.id, r.id AS endpoint_id, r.owner, r.is_failing
+    FROM ready r
+    CROSS JOIN LATERAL (
+        SELECT w.id FROM jobs_webhookdelivery w
+        WHERE w.endpoint_id = r.id AND w.state = 'waiting' AND w.next_at <= clock_timestamp()
+        ORDER BY w.next_at, w.id
+        LIMIT CASE WHEN r.is_failing THEN 1 ELSE %(most)s END
+    ) AS d
+), probed AS (
+    UPDATE jobs_webhookendpoint e
+    SET retry_at = clock_timestamp() + make_interval(secs => %(claim)s)
+    FROM due WHERE e.id = due.endpoint_id AND due.is_failing
+)
+UPDATE jobs_webhookdelivery d SET next_at = clock_timestamp() + make_interval(secs => %(claim)s)
+FROM due WHERE d.id = due.id AND d.state = 'waiting'
+RETURNING d.id, d.attempt_count, d.endpoint_id, due.owner, due.is_failing AS is_probe

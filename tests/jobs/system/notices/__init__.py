@@ -1,0 +1,1 @@
+"""Tests of jobs/system/notices: real receivers on sockets of their own."""
