@@ -284,7 +284,7 @@ def test_the_pytest_plugin_is_found_by_pytest_itself(shop: Shop) -> None:
             {
                 ("settings.py", "CELERY_RESULT_BACKEND"): "RESULT_BACKEND",
                 ("settings.py", "CELERY_TASK_QUEUES"): "TASK_QUEUES",
-                ("settings.py", '"fair_queues": ["jobs"],'): "",
+                ("settings.py", '"fair_queues": ["jobs", "notices"],'): "",
                 ("settings.py", "CELERY_BEAT_SCHEDULER"): "BEAT_SCHEDULER",
                 ("settings.py", "USE_TZ = True"): "USE_TZ = False",
             },
