@@ -11,10 +11,8 @@ ROWS = table(read(PAGE), after="# What is promised, and how it is proven")
 
 
 def test_no_promise_is_missing() -> None:
-    """G1 to G25 each have a row, or are named as not built; each row names a test or a play."""
-    sentence = read(PAGE).partition("\nNot built yet")[2].partition("\n\n")[0]
-    numbers = {number for number, *_ in ROWS if number} | set(re.findall(r"G\d+", sentence))
-    assert numbers == {f"G{number}" for number in range(1, 26)}
+    """G1 to G25 each have a row; each row names a test or a play."""
+    assert {number for number, *_ in ROWS if number} == {f"G{number}" for number in range(1, 26)}
     assert all(code_words(row[2] + row[3]) for row in ROWS)
 
 
