@@ -8,8 +8,9 @@ from django.db import transaction
 
 from jobs import delete_jobs, upsert_jobs
 from jobs.core import sql
-from jobs.models import Job, Owner
+from jobs.models import Job, Owner, WebhookDelivery
 from tests.jobs.noticed_jobs import naming_counts, notice
+from tests.jobs.scenes import behind
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -46,6 +47,23 @@ def test_a_job_that_notices_name_is_deleted_with_them(
     act(acme, keys)
     assert set(Job.objects.values_list("owner__slug", flat=True)) == {"northwind"}
     assert naming_counts() == [len(keys)] * 5
+
+
+@pytest.mark.parametrize("act", [delete_jobs, in_a_bulk])
+def test_a_delivery_that_is_made_meanwhile_is_deleted_too(
+    acme: Owner, act: Callable[[Owner, Sequence[str]], object]
+) -> None:
+    """The deletion waits for its transaction, and then sees it."""
+    upsert_jobs(acme, [{"key": "a", "task": "tests.add", "arguments": {"x": 1, "y": 2}}])
+    notice(Job.objects.get())
+    with behind(lambda: act(acme, ["a"])) as (begin, outcomes):
+        other = WebhookDelivery.objects.get()
+        other.pk, other.event_id = None, "evt_meanwhile"
+        other.save()
+        sql.query("SELECT id FROM jobs_webhookendpoint FOR KEY SHARE")
+        begin()
+    assert [one for one in outcomes if isinstance(one, Exception)] == []
+    assert not Job.objects.exists() and naming_counts() == [0] * 5
 
 
 @pytest.mark.parametrize("name", ["definitions/delete", "definitions/delete_one"])
