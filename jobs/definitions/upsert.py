@@ -159,7 +159,9 @@ def remove(job_keys: Iterable[JobKey]) -> int:
     if not doomed:
         return 0
     locked = sql.run("definitions/lock_for_delete", sql.columns(doomed, "owners", "keys"))
-    gone = sql.run("definitions/delete", {"ids": [row["id"] for row in locked]})
+    ids = [row["id"] for row in locked]
+    sql.run("definitions/lock_notices", {"ids": ids})
+    gone = sql.run("definitions/delete", {"ids": ids})
     sync_after_commit(row["id"] for row in gone if row["schedule"] == ScheduleKind.SECONDS)
     return len(gone)
 

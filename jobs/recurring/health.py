@@ -28,6 +28,7 @@ SPANS: Final = 20
 PAIRS: Final = 10_000
 FAILED_RUNS: Final = 2_000
 MILLISECONDS: Final = 250
+RECOVERED_MILLISECONDS: Final = 1_000
 LATE_MILLISECONDS: Final = 150
 """For all pieces together: in an outage the first ones show enough."""
 
@@ -142,6 +143,16 @@ def failing_jobs(owners: Owners) -> Found:
     keys = frozenset(row["job_id"] for row in rows or ())
     is_all = rows is not None and None not in keys and len(keys) <= MOST
     return Found(keys - {None}, is_complete=is_all)
+
+
+def recovered_jobs(job_ids: Collection[int]) -> frozenset[int]:
+    """Return those of these jobs whose last ended run did not fail; none when time runs out.
+
+    Unlike `failing_jobs` it reads the runs of each job, so the number of failed runs has no limit.
+    """
+    given = {"jobs": sorted(job_ids)}
+    rows = _ask("recurring/recovered_jobs", given, milliseconds=RECOVERED_MILLISECONDS)
+    return frozenset(row["job_id"] for row in rows or ())
 
 
 def broken_jobs(owners: Owners) -> Found:

@@ -50,10 +50,9 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
             "jobs": [it.request.job for it in known],
             "tasks": [it.request.task for it in known],
             "dues": [it.due_at for it in known],
-            # The deadline does not apply to later attempts, nor to backfills.
-            "are_timed": [
-                it.request.attempt == 1 and it.request.submission is None for it in known
-            ],
+            # The deadline does not apply after the first start, nor to backfills. The token tells:
+            # a snooze spends no attempt.
+            "are_timed": [it.request.token == 1 and it.request.submission is None for it in known],
             "deadlines": _declared(known, "deadline_seconds"),
             "limits": _declared(known, "time_limit_seconds"),
             "soft_limits": _declared(known, "soft_time_limit_seconds"),

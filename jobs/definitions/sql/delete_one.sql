@@ -20,6 +20,16 @@ WITH own AS MATERIALIZED (
     DELETE FROM jobs_backfill WHERE job_id IN (SELECT id FROM gone)
 ), attached AS (
     DELETE FROM jobs_attachment WHERE job_id IN (SELECT id FROM gone)
+), hooks AS (
+    DELETE FROM jobs_webhookendpoint WHERE job_id IN (SELECT id FROM gone) RETURNING id
+), deliveries AS (
+    DELETE FROM jobs_webhookdelivery WHERE endpoint_id IN (SELECT id FROM hooks)
+), mails AS (
+    DELETE FROM jobs_mailsubscription WHERE job_id IN (SELECT id FROM gone) RETURNING id
+), digests AS (
+    DELETE FROM jobs_maildigest WHERE subscription_id IN (SELECT id FROM mails)
+), alarms AS (
+    DELETE FROM jobs_jobalarm WHERE job_id IN (SELECT id FROM gone)
 ), audited AS (
     INSERT INTO jobs_auditentry (
         actor_id, token_id, actor_name, action, object_type, object_id, owner_id, reason, details)

@@ -6,7 +6,7 @@ change is told once, also when the system worker is killed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -27,6 +27,13 @@ _FIND: Final[dict[str, Callable[[Owners, datetime], Found]]] = {
     "failing": lambda owners, _at: health.failing_jobs(owners),
     "late": lambda owners, at: health.late_jobs(owners, now=at),
 }
+
+_ENDED: Final[dict[str, Callable[[Collection[int]], Collection[int]]]] = {
+    "failing": health.recovered_jobs,
+    # The end is told when the list is complete again.
+    "late": lambda _job_ids: (),
+}
+"""Which of the jobs that a cut-off list lacks have surely recovered."""
 
 
 def changes(interests: Sequence[Interest]) -> list[Event]:
@@ -56,8 +63,11 @@ def _of_kind(kind: str, owners: Owners, at: datetime) -> Iterator[Event]:
         )
         if is_new:
             yield events.of_job(job, begin, since=alarm.since_at, at=at)
-    # A list that is cut off says nothing about the jobs that it lacks.
-    for job_id in known.keys() - found.keys if found.is_complete else ():
+    gone: Collection[int] = known.keys() - found.keys
+    if not found.is_complete:
+        # A list that is cut off says nothing about the jobs that it lacks: ask for each of them.
+        gone = _ENDED[kind](gone)
+    for job_id in sorted(gone):
         alarm = known[job_id]
         alarm.delete()
         yield events.of_job(alarm.job, end, since=alarm.since_at, at=at)

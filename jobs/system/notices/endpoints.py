@@ -81,10 +81,11 @@ def change_endpoint(
     changed = interests.apply(row, _checked(given, owner=row.owner, actor=actor))
     if not changed:
         return []
-    # Who changes it decides where the details go, so it is their right that counts.
-    _refuse_details(row.has_details, row.owner, actor)
-    for name, value in interests.made_by(actor).items() if row.has_details else ():
-        setattr(row, name, value)
+    if row.has_details and _sends_other(row, changed):
+        # The actor decides where the details go, so the actor's right counts from now on.
+        _refuse_details(True, row.owner, actor)
+        for name, value in interests.made_by(actor).items():
+            setattr(row, name, value)
     if "is_active" in changed:
         row.failure_count, row.retry_at = 0, None
         row.disabled_at = None if row.is_active else now()
@@ -203,6 +204,12 @@ def _refuse_details(has_details: bool, owner: Owner | None, actor: Any) -> None:
     if has_details and not sees_details(actor, owner.pk if owner is not None else None):
         whose = owner.slug if owner is not None else "the whole installation"
         raise AccessDenied("operate (to see arguments and results)", whose)
+
+
+def _sends_other(row: WebhookEndpoint, changed: Sequence[str]) -> bool:
+    """Say whether a change may send more than before, or elsewhere; a name or a stop does not."""
+    harmless = {"name"} if row.is_active else {"name", "is_active"}
+    return not harmless.issuperset(changed)
 
 
 def _refuse_inactive(endpoint: WebhookEndpoint) -> None:

@@ -11,8 +11,10 @@ FROM jobs_mailsubscription s
 LEFT JOIN jobs_owner o ON o.id = s.owner_id
 WHERE s.id = m.subscription_id AND s.is_active
   AND m.id = ANY(ARRAY(
-    SELECT id FROM jobs_maildigest
-    WHERE (held_count > 0 OR sending IS NOT NULL) AND next_at <= clock_timestamp()
-    ORDER BY next_at LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+    -- Only active subscriptions, or the digests of inactive ones would fill the limit.
+    SELECT d.id FROM jobs_maildigest d
+    JOIN jobs_mailsubscription a ON a.id = d.subscription_id AND a.is_active
+    WHERE (d.held_count > 0 OR d.sending IS NOT NULL) AND d.next_at <= clock_timestamp()
+    ORDER BY d.next_at LIMIT %(most)s FOR UPDATE OF d SKIP LOCKED))
 RETURNING m.id, m.failure_count, m.subscription_id,
     coalesce(extract(epoch FROM m.sent_at) * 1000000, 0)::bigint AS sent, o.slug AS owner

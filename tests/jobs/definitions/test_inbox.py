@@ -20,6 +20,7 @@ from jobs.definitions import inbox, inbox_refusals
 from jobs.definitions.upsert import upsert_jobs
 from jobs.models import AuditEntry, InboxMark, Job, Owner
 from jobs.runs import dispatch
+from tests.jobs.noticed_jobs import naming_counts, notice
 from tests.jobs.scenes import at_once
 
 NOTHING = {"done": 0, "refused": 0}
@@ -274,3 +275,15 @@ def test_our_own_calls_go_to_the_inbox(sender: Celery, acme: Owner, broker: redi
     tasks.delete_jobs.delay("acme", ["a"])
     assert sum(map(broker.llen, queue.lists("inbox"))) == 2
     assert inbox.read() == {"done": 2, "refused": 0}
+
+
+@pytest.mark.usefixtures("committed")
+def test_a_job_that_notices_name_is_deleted(sender: Celery, acme: Owner, northwind: Owner) -> None:
+    """Its deletion stops no other call: the round commits, and reads none of them again."""
+    upsert_jobs(acme, [add("a")])
+    notice(Job.objects.get())
+    delete(sender, "a")
+    upsert(sender, add("b"), owner="northwind")
+    assert inbox.read() == {"done": 2, "refused": 0}
+    assert inbox.read() == NOTHING
+    assert set(priorities()) == {"b"} and naming_counts() == [0] * 5

@@ -310,3 +310,11 @@ def test_what_does_not_fit_is_recorded_too(
         is Refusal.GONE
     )
     assert Missed.objects.count() == 2
+
+
+def test_a_snooze_past_the_deadline_starts(worker: UUID, acme: Owner) -> None:
+    """It has started before; its attempt is still the first, as a snooze spends none."""
+    job = job_without_history(acme, deadline_seconds=60)
+    late = due_hint(job, datetime.now(UTC) - timedelta(seconds=120))
+    assert admitted(worker, late._replace(token=2)).attempt == 1
+    assert answer_to(worker, admission_request_of(late)) is Refusal.GONE

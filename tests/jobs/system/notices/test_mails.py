@@ -9,11 +9,13 @@ from pytest_django import Settings
 from fleet import Kind
 from jobs.core.errors import OptionError
 from jobs.models import Job, MailDigest, MailSubscription, Owner
+from jobs.system.notices import rounds
 from jobs.system.notices.mails import make_subscription
 from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, later
 
 pytestmark = pytest.mark.usefixtures("committed")
 Messages = list[dict[str, Any]]
+YEARS_AGO = "2020-01-01T00:00:00Z"
 
 
 def subscribe(owner: Owner | None, **given: Any) -> MailSubscription:
@@ -117,3 +119,20 @@ def test_bad_addresses_are_refused(acme: Owner) -> None:
         with pytest.raises(OptionError, match="addresses"):
             subscribe(acme, addresses=addresses)
     assert not MailSubscription.objects.exists()
+
+
+def test_mails_of_inactive_subscriptions_hold_up_no_others(
+    acme: Owner, settings: Settings, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many of them are due first: a round takes a limited number."""
+    allow(settings)
+    monkeypatch.setattr(rounds, "MOST", 1)
+    off = subscribe(acme, is_active=False)
+    MailDigest.objects.create(
+        subscription=off, subject="t", change="failed", held=[{}], held_count=1, next_at=YEARS_AGO
+    )
+    subscribe(acme)
+    end_runs(acme)
+    collect()
+    assert carry_out(messages) == ["sent"]
+    assert MailDigest.objects.get(subscription=off).held_count == 1

@@ -1,0 +1,14 @@
+-- Those of some jobs whose newest run that ended has not failed, or that have no such run any more.
+-- Parameters: jobs bigint[].
+-- Result: job_id.
+-- Keeps true: one step by the index run_of_job for each job.
+SELECT asked.job_id
+FROM unnest(%(jobs)s::bigint[]) AS asked(job_id)
+LEFT JOIN LATERAL (
+    SELECT run.state FROM jobs_run AS run
+    WHERE run.job_id = asked.job_id
+        AND run.state IN ('succeeded', 'failed', 'cancelled', 'expired')
+    ORDER BY run.id DESC
+    LIMIT 1
+) AS newest ON true
+WHERE newest.state IS DISTINCT FROM 'failed'
