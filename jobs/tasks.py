@@ -112,9 +112,10 @@ def roll_up() -> int:
 @shared_task(name="fairshift.system.remove_old_history", send_events=False)
 def remove_old_history() -> dict[str, int] | None:
     """Remove history that is older than the settings and the owners say; archive it first."""
+    done = rounds.remove_old_history(looks_again=False)
     ends.remove_silent()
     hooks.drop_gone()
-    return rounds.remove_old_history(looks_again=False)
+    return done
 
 
 @shared_task(

@@ -28,3 +28,5 @@ class LockClass(IntEnum):
     """Key 0: writing PeriodicTasks of jobs with an interval in seconds."""
     DEMO = 1724
     """Key 0: the demo, one at a time on one database."""
+    NOTICE_LISTENERS = 1725
+    """Key 0: comparing the listener for webhooks and mails with those that ask for ends."""

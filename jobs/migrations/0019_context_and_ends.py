@@ -91,6 +91,15 @@ class Migration(migrations.Migration):
                 ("checked_at", models.DateTimeField()),
                 ("waits", models.BooleanField()),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        name="end_mark_waits",
+                        fields=("listener",),
+                        condition=models.Q(waits=True),
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="HookCall",

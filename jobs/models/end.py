@@ -59,6 +59,13 @@ class EndMark(models.Model):
     checked_at = models.DateTimeField()
     waits = models.BooleanField()
 
+    class Meta:
+        indexes = [
+            models.Index(
+                name="end_mark_waits", fields=("listener",), condition=models.Q(waits=True)
+            )
+        ]
+
     def __str__(self) -> str:
         return f"{self.listener}, submission {self.submission_id}"
 

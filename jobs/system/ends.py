@@ -15,6 +15,7 @@ Runs of jobs with `history="none"` have no row, and no ends here.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +34,10 @@ MOST: Final = 500
 """Ends that are taken at once."""
 SILENT_DAYS: Final = 7
 """Days after which a listener that takes nothing is removed, with its ends and marks."""
+BATCH: Final = 50_000
+"""Most rows that one statement deletes."""
+DELETE_SECONDS: Final = 60.0
+"""Seconds after which no further batch of a kind of rows is deleted: the next call goes on."""
 
 # Not in each round: the row would be written again and again.
 _TAKEN: Final = """
@@ -46,13 +51,15 @@ _SILENT: Final = """
 DELETE FROM jobs_endlistener WHERE taken_at < clock_timestamp() - make_interval(days => %s)
 RETURNING name
 """
-_LEFT: Final = """
-DELETE FROM {table} x WHERE NOT EXISTS (SELECT FROM jobs_endlistener l WHERE l.name = x.listener)
+_DELETE: Final = """
+WITH gone AS (
+    DELETE FROM {table} WHERE ctid = ANY(ARRAY(
+        SELECT x.ctid FROM {table} x WHERE {condition} LIMIT %(most)s))
+    RETURNING 1)
+SELECT count(*) AS count FROM gone
 """
-_OLD_MARKS: Final = """
-DELETE FROM jobs_endmark
-WHERE checked_at < clock_timestamp() - make_interval(days => %s) AND NOT waits
-"""
+_LEFT: Final = "NOT EXISTS (SELECT FROM jobs_endlistener l WHERE l.name = x.listener)"
+_OLD: Final = "x.checked_at < clock_timestamp() - make_interval(days => %(days)s) AND NOT x.waits"
 _SUBMISSIONS: Final = """
 SELECT s.id, s.owner_id, o.slug AS owner, s.task, s.label, r.state, r.count, r.ended_at
 FROM jobs_submission s
@@ -111,15 +118,25 @@ def take(name: str, *, most: int = MOST) -> Ends:
 def remove_silent() -> list[str]:
     """Remove listeners that have taken nothing for SILENT_DAYS, and old marks; return their names.
 
-    Their code may be gone: ends would be recorded for them for ever.
+    Their code may be gone: ends would be recorded for them for ever. Rows are deleted in batches.
     """
     names = sorted({row["name"] for row in sql.query(_SILENT, [SILENT_DAYS])})
     for name in names:
         log_events.LISTENER_REMOVED.log(logger, listener=name, days=SILENT_DAYS)
-    for table in ("jobs_end", "jobs_endmark"):
-        sql.query(_LEFT.format(table=table))
-    sql.query(_OLD_MARKS, [SILENT_DAYS])
+    _delete("jobs_end", _LEFT)
+    _delete("jobs_endmark", _LEFT)
+    _delete("jobs_endmark", _OLD)
     return names
+
+
+def _delete(table: str, condition: str) -> None:
+    """Delete rows batch by batch, each by a transaction of its own, for a limited time."""
+    until = time.monotonic() + DELETE_SECONDS
+    statement = _DELETE.format(table=table, condition=condition)
+    while True:
+        [gone] = sql.query(statement, {"most": BATCH, "days": SILENT_DAYS})
+        if gone["count"] < BATCH or time.monotonic() >= until:
+            return
 
 
 def _run_end(row: Mapping[str, Any]) -> RunEnd:

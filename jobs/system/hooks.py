@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -107,8 +107,7 @@ def _call_due(
 ) -> bool:
     """Call one hook for its due ends while the budget lasts; say whether the round may go on."""
     until = time.monotonic() + budget
-    due = HookCall.objects.raw(_DUE, [name, CHUNK])
-    for row in due:
+    for row in _due(name):
         if time.monotonic() >= until:
             break
         [begun] = sql.query(_BEGIN, [LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS, row.pk])
@@ -129,6 +128,12 @@ def _call_due(
             HookCall.objects.filter(pk=row.pk).delete()
             done["called"] += 1
     return True
+
+
+def _due(name: str) -> Iterator[HookCall]:
+    """Yield the due calls of a hook, a chunk at a time; the caller begins each before the next."""
+    while due := list(HookCall.objects.raw(_DUE, [name, CHUNK])):
+        yield from due
 
 
 def _note_failure(row: HookCall, name: str, error: Exception, *, failures: int) -> None:

@@ -25,7 +25,8 @@ def body_of(delivery: WebhookDelivery) -> str:
         "timestamp": delivery.event_at.isoformat(),
         "data": data,
     }
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    # A result may have what Celery's JSON can hold: times, decimals, UUIDs, bytes.
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def sees_details(maker: Any, owner_id: int | None) -> bool:

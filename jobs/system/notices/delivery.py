@@ -74,9 +74,9 @@ def _tries(attempt: str) -> dict[str, object]:
 
 def _send(delivery: WebhookDelivery) -> Outcome:
     endpoint = delivery.endpoint
-    body = body_of(delivery)
     status = None
     try:
+        body = body_of(delivery)
         keys = secrets.signing_keys(endpoint)
         signed = signing.headers(
             keys,
@@ -105,6 +105,10 @@ def _send(delivery: WebhookDelivery) -> Outcome:
         return Outcome(status, error.problem)
     except HttpRequestFailed as error:
         return Outcome(status, error.problem, error.retry_after or 0.0)
+    # UnknownKey and Damaged are a LookupError and a ValueError: they go before.
+    except (TypeError, ValueError, LookupError) as error:
+        # Without its text, which may hold a part of the result.
+        return Outcome(None, f"its body cannot be made ({type(error).__name__})")
     return Outcome(status)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeVar
 
 from jobs.models import Job
 from jobs.models.notice import EventType, Interest
 from jobs.system.ends import RunEnd, SubmissionEnd
+
+Asking = TypeVar("Asking", bound=Interest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +119,19 @@ def asks_for(interest: Interest, event: Event) -> bool:
         )
         and (not event.states or not interest.states or bool(event.states & set(interest.states)))
     )
+
+
+def wanted(interests: Iterable[Asking], found: Iterable[Event]) -> Iterator[tuple[Asking, Event]]:
+    """Yield each event with each interest that asks for it."""
+    # By owner: an event is not compared with the interests of all other owners.
+    by_owner: dict[int | None, list[Asking]] = defaultdict(list)
+    for interest in interests:
+        by_owner[interest.owner_id].append(interest)
+    for event in found:
+        for owner_id in (None, event.owner_id):
+            for interest in by_owner.get(owner_id, ()):
+                if asks_for(interest, event):
+                    yield interest, event
 
 
 def owners_of(interests: Iterable[Interest]) -> frozenset[int] | None:

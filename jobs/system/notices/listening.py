@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from jobs.core import sql
+from jobs.core.locks import LockClass
 from jobs.models import EndListener, EventType, MailSubscription, WebhookEndpoint
 from jobs.models.notice import Interest
 from jobs.system import ends
@@ -15,7 +17,7 @@ NAME: Final = "notices"
 ENDS: Final = {EventType.RUN_ENDED.value, EventType.SUBMISSION_ENDED.value}
 
 
-def sync(interests: Sequence[Interest]) -> None:
+def _sync(interests: Sequence[Interest]) -> None:
     """Listen to the owners whose ends these active interests ask for, and to no others."""
     asked = owners_of(one for one in interests if ENDS & set(one.events))
     wanted = {EndListener.ALL} if asked is None else set(asked)
@@ -26,11 +28,16 @@ def sync(interests: Sequence[Interest]) -> None:
         ends.unlisten(NAME, owner_id=owner_id)
 
 
-def sync_all() -> None:
-    """Sync with all that are active; a change of one calls this in its transaction."""
-    sync(
-        [
-            *WebhookEndpoint.objects.filter(is_active=True),
-            *MailSubscription.objects.filter(is_active=True),
-        ]
-    )
+def sync_all() -> bool:
+    """Listen for all active endpoints and subscriptions; say whether there is any.
+
+    Call it in a transaction: a change of one calls it in its own, after the change.
+    """
+    # Two at once would not see each other's changes, and could end what the other listens to.
+    sql.query("SELECT pg_advisory_xact_lock(%s, 0)", [LockClass.NOTICE_LISTENERS])
+    interests = [
+        *WebhookEndpoint.objects.filter(is_active=True),
+        *MailSubscription.objects.filter(is_active=True),
+    ]
+    _sync(interests)
+    return bool(interests)

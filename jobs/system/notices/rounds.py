@@ -39,7 +39,7 @@ CLAIM_SECONDS: Final = 60.0
 TAKES: Final = 20
 """Most times that a round takes ends."""
 MOST: Final = 200
-"""Most messages of one endpoint, and most mails, in one round."""
+"""Most messages of one endpoint in the queue, and most mails in one round."""
 ALARM_SECONDS: Final = 5.0
 """Least seconds between two looks for failing and late jobs by one process."""
 
@@ -48,20 +48,27 @@ _looked_at: Final[list[float]] = [0.0]
 
 def notify() -> dict[str, int]:
     """Store what has happened for those who ask for it, and send what is due."""
-    hooks = list(WebhookEndpoint.objects.filter(is_active=True).select_related("owner"))
-    mails = list(MailSubscription.objects.filter(is_active=True).select_related("owner"))
-    listening.sync([*hooks, *mails])
-    if not hooks and not mails:
+    with transaction.atomic():
+        is_asked = listening.sync_all()
+    if not is_asked:
         return {"events": 0, "sent": 0}
-    stored = _store_ends(hooks, mails) + _store_alarms(hooks, mails)
+    stored = _store_ends() + _store_alarms()
     return {"events": stored, "sent": send_due()}
 
 
-def _store_ends(hooks: Sequence[WebhookEndpoint], mails: Sequence[MailSubscription]) -> int:
+def _interests() -> tuple[list[WebhookEndpoint], list[MailSubscription]]:
+    hooks = WebhookEndpoint.objects.filter(is_active=True).select_related("owner")
+    mails = MailSubscription.objects.filter(is_active=True).select_related("owner")
+    return list(hooks), list(mails)
+
+
+def _store_ends() -> int:
     stored = 0
     for _take in range(TAKES):
         with transaction.atomic():
             taken = ends.take(listening.NAME)
+            # After the take: each end was recorded for an interest that is committed by now.
+            hooks, mails = _interests()
             found = [
                 *map(events.of_run, taken.runs),
                 *map(events.of_submission, taken.submissions),
@@ -73,10 +80,11 @@ def _store_ends(hooks: Sequence[WebhookEndpoint], mails: Sequence[MailSubscripti
     return stored
 
 
-def _store_alarms(hooks: Sequence[WebhookEndpoint], mails: Sequence[MailSubscription]) -> int:
+def _store_alarms() -> int:
     if time.monotonic() - _looked_at[0] < ALARM_SECONDS:
         return 0
     _looked_at[0] = time.monotonic()
+    hooks, mails = _interests()
     with transaction.atomic():
         found = alarms.changes([*hooks, *mails])
         store(found, hooks, mails)
@@ -101,12 +109,10 @@ def store(
             state=DeliveryState.WAITING,
             next_at=at,
         )
-        for event in found
-        for hook in hooks
-        if events.asks_for(hook, event)
+        for hook, event in events.wanted(hooks, found)
     ]
     WebhookDelivery.objects.bulk_create(deliveries, batch_size=500, ignore_conflicts=True)
-    _hold([(mail, event) for event in found for mail in mails if events.asks_for(mail, event)])
+    _hold(list(events.wanted(mails, found)))
 
 
 def _hold(wanted: Sequence[tuple[MailSubscription, Event]]) -> None:

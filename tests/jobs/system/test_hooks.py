@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from fleet import Kind
 from jobs import on_run_end, on_submission_end
@@ -129,3 +130,17 @@ def test_a_hook_has_a_name(hook: Any) -> None:
     """It is found by its name after a restart."""
     with pytest.raises(OptionError, match="hook"):
         on_run_end(hook)
+
+
+def test_a_round_calls_a_hook_for_all_that_is_due(acme: Owner) -> None:
+    """Chunk after chunk while its time lasts: the table does not grow with the rate of ends."""
+    on_run_end(note_run)
+    hooks.begin_listening()
+    finished(acme)
+    name = f"{note_run.__module__}.{note_run.__qualname__}"
+    with transaction.atomic():
+        [end] = ends.take(hooks.LISTENER).runs
+    count = 2 * hooks.CHUNK + 50
+    HookCall.objects.bulk_create(HookCall(hook=name, facts=end.as_json()) for _ in range(count))
+    assert hooks.call_hooks() == {"called": count, "failed": 0}
+    assert len(called) == count and not HookCall.objects.exists()
