@@ -46,7 +46,9 @@ def read_rolled(
     Raises OptionError for more than MOST_ATTEMPTS, OutOfTime after `deadline` (time.monotonic).
     """
     if runs > MOST_ATTEMPTS:
-        problem = f"ends a span of {runs:,} attempts; from statistics it is {MOST_ATTEMPTS:,} at most"
+        problem = (
+            f"ends a span of {runs:,} attempts; from statistics it is {MOST_ATTEMPTS:,} at most"
+        )
         raise OptionError("to", problem)
     owners = {owner.pk: owner for owner in Owner.objects.all()}
     calls: list[Call] = []
