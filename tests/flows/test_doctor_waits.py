@@ -4,8 +4,9 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -43,18 +44,42 @@ def silent() -> Iterator[int]:
 
 @contextmanager
 def frozen_children(it: Installation, name: str) -> Iterator[None]:
-    """Stop the clock for the pool of a worker: it lives, and none of its tasks ends."""
-    pid = it.stack.pid(name)
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    children = [int(one) for task in tasks for one in (task / "children").read_text().split()]
-    assert children, f"{name} has no children"
-    for each in children:
-        os.kill(each, signal.SIGSTOP)
+    """Stop the clock for the pool of a worker: it lives, and none of its tasks ends.
+
+    A task with a time limit has its child killed and replaced by a new one, which is stopped, too.
+    """
+    pid, is_over = it.stack.pid(name), Event()
+    stopped = set[int]()
+
+    def stop_children() -> None:
+        # A process may end at any time.
+        with suppress(OSError):
+            for each in children_of(pid) - stopped:
+                os.kill(each, signal.SIGSTOP)
+                stopped.add(each)
+
+    def watch() -> None:
+        while not is_over.wait(0.02):
+            stop_children()
+
+    stop_children()
+    assert stopped, f"{name} has no children"
+    watching = Thread(target=watch)
+    watching.start()
     try:
         yield
     finally:
-        for each in children:
-            os.kill(each, signal.SIGCONT)
+        is_over.set()
+        watching.join()
+        for each in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGCONT)
+
+
+def children_of(pid: int) -> set[int]:
+    """Return the child processes of a process now."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {int(one) for task in tasks for one in (task / "children").read_text().split()}
 
 
 def play(it: Installation, code: str, **environ: str) -> None:

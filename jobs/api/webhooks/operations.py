@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Router, Status
 
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
+from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, refuse_stale, unchanged
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
@@ -21,6 +25,7 @@ from jobs.api.webhooks.schemas import (
     WebhookChange,
     WebhookMade,
     WebhookToMake,
+    etag_of_webhook,
 )
 from jobs.core import barrier
 from jobs.models import Owner, Scope, WebhookEndpoint
@@ -55,33 +60,55 @@ def make(request: HttpRequest, response: HttpResponse, body: WebhookToMake) -> W
         made = endpoints.make_endpoint(given, owner=owner, actor=access.actor)
         response["Location"] = f"{request.path}/{made.endpoint.pk}"
         response["Cache-Control"] = "no-store"
+        response["ETag"] = etag_of_webhook(made.endpoint)
         return WebhookMade.of_made(made)
 
 
 @router.get("/{int:webhook_id}", auth=READS, response=Webhook, operation_id="get_webhook")
-def get_webhook(request: HttpRequest, webhook_id: int) -> Webhook:
-    """Return one endpoint."""
-    return Webhook.of(_found(request, webhook_id))
+def get_webhook(request: HttpRequest, response: HttpResponse, webhook_id: int) -> Any:
+    """Return one endpoint. Its ETag is for `If-Match` of a change.
 
-
-@router.patch("/{int:webhook_id}", auth=CHANGES, response=Webhook, operation_id="change_webhook")
-def change(request: HttpRequest, webhook_id: int, body: WebhookChange) -> Webhook:
-    """Change the given fields. One that is made active again sends what has waited."""
+    Deliveries do not change the ETag, so an answer 304 says nothing of them.
+    """
     row = _found(request, webhook_id)
-    with barrier.lifted():
+    if not_modified := unchanged(request, response, etag_of_webhook(row)):
+        return not_modified
+    return Webhook.of(row)
+
+
+@router.patch(
+    "/{int:webhook_id}",
+    auth=CHANGES,
+    response=Webhook,
+    operation_id="change_webhook",
+    openapi_extra=IF_MATCH,
+)
+def change(
+    request: HttpRequest, response: HttpResponse, webhook_id: int, body: WebhookChange
+) -> Webhook:
+    """Change the given fields. `If-Match` with its ETag is required.
+
+    One that is made active again sends what has waited.
+    """
+    with _locked(request, webhook_id, is_required=True) as row:
         given = body.model_dump(exclude_unset=True)
         endpoints.change_endpoint(row, given, actor=caller(request).actor)
+        response["ETag"] = etag_of_webhook(row)
         return Webhook.of(row)
 
 
 @router.delete(
-    "/{int:webhook_id}", auth=DELETES, response={204: None}, operation_id="delete_webhook"
+    "/{int:webhook_id}",
+    auth=DELETES,
+    response={204: None},
+    operation_id="delete_webhook",
+    openapi_extra=IF_MATCH,
 )
-def delete(request: HttpRequest, webhook_id: int, query: WithReason) -> None:
-    """Delete an endpoint with its deliveries."""
-    row = _found(request, webhook_id)
-    with barrier.lifted():
+def delete(request: HttpRequest, webhook_id: int, query: WithReason) -> Status:
+    """Delete an endpoint with its deliveries. `If-Match` with its ETag is required."""
+    with _locked(request, webhook_id, is_required=True) as row:
         endpoints.delete_endpoint(row, actor=caller(request).actor, reason=query.reason)
+    return Status(204, None)
 
 
 @router.post(
@@ -89,13 +116,13 @@ def delete(request: HttpRequest, webhook_id: int, query: WithReason) -> None:
     auth=CHANGES,
     response=WebhookMade,
     operation_id="rotate_webhook_key",
+    openapi_extra=IF_MATCH_OPTIONAL,
 )
 def rotate(
     request: HttpRequest, response: HttpResponse, webhook_id: int, body: KeyRotation
 ) -> WebhookMade:
     """Give an endpoint a new key, and return it. Both keys sign for a while."""
-    row = _found(request, webhook_id)
-    with barrier.lifted():
+    with _locked(request, webhook_id) as row:
         made = endpoints.rotate_key(
             row,
             old_key_seconds=body.old_key_seconds,
@@ -103,6 +130,7 @@ def rotate(
             reason=body.reason,
         )
         response["Cache-Control"] = "no-store"
+        response["ETag"] = etag_of_webhook(made.endpoint)
         return WebhookMade.of_made(made)
 
 
@@ -166,3 +194,16 @@ def _found(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
     found: WebhookEndpoint = first_of(rows)
     refuse_other_scope(request, Scope.ADMIN, found.owner_id)
     return found
+
+
+@contextmanager
+def _locked(
+    request: HttpRequest, webhook_id: int, *, is_required: bool = False
+) -> Iterator[WebhookEndpoint]:
+    """Yield a webhook, locked with the barrier lifted, if it is the version of If-Match."""
+    found = _found(request, webhook_id)
+    with barrier.lifted(), transaction.atomic():
+        rows = WebhookEndpoint.objects.select_related("owner").select_for_update(of=("self",))
+        row: WebhookEndpoint = first_of(rows.filter(pk=found.pk))
+        refuse_stale(request, etag_of_webhook(row), is_required=is_required)
+        yield row

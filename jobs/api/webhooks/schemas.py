@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from ninja import Field, Schema
 from pydantic import ConfigDict
 
+from jobs.api.kit.etags import etag_of
 from jobs.api.kit.reasons import ReasonBody
 from jobs.api.kit.texts import Slug, TaskName, Text
 from jobs.models import DeliveryState, EventType, WebhookDelivery, WebhookEndpoint
@@ -20,6 +21,12 @@ Url = Annotated[Text, Field(min_length=1, max_length=URL_MOST)]
 Events = Annotated[list[EventType], Field(min_length=1, max_length=len(EventType))]
 Tasks = Annotated[list[TaskName], Field(max_length=PATTERNS_LIMIT)]
 States = Annotated[list[Text], Field(max_length=4, description="States of ended runs.")]
+
+CHANGED_BY_PEOPLE: Final = (
+    *("name", "url", "events", "tasks", "job_id", "states", "has_details", "is_active"),
+    "old_secret_until",
+)
+"""Columns of an endpoint; `old_secret_until` changes with each new key."""
 
 
 class Webhook(Schema):
@@ -53,6 +60,14 @@ def facts(row: WebhookEndpoint) -> dict[str, Any]:
     same = [name for name in Webhook.model_fields if name not in {"owner", "job"}]
     owner = row.owner.slug if row.owner is not None else None
     return {"owner": owner, "job": row.job_id, **{name: getattr(row, name) for name in same}}
+
+
+def etag_of_webhook(row: WebhookEndpoint) -> str:
+    """Return the ETag of an endpoint: of what people change, which no delivery does.
+
+    A webhook that failures have disabled has another ETag: `is_active` is such a fact.
+    """
+    return etag_of("webhook", row.pk, [(name, getattr(row, name)) for name in CHANGED_BY_PEOPLE])
 
 
 class WebhookMade(Webhook):

@@ -62,6 +62,15 @@ def why_not_public(address: str) -> str | None:
     return None
 
 
+def is_address(host: str) -> bool:
+    """Return whether a host is an address, and not a name to be looked up."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_odd_address(host: str) -> bool:
     """Return whether resolvers read a host as IPv4 in an unusual spelling, such as `0x7f.1`."""
     last = host.rpartition(".")[2]

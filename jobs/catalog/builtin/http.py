@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as HttpTimeoutError
 
 from jobs.catalog.builtin import wire
-from jobs.catalog.builtin.addresses import is_allowed, is_odd_address, why_not_public
+from jobs.catalog.builtin.addresses import is_address, is_allowed, is_odd_address, why_not_public
 from jobs.catalog.builtin.answer import kept_headers, refuse_unexpected, text_of
 from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
 from jobs.catalog.builtin.request import (
@@ -163,6 +163,8 @@ def refuse_at_once(request: Request, *, allowed: Iterable[str], owner: str | Non
         )
     if is_odd_address(request.url.host):
         raise HttpRequestRefused(str(request), "the host is a number; write an address as a.b.c.d")
+    if is_address(request.url.host):
+        _refuse_special(request, [request.url.host])
 
 
 def _refuse_special(request: Request, found: list[str]) -> None:

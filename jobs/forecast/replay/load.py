@@ -15,6 +15,10 @@ from jobs.windows.entries import CalendarHours
 SECOND: Final = 1_000_000
 
 
+class OutOfTime(Exception):
+    """A plan would take longer than it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hours:
     """The calendars that apply to a call, and how long a window must be open for it."""

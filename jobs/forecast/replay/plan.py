@@ -76,7 +76,13 @@ def make_plan(
     _check_span(start, end)
     queue = queue or next(iter(fair_queues(current_app)), "jobs")
     found, is_from_rows = _read(
-        start, end, queue=queue, changes=changes, growth=growth, most=most_runs
+        start,
+        end,
+        queue=queue,
+        changes=changes,
+        growth=growth,
+        most=most_runs,
+        deadline=deadline,
     )
     load = changed(found.load, changes)
     wanted = dict.fromkeys(load.owners, aim) if aim else {}
@@ -133,7 +139,14 @@ def _check_span(start: datetime, end: datetime) -> None:
 
 
 def _read(
-    start: datetime, end: datetime, *, queue: str, changes: Changes, growth: float, most: int
+    start: datetime,
+    end: datetime,
+    *,
+    queue: str,
+    changes: Changes,
+    growth: float,
+    most: int,
+    deadline: float | None,
 ) -> tuple[Recorded, bool]:
     span = {"start": start, "end": end}
     hours = _changed_hours(changes)
@@ -145,7 +158,7 @@ def _read(
         return read_recorded(**span, queue=queue, each=each, runs=runs, hours=hours), True
     if changes.windows:
         raise OptionError("window", "needs the rows of runs, and those of this span were removed")
-    return read_rolled(**span, growth=growth, each=each, runs=runs), False
+    return read_rolled(**span, growth=growth, each=each, runs=runs, deadline=deadline), False
 
 
 def _changed_hours(changes: Changes) -> dict[int, CalendarHours]:

@@ -7,6 +7,7 @@ way. Queue, priority, submission, lock and windows are not known.
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,11 +16,14 @@ from random import Random
 from typing import Any, Final
 
 from jobs.core import sql
-from jobs.forecast.replay.load import SECOND, Call, Load
+from jobs.core.errors import OptionError
+from jobs.forecast.replay.load import SECOND, Call, Load, OutOfTime
 from jobs.forecast.replay.recorded import Recorded, setting_of
 from jobs.models import Owner, Worker
 
 MINUTE: Final = 60 * SECOND
+MOST_ATTEMPTS: Final = 5_000_000
+"""Most attempts of a span: each is read, also those that a sample leaves out."""
 
 
 def count_rolled(*, start: datetime, end: datetime) -> int:
@@ -28,8 +32,24 @@ def count_rolled(*, start: datetime, end: datetime) -> int:
     return int(row["count"])
 
 
-def read_rolled(*, start: datetime, end: datetime, growth: float, each: int, runs: int) -> Recorded:
-    """Return the load of a span, one attempt in `each`; `growth` is that of the histograms."""
+def read_rolled(
+    *,
+    start: datetime,
+    end: datetime,
+    growth: float,
+    each: int,
+    runs: int,
+    deadline: float | None = None,
+) -> Recorded:
+    """Return the load of a span of so many `runs`, one in `each`; `growth` is the histograms'.
+
+    Raises OptionError for more than MOST_ATTEMPTS, OutOfTime after `deadline` (time.monotonic).
+    """
+    if runs > MOST_ATTEMPTS:
+        problem = (
+            f"ends a span of {runs:,} attempts; from statistics it is {MOST_ATTEMPTS:,} at most"
+        )
+        raise OptionError("to", problem)
     owners = {owner.pk: owner for owner in Owner.objects.all()}
     calls: list[Call] = []
     waits: dict[str, array[float]] = defaultdict(lambda: array("d"))
@@ -37,6 +57,8 @@ def read_rolled(*, start: datetime, end: datetime, growth: float, each: int, run
     chance = Random(0)  # noqa: S311  the same each time
     number = 0
     for row in sql.run("forecast/replay_rollups", {"start": start, "end": end}):
+        if deadline is not None and time.monotonic() > deadline:
+            raise OutOfTime
         owner = owners.get(row["owner_id"])
         if owner is None:
             continue

@@ -16,7 +16,7 @@ from typing import Final
 
 from fleet.fairness.queue import BUFFER_SECONDS, FairQueue
 from jobs.forecast.replay.lines import Lines
-from jobs.forecast.replay.load import SECOND, Call, Hours, Load
+from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OutOfTime
 from jobs.forecast.replay.results import Outcome, Shares
 from jobs.windows.gate import Gate, gate_of
 
@@ -28,10 +28,6 @@ CHECKED: Final = 256
 """Events between two looks at the clock."""
 
 ARRIVES, SLOT_IS_FREE, IS_REPORTED, LOOKS = range(4)
-
-
-class OutOfTime(Exception):
-    """The replay would take longer than it may."""
 
 
 class Replay:

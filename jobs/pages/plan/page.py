@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from jobs.core.counting import within
 from jobs.core.errors import OptionError
 from jobs.core.sql import now
+from jobs.forecast.replay.load import OutOfTime
 from jobs.forecast.replay.objective import Aim
 from jobs.forecast.replay.plan import Plan, make_plan
-from jobs.forecast.replay.simulation import OutOfTime
 from jobs.pages.kit.errors import forbidden
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.plan.form import PlanForm

@@ -9,11 +9,12 @@ from django.test import Client
 
 from jobs import upsert_jobs
 from jobs.core.states import State
-from jobs.models import Calendar, Job, Membership, Owner, Role, Run
+from jobs.models import Calendar, Job, Membership, Owner, Role, Run, WebhookEndpoint
 from jobs.owners.members import lock_members
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import change
 from tests.jobs.scenes import behind, submitted
+from tests.jobs.system.notices.scenes import endpoint
 
 Act = Callable[[Client, str, str], Any]
 
@@ -42,6 +43,14 @@ def _retry(client: Client, path: str, etag: str) -> Any:
     return post(client, f"{path}/retry", {}, **{"If-Match": etag})
 
 
+def _rename(client: Client, path: str, etag: str) -> Any:
+    return change(client, "patch", path, {"name": "mine"}, etag)
+
+
+def _rotate(client: Client, path: str, etag: str) -> Any:
+    return post(client, f"{path}/rotate", {}, **{"If-Match": etag})
+
+
 def _change_calendar(acme: Owner) -> None:
     Calendar.objects.update(name="days")
 
@@ -63,6 +72,10 @@ def _change_run(acme: Owner) -> None:
     Run.objects.update(token=1)
 
 
+def _change_webhook(acme: Owner) -> None:
+    WebhookEndpoint.objects.update(url="https://other.example/")
+
+
 @pytest.fixture
 def eve(committed: None, acme: Owner) -> Iterator[Membership]:
     """A member; users are not among the rows that `committed` removes."""
@@ -81,6 +94,9 @@ def eve(committed: None, acme: Owner) -> Iterator[Membership]:
         (_pause_job, "job", _change_job),
         (_cancel, "queued run", _change_run),
         (_retry, "cancelled run", _change_run),
+        (_rename, "webhook", _change_webhook),
+        (_delete, "webhook", _change_webhook),
+        (_rotate, "webhook", _change_webhook),
     ],
 )
 def test_a_version_that_changes_before_the_lock_is_refused(
@@ -96,6 +112,7 @@ def test_a_version_that_changes_before_the_lock_is_refused(
     calendar = Calendar.objects.create(owner=acme, name="nights")
     upsert_jobs(acme, [{"key": "nightly", "task": "tests.add", "arguments": {"x": 1, "y": 2}}])
     job = Job.objects.get()
+    hook = endpoint(acme, "https://ci.example/")
     queued, cancelled = submitted(acme, 2)
     cancelled.cancel()
     path = {
@@ -103,6 +120,7 @@ def test_a_version_that_changes_before_the_lock_is_refused(
         "member": "/owners/acme/members/eve",
         "owner": "/owners/acme",
         "job": f"/jobs/{job.pk}",
+        "webhook": f"/webhooks/{hook.pk}",
         "queued run": f"/runs/{queued.id}",
         "cancelled run": f"/runs/{cancelled.id}",
     }[kind]
@@ -115,7 +133,8 @@ def test_a_version_that_changes_before_the_lock_is_refused(
     problem(answer, 412, "precondition_failed")
     eve.refresh_from_db()
     assert Calendar.objects.exists() and eve.role != Role.VIEWER
-    for row in (acme, job, queued, cancelled):
+    for row in (acme, job, queued, cancelled, hook):
         row.refresh_from_db()
     assert (acme.paused_at, job.paused_until) == (None, None)
     assert (queued.state, cancelled.state) == (State.QUEUED, State.CANCELLED)
+    assert (hook.name, hook.old_secret_until) == ("scene", None)

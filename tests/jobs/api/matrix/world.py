@@ -24,6 +24,7 @@ from jobs.models import (
     Membership,
     Owner,
     Run,
+    WebhookEndpoint,
     Window,
     WindowDecision,
 )
@@ -150,6 +151,7 @@ def fingerprint(owner: Owner | None = None) -> Any:
         (Backfill, "job__owner", ("id", "done_at")),
         (Membership, "owner", ("id", "role")),
         (Owner, "id", ("id", "name", "paused_at")),
+        (WebhookEndpoint, "owner", ("id", "name", "old_secret_until")),
     ]
     return [
         sorted(

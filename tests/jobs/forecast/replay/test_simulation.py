@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.forecast.replay.changes import read_changes
-from jobs.forecast.replay.load import SECOND, Call, Hours, Load, Overhead, OwnerSetting
+from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OutOfTime, Overhead, OwnerSetting
 from jobs.forecast.replay.objective import Aim, Needed, slots_needed
 from jobs.forecast.replay.results import Outcome, OwnerOutcome
-from jobs.forecast.replay.simulation import OutOfTime, Replay
+from jobs.forecast.replay.simulation import Replay
 from jobs.windows import CalendarHours, Effect, Entry
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
