@@ -1,13 +1,8 @@
-<<<<<<< HEAD
 """jobs/system/notices/endpoints.py: who may change what of a webhook."""
-=======
-"""jobs/system/notices/endpoints.py: which addresses an endpoint may have."""
->>>>>>> mendc
 
 from typing import Any
 
 import pytest
-<<<<<<< HEAD
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from pytest_django import Settings
@@ -54,35 +49,3 @@ def test_less_and_no_farther_needs_no_right_to_details(
     made.delete()
     ann.delete()
     bob.delete()
-=======
-
-from jobs.core.errors import OptionError
-from jobs.models import Owner, WebhookEndpoint
-from jobs.system.notices.endpoints import change_endpoint
-from tests.jobs.system.notices.scenes import endpoint
-
-pytestmark = pytest.mark.django_db
-
-
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "0x7f.1"]
-)
-def test_an_inner_address_is_refused_when_it_is_given(
-    acme: Owner, settings: Any, host: str
-) -> None:
-    """At the field `url`, by the rule of the HTTP task, also in a change; unless it is listed."""
-    there = endpoint(acme, "https://ci.example/hook")
-    url = f"https://{host}/hook"
-    for act in (lambda: endpoint(acme, url), lambda: change_endpoint(there, {"url": url})):
-        with pytest.raises(OptionError) as refused:
-            act()
-        assert refused.value.option == "url"
-        assert "the host" in refused.value.problem
-    assert [one.url for one in WebhookEndpoint.objects.all()] == ["https://ci.example/hook"]
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "HTTP_ALLOWED_HOSTS": (f"acme@{host}",)}
-    assert endpoint(acme, url).url == url
-
-
-def test_a_public_address_is_taken(acme: Owner) -> None:
-    assert endpoint(acme, "https://8.8.8.8/hook").url == "https://8.8.8.8/hook"
->>>>>>> mendc
