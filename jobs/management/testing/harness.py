@@ -51,7 +51,7 @@ class Fairshift:
 
         Raises UnknownTask for a task that does not exist, as a submit does.
         """
-        found = Run.objects.exclude(id__in=self._before).order_by("id").select_related("owner")
+        found = Run.objects.exclude(id__in=self._before).order_by("created_at", "id").select_related("owner")
         if task is not None:
             found = found.filter(task=resolve(task).name)
         if owner is not None:
@@ -101,7 +101,7 @@ class Fairshift:
             promotion.expire()
             promotion.promote()
             queued = Run.objects.filter(state=State.QUEUED).exclude(id__in=refused)
-            found = queued.order_by("-priority", "id").first()
+            found = queued.order_by("-priority", "created_at", "id").first()
             if found is None:
                 return total
             if self._worker.run(found) is not None:
