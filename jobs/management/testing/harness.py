@@ -51,7 +51,11 @@ class Fairshift:
 
         Raises UnknownTask for a task that does not exist, as a submit does.
         """
-        found = Run.objects.exclude(id__in=self._before).order_by("created_at", "id").select_related("owner")
+        found = (
+            Run.objects.exclude(id__in=self._before)
+            .order_by("created_at", "id")
+            .select_related("owner")
+        )
         if task is not None:
             found = found.filter(task=resolve(task).name)
         if owner is not None:
