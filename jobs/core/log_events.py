@@ -73,8 +73,8 @@ EPHEMERAL_RUN_UNREADABLE: Final = Event(
 PROGRESS_NOT_WRITTEN: Final = Event(
     "progress_not_written",
     WARNING,
-    "the progress of run {run_id} is written later: {error}",
-    "PostgreSQL does not answer, or the row is locked. The task goes on.",
+    "the progress of run {run_id} is not written yet: {error}",
+    "PostgreSQL does not answer, or the row is locked. The task continues, and tries again.",
 )
 
 # --- the system worker ---------------------------------------------------------------------

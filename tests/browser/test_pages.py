@@ -129,6 +129,17 @@ def test_the_current_page_is_seen_in_the_navigation_of_a_phone(browse: Browse) -
     assert place["x"] >= 0 and place["x"] + place["width"] <= NARROW["width"]
 
 
+@pytest.mark.parametrize("width", [1280, 1441])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_desktop_shows_every_entry_of_the_navigation(
+    browse: Browse, language: str, width: int
+) -> None:
+    """None is cut off, at the usual width and where the navigation leaves its own row."""
+    page = browse("/audit/", locale=language, viewport={"width": width, "height": 740})
+    cut = "nav => nav.scrollWidth - nav.clientWidth"
+    assert page.locator(".top nav").evaluate(cut) <= 0
+
+
 def test_keys_open_pages_and_their_list(browse: Browse) -> None:
     page = browse("/?owner=acme")
     page.keyboard.press("?")

@@ -229,7 +229,7 @@ def test_without_postgresql_progress_does_not_disturb_the_task(
         assert not task.is_cancelled
         with pytest.raises(CheckpointError, match="is away"):
             task.checkpoint(1)
-    assert "is written later" in caplog.text
+    assert "is not written yet" in caplog.text
     assert task._store is not None
     task._store.close()
     assert shown(run) == (1, 2, "")
