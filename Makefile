@@ -89,7 +89,7 @@ $(READY): requirements.lock
 	@set -e; \
 	for python in $(PYTHONS); do \
 		if $$python -c 'import sys; sys.exit(sys.version_info < (3, $(OLDEST)))' 2>/dev/null; then \
-			echo "Setting up $(VENV) with $$python"; found=$$python; break; \
+			echo "Setting up $(VENV) with $$python (once, about a minute)"; found=$$python; break; \
 		fi; \
 	done; \
 	if [ -z "$$found" ]; then echo "$(TOO_OLD)" >&2; exit 1; fi; \

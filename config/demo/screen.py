@@ -120,7 +120,8 @@ class Lines:
         for line in lines:
             self._console.print(_text(line), markup=False)
         if len(parts) > 1:
-            self._console.print(f"         shares: {', '.join(map(_share, parts))}", markup=False)
+            shares = ", ".join(map(_share, parts))
+            self._console.print(f"         share received / entitled: {shares}", markup=False)
         self._unseen = (), ()
         self._next_at = time.monotonic() + LINE_SECONDS
 
@@ -169,7 +170,7 @@ def _empty_table(first: str, figures: Sequence[str]) -> Table:
 def _share(part: Part) -> str:
     if not part.has_work:
         return f"{part.owner} {NO_WORK}"
-    return f"{part.owner} {part.received:.0%} of {part.entitled:.0%}"
+    return f"{part.owner} {part.received:.0%} / {part.entitled:.0%}"
 
 
 def _shares(parts: Sequence[Part]) -> Table:

@@ -27,25 +27,28 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
     screen.heading(headline(verdict))
     for submission, seconds in ((large, verdict.large_seconds), (small, verdict.small_seconds)):
         screen.say(
-            f"  {submission.owner.slug}: {submission.label}, {submission.run_count} devices: "
-            f"{seconds:.1f} s after its submit"
+            f"  {submission.owner.slug}: {submission.label} was on {submission.run_count} devices "
+            f"{seconds:.1f} s after the submit"
         )
     late = max(0.0, verdict.small_seconds - verdict.small_ideal_seconds)
     screen.say(
-        f"  {small.owner.slug} lost {late:.2f} s to the {large.run_count} runs of "
-        f"{large.owner.slug}; a device takes {verdict.call_seconds:.2f} s"
+        f"  {small.owner.slug} waited {late:.2f} s longer than with ideal sharing, although "
+        f"{large.run_count} runs of {large.owner.slug} came first; one run takes "
+        f"{verdict.call_seconds:.2f} s"
     )
     if verdict.large_foreseen_seconds is not None:
         screen.say(
-            f"  {verdict.large_foreseen_seconds:.1f} s were foreseen for {large.owner.slug}, and it"
-            f" took {verdict.large_seconds:.1f} s"
+            f"  Forecast for {large.owner.slug}: {verdict.large_foreseen_seconds:.1f} s; it took"
+            f" {verdict.large_seconds:.1f} s"
         )
     screen.say(f"  {verdict.verified} of {asked} devices have version {verdict.version}")
-    screen.say(f"  {verdict.doubled} activated twice without a failed attempt in between")
-    screen.say(f"  {verdict.failed_attempts} attempts failed at the devices")
+    screen.say(f"  {verdict.doubled} devices got it twice without a failed attempt in between")
     screen.say(
-        f"  {verdict.checks} health checks meanwhile, {verdict.checks_doubled} too many; "
-        f"their number a second varied by {verdict.checks_spread:.0%}"
+        f"  {verdict.failed_attempts} attempts failed, because simulated devices fail now and then"
+    )
+    screen.say(
+        f"  {verdict.checks} health checks by recurring jobs, {verdict.checks_doubled} doubled; "
+        f"checks per second varied by {verdict.checks_spread:.0%}"
     )
     screen.say(f"  {verdict.retries} retries, {verdict.runs_recorded} runs recorded as succeeded")
     _show_upgrade(verdict.upgrade, version=verdict.version, screen=screen)
@@ -77,9 +80,11 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
         f"{upgrade.held_for_approval} held for approval, {upgrade.held_by_freeze} held by freeze"
     )
     if upgrade.held_for_approval + upgrade.held_by_freeze:
-        screen.say("  What was held is cancelled at the end of the demo, and shown as that")
+        screen.say("  The held runs are now cancelled: the pages show them as cancelled")
     if upgrade.foreseen_seconds is not None:
-        screen.say(f"  {upgrade.foreseen_seconds:.1f} s were foreseen 2 s after its submit")
+        screen.say(
+            f"  Forecast for the firmware, 2 s after its submit: {upgrade.foreseen_seconds:.1f} s"
+        )
 
 
 def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:

@@ -76,8 +76,8 @@ def test_bars_draw_a_row_a_submission_within_80_columns() -> None:
 def test_each_owner_has_its_part_beside_what_it_is_entitled_to() -> None:
     """On a terminal a bar, elsewhere a line; of a lone owner there is nothing to compare."""
     parts = [Part("acme", 0.5, 0.48, waiting=0, running=4), Part("globex", 0.5, 0.52, 2990, 12)]
-    assert "shares: acme 48% of 50%, globex 52% of 50%" in shown([HALF_WAY], parts)
-    assert "shares" not in shown([HALF_WAY], parts[:1])
+    assert "share received / entitled: acme 48% / 50%, globex 52% / 50%" in shown([HALF_WAY], parts)
+    assert "share" not in shown([HALF_WAY], parts[:1])
     bars = shown([HALF_WAY], parts, width=80)
     assert all(text in bars for text in ("worker time", "48%", "2990", "running"))
 
@@ -85,6 +85,6 @@ def test_each_owner_has_its_part_beside_what_it_is_entitled_to() -> None:
 def test_an_owner_without_work_has_a_dash_in_place_of_shares() -> None:
     """0% of 0% would read as an owner that is starved."""
     parts = [Part("acme", 0, 0, waiting=0, running=0, has_work=False), Part("globex", 1, 1, 9, 3)]
-    assert "shares: acme –, globex 100% of 100%" in shown([HALF_WAY], parts)
+    assert "share received / entitled: acme –, globex 100% / 100%" in shown([HALF_WAY], parts)
     bars = shown([HALF_WAY], parts, width=80)
     assert "–" in bars and "0%  " not in bars.replace("100%", "")
