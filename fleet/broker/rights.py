@@ -18,5 +18,5 @@ def refused_commands(client: Redis, queue: str) -> list[str]:
     Raises redis-py's NoPermissionError if it may not run scripts, or not on these keys.
     """
     answer = client.eval(_SCRIPT, 1, rights_key(queue))
-    # Once each: DEL is tried more than once.
+    # A set, because the script tries DEL more than once.
     return sorted({name.decode() for name in answer})

@@ -1,4 +1,4 @@
-"""How an attempt ends that its task has steered. Pure."""
+"""The end of an attempt whose task snoozed, discarded or cancelled its run. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleet.worker.failures import failure
 
 
 def steered(run_id: str, token: int, steer: Steer) -> tuple[Report, Exception]:
-    """Return the report of an attempt, and the error that tells Celery the same."""
+    """Return the report of an attempt for us, and the exception that ends it for Celery."""
     if isinstance(steer, Snooze):
         report = Report(
             *(run_id, token, Kind.RETRYING, time.monotonic()), delay=steer.seconds, cause=SNOOZED
@@ -20,6 +20,6 @@ def steered(run_id: str, token: int, steer: Steer) -> tuple[Report, Exception]:
         return report, Retry(message=str(steer), exc=steer, when=steer.seconds)
     if isinstance(steer, Discard):
         return failure(run_id, token, steer, "", cause=DISCARDED), steer
-    # Celery stores nothing for it: the main process announces the cancel.
+    # Ignore: Celery stores no result. The main process announces the cancel.
     report = failure(run_id, token, steer, "", cause=CANCELLED)
     return report._replace(kind=Kind.CANCELLED), Ignore(str(steer))

@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                     "cut_off_seconds",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="No run starts in this many last seconds of an opening.",
+                        help_text="In this many seconds before the close no run starts.",
                         validators=[MaxValueValidator(86400)],
                         verbose_name="start cut-off in seconds",
                     ),
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
                     "four_eyes",
                     models.BooleanField(
                         default=True,
-                        help_text="Who asked for a window may not approve it.",
+                        help_text="The person who requests a window may not approve it.",
                         verbose_name="four eyes",
                     ),
                 ),
@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
                     "owner",
                     models.ForeignKey(
                         blank=True,
-                        help_text="Empty: may apply to what is of any owner.",
+                        help_text="Empty: a shared calendar, which may apply to any owner.",
                         null=True,
                         on_delete=models.PROTECT,
                         related_name="calendars",

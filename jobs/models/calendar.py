@@ -42,14 +42,14 @@ class Calendar(models.Model):
         blank=True,
         related_name="calendars",
         verbose_name=_("owner"),
-        help_text=_("Empty: may apply to what is of any owner."),
+        help_text=_("Empty: a shared calendar, which may apply to any owner."),
     )
     name = models.CharField(_("name"), max_length=200, validators=[no_nul])
     cut_off_seconds = models.PositiveIntegerField(
         _("start cut-off in seconds"),
         default=0,
         validators=[MaxValueValidator(CUT_OFF_LIMIT)],
-        help_text=_("No run starts in this many last seconds of an opening."),
+        help_text=_("In this many seconds before the close no run starts."),
     )
     end = models.CharField(
         _("at the close"), max_length=8, choices=EndBehaviour, default=EndBehaviour.LET_RUN
@@ -70,11 +70,11 @@ class Calendar(models.Model):
     four_eyes = models.BooleanField(
         _("four eyes"),
         default=True,
-        help_text=_("Who asked for a window may not approve it."),
+        help_text=_("The person who requests a window may not approve it."),
     )
     # +1 with each change of its openings.
     version = models.PositiveIntegerField(default=0, editable=False)
-    # Its openings, which admission reads, are stored until then.
+    # Its openings are stored up to this time. Admission reads them.
     computed_until = models.DateTimeField(null=True, editable=False)
     # SHA-256 of the secret in the address of its .ics feed.
     feed_hash = models.BinaryField(null=True, editable=False)
@@ -93,14 +93,14 @@ class Calendar(models.Model):
                 fields=("owner", "name"), name="calendar_once_per_owner", nulls_distinct=False
             )
         ]
-        # For the beginning of a name, whatever the collation of the database.
+        # For searches by the beginning of a name; "C" works with any collation of the database.
         indexes = [models.Index(Collate("name", "C"), "owner", name="calendar_by_name")]
 
     def __str__(self) -> str:
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raise ValidationError, with field and limit, instead of the table's error."""
+        """Save; raise ValidationError with field and limit, not the database's IntegrityError."""
         self.clean_fields(exclude={"owner"})
         self.validate_constraints()
         super().save(*args, **kwargs)
@@ -167,7 +167,7 @@ class Attachment(models.Model):
 
 
 class Opening(models.Model):
-    """A span in which a calendar is open, which admission reads; made weeks ahead."""
+    """A span in which a calendar is open. Made weeks ahead; admission reads it."""
 
     pk = models.CompositePrimaryKey("calendar_id", "opens_at")
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="openings")

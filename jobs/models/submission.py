@@ -74,7 +74,7 @@ class Submission(models.Model):
     @property
     def progress(self) -> Progress:
         """Count the runs by state, now."""
-        # First: the backfill ends with its last runs, which are then counted below.
+        # Before the count: a backfill ends in the transaction that adds its last runs.
         is_growing = Backfill.objects.filter(submission=self, done_at=None).exists()
         rows = self.runs.order_by().values_list("state").annotate(count=Count("*"))
         counts = {State(state): count for state, count in rows}
@@ -83,7 +83,7 @@ class Submission(models.Model):
     def wait(self, *, timeout: float | None = None, poll: float = 0.2) -> Progress:
         """Block until every run has ended; raise TimeoutError after `timeout` seconds.
 
-        Looks each `poll` seconds. Raises OptionError if either is no valid number of seconds.
+        Queries every `poll` seconds. Raises OptionError if one of the two is out of range.
         """
         _refuse_span("timeout", 0.0 if timeout is None else timeout)
         _refuse_span("poll", poll)
@@ -98,9 +98,9 @@ class Submission(models.Model):
         return progress
 
     def cancel(self, *, actor: Actor = None, reason: str = "") -> Cancelled:
-        """Cancel every run that has not ended; return how many were cancelled, and asked to stop.
+        """Cancel every run that has not ended; return how many were cancelled or asked to stop.
 
-        The result is true if there was any. Repeating it is harmless.
+        The result is false if there was none. Repeating it is harmless.
         """
         return verbs().cancel_submission(self, actor=actor, reason=reason)
 

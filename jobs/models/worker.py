@@ -38,17 +38,16 @@ class Worker(models.Model):
     pool = models.CharField(_("pool"), max_length=32)
     slots = models.PositiveIntegerField(_("slots"))
     queues = models.JSONField(_("queues"), default=list)
-    # Null: a version that did not report its tasks.
+    # Null: written by an old version, which did not report its tasks.
     tasks = models.JSONField(_("tasks"), null=True)
-    # The ids of its encryption keys. Null: a version that did not report them, and has none.
+    # The ids of its encryption keys. Null: written by an old version, which has no keys.
     keys = ArrayField(models.SmallIntegerField(), null=True, editable=False)
     version = models.CharField(_("version"), max_length=32)
     started_at = models.DateTimeField(_("started at"), db_default=Now())
     heartbeat_at = models.DateTimeField(_("last heartbeat"), db_default=Now())
-    # By how much its machine's clock is ahead of PostgreSQL's. Null: not reported yet, or by a
-    # version that does not report it.
+    # Its machine's clock minus PostgreSQL's. Null: not reported yet, or never, by an old version.
     clock_ahead_seconds = models.FloatField(_("clock ahead (s)"), null=True)
-    # Asked to take no more runs; it follows at its next heartbeat.
+    # The time of the request to take no more runs. The worker obeys it at its next heartbeat.
     draining_since = models.DateTimeField(_("draining since"), null=True)
     stopped_at = models.DateTimeField(_("stopped at"), null=True)
 
@@ -78,7 +77,7 @@ class Worker(models.Model):
         return phrase("has no process") if self.slots == 0 else phrase("consumes no queue")
 
     def has_key(self, key: int) -> bool:
-        """Say whether the worker can read what was encrypted with this key; 0: nothing was."""
+        """Say whether the worker can decrypt values of this key; key 0 means not encrypted."""
         return key == CLEAR or key in (self.keys or ())
 
     def knows(self, task: str) -> bool:

@@ -1,8 +1,8 @@
 """Caps of an owner's waiting runs and jobs: checked before a request stores more.
 
-Counting is costly, so a count is used for a few seconds, with what this process has added since. In
-that time other processes may store more, so an owner can exceed a cap for a few seconds. While the
-rows of one owner are counted, requests of other owners go on.
+Counting is costly, so a count is kept for 5 seconds, plus the rows that this process adds. Other
+processes may add rows in that time, so an owner can exceed a cap for a few seconds. While the rows
+of one owner are counted, only requests of this owner wait.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _refuse(
     limit: int = setting(key)
 
     def ask() -> int:
-        # Not built for each request: mostly the count is known.
+        # A callable, because the query is rarely needed: usually the count is known.
         return rows().order_by().values("pk")[: limit + 1].count()
 
     counted = (name, owner_id)
@@ -86,7 +86,7 @@ def _refuse(
 
 
 def _count_again(count: _Count, ask: Callable[[], int]) -> None:
-    """Count the rows if the last count is too old; one that takes too long changes nothing."""
+    """Count the rows if the last count is too old; after a timeout the old count stays."""
     began = time.monotonic()
     if began < count.until:
         return

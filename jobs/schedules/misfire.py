@@ -25,8 +25,8 @@ class MissedSpan:
 class MisfireRule:
     """The misfire policy of a job.
 
-    `policy` is "skip" (run none), "once" (the latest only) or "all" (the latest `cap`). What was
-    due more than `deadline_seconds` ago is not run.
+    `policy` is "skip" (run none), "once" (the latest only) or "all" (the latest `cap`). Times that
+    were due more than `deadline_seconds` ago are not run.
     """
 
     policy: str
@@ -39,7 +39,7 @@ def decide(
 ) -> tuple[list[datetime], list[MissedSpan]]:
     """Return the due times that are run, in order, and the spans of the others.
 
-    `rows` are due times in order; no span reaches from one row into the next. The cost depends on
+    `rows` are due times in order; each span is within one row. The cost depends on
     the rows and the times that are run, not on the number of due times.
     """
     left = {"skip": 0, "once": 1}.get(rule.policy, rule.cap)

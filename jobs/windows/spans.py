@@ -11,7 +11,7 @@ _START = attrgetter("start")
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Return the union of spans, which may be in any order but not empty."""
+    """Return the union of spans in any order; each is longer than 0."""
     return list(joined(sorted(spans, key=_START)))
 
 

@@ -1,7 +1,7 @@
--- give_back: take back messages that a worker will not run.
+-- give_back: put messages back into the queue that a worker will not run.
 -- KEYS[1]  the queue
 -- ARGV     now, worker, then for each: id, lease, delay (us), '1' if it was rejected
--- Result   how many leases were this worker's
+-- Result   the number of leases that belonged to this worker
 -- Keeps    the order: a message goes back to its old place, at the front; a rejected one goes behind
 --          others of its priority
 -- Cost     O(log n) for each

@@ -1,11 +1,11 @@
 -- owners: return the state of owners: a page of all, or some by name.
 -- KEYS[1]  the queue
--- ARGV     now, first, number, then names; with names, first and number do not count
+-- ARGV     now, first, number, then names; first and number are ignored if there are names
 -- Result   for each: {name, weight, cap, paused, rate, ready, running, finished, served (us),
 --          virtual time (us), '1' if eligible, resting until (us, '' for not), oldest published
 --          (us, '' for none)}
 -- Keeps    changes nothing
--- Cost     O(owners looked at), and of each at most 20 submissions
+-- Cost     O(owners returned), and at most 20 submissions of each
 local first, number = tonumber(ARGV[2]), tonumber(ARGV[3])
 local names = {unpack(ARGV, 4)}
 if #names == 0 and number > 0 then

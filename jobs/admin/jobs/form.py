@@ -48,7 +48,7 @@ KINDS_OF: Final = {
     "end_at": "interval seconds cron",
     "smooth": "once cron",
 }
-"""The kinds of schedule that use a field; the form's script hides it for other kinds."""
+"""For each field, the kinds of schedule that use it. The script hides the field for others."""
 HINTS: Final = 10
 """Tasks whose arguments the help text lists while no task is chosen."""
 NO_CHOICE: Final = ("", "---------")
@@ -90,7 +90,9 @@ class JobForm(forms.ModelForm):
             "key": lazy("Your own name of the job, unique for the owner: 1 to %d characters.")
             % KEY_LIMIT,
             "interval_minutes": lazy("1 to 525,600. Fairshift chooses its minute and second."),
-            "interval_seconds": lazy("1 to 86,400, but no whole minutes: give these as minutes."),
+            "interval_seconds": lazy(
+                "1 to 86,400. For a whole number of minutes use the interval in minutes."
+            ),
             "cron": lazy(
                 "Five fields, such as 5 4 * * MON-FRI, or @hourly, @daily, @weekly …"
                 " At most %d characters."
@@ -101,13 +103,17 @@ class JobForm(forms.ModelForm):
             "smooth": lazy("Starts are spread over the minute, not all in its first second."),
             "misfire": lazy("Due times that are not run are recorded as missed."),
             "misfire_cap": lazy("For “run all”: the number of newest due times to run."),
-            "misfire_deadline_seconds": lazy("Later due times are not run. Empty: no limit."),
+            "misfire_deadline_seconds": lazy(
+                "Due times that are missed by more than this are not run. Empty: no limit."
+            ),
             "retry_on": lazy(
                 "Names of exceptions, separated by commas, with or without their module:"
                 " ConnectionError, requests.exceptions.Timeout. Empty: all."
             ),
             "give_up_on": lazy("Names as above: no further attempt after these."),
-            "overlap": lazy("When a run is due while an earlier one is open. Needs history."),
+            "overlap": lazy(
+                "What to do when a run is due while an earlier one is open. Needs history."
+            ),
             "history_policy": lazy(
                 "With “none” there are no rows: no retry history, no durable cancel, no last "
                 "results, and a due run is only as durable as the broker."
@@ -153,7 +159,7 @@ class JobForm(forms.ModelForm):
         given["key"] = cleaned.get("key") or self.instance.key or "-"
         given["arguments"] = self._arguments(cleaned)
         spec, faults = job_spec(given)
-        # A field that has an error already gets none about its default.
+        # A field with an error is checked with its default here: an error about that is left out.
         known = set(self.errors)
         for field, problem in map(fault_of, faults):
             name = field.partition(".")[0]
@@ -195,7 +201,7 @@ class JobForm(forms.ModelForm):
 
     def save(self, commit: bool = True) -> Job:
         if self.instance.pk is None and crypto.ring() is not None:
-            # Its arguments are encrypted for its id.
+            # Encryption binds the arguments to the id, so the id is needed before the insert.
             [self.instance.pk] = new_job_ids(1)
         sealed = crypto.seal_of_job(self.cleaned_data["payload"], place=self.instance.place)
         self.instance.payload, self.instance.payload_key = sealed.data, sealed.key
@@ -207,7 +213,7 @@ class JobForm(forms.ModelForm):
 SPEC_FIELDS: Final = tuple(
     name for name in JobForm.Meta.fields if name not in {"owner", "key", "target"}
 )
-"""Fields that `job_spec` checks as they are; the owner and the target are rows here."""
+"""The fields that `job_spec` checks. The form checks the owner and the target, which are rows."""
 
 
 def stored_arguments(job: Job) -> str:
@@ -216,7 +222,7 @@ def stored_arguments(job: Job) -> str:
 
 
 def _stored(job: Job) -> dict[str, Any]:
-    """Return a job's arguments, with which hidden values are filled in; none if unreadable."""
+    """Return a job's arguments, which fill in hidden values; {} if they cannot be read."""
     try:
         return arguments_of(job)
     except (FairshiftError, LookupError, ValueError):

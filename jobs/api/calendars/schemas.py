@@ -17,7 +17,7 @@ CalendarName = Annotated[Text, Field(min_length=1, max_length=200, pattern=r"\S"
 CutOff = Annotated[
     int,
     Field(
-        ge=0, le=CUT_OFF_LIMIT, description="No run starts in this many last seconds of an opening."
+        ge=0, le=CUT_OFF_LIMIT, description="In this many seconds before the close no run starts."
     ),
 ]
 Spread = Annotated[

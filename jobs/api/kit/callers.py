@@ -1,8 +1,8 @@
-"""Who calls: an API token in the Authorization header, or a session of the admin.
+"""The caller of a request: an API token in the Authorization header, or a session of the admin.
 
-`needs(scope, permission)` is the `auth` of an operation. It finds the caller, raises the barrier,
-refuses a caller that has the scope for no owner, and reads the body. Afterwards `caller(request)`
-says who it is.
+`needs(scope, permission)` is the `auth` of an operation. It finds the caller, raises the barrier
+(PostgreSQL's row-level security), refuses a caller that does not have the scope for any owner, and
+reads the body. Afterwards `caller(request)` returns the caller.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Session(SessionAuth):
 
 
 def _first_statement(secret: str) -> ApiToken | None:
-    """Return the usable token of a secret, by a statement that also shows whether PostgreSQL lives.
+    """Return the token of a secret if it may be used; the query also tests the connection.
 
-    Django would ask `SELECT 1` before it. On a connection that was lost meanwhile, the statement
-    has had no effect: it is repeated once, on a new one.
+    Without this, Django would send `SELECT 1` first. If the connection was lost, the query had no
+    effect, and is repeated once on a new connection.
     """
     is_first = not connection.in_atomic_block and connection.connection is not None
     if not is_first:
@@ -86,7 +86,7 @@ def needs(scope: Scope, permission: str) -> list[Token | Session]:
 
 
 def caller(request: HttpRequest) -> Access:
-    """Return who calls, as `needs` has found."""
+    """Return the caller that `needs` has found."""
     access: Access = request.auth  # type: ignore[attr-defined]
     return access
 
@@ -99,7 +99,7 @@ def forbidden(needed: str) -> Problem:
 def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int | None) -> None:
     """Raise Problem unless the caller has a scope for the owner of a row that it may see.
 
-    None: for the whole installation, which rows without an owner need.
+    A row without an owner (None) needs the scope for the whole installation.
     """
     refuse_without(caller(request), scope, owner_id)
 

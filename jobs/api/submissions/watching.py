@@ -24,9 +24,9 @@ from jobs.models.submission import Progress
 
 POLL_SECONDS: Final = 1.0
 HEARTBEAT_SECONDS: Final = 10.0
-"""A comment after this time without an event, so that proxies keep the connection."""
+"""Time without an event after which a comment is sent, so that proxies keep the connection."""
 RETRY_MILLISECONDS: Final = 3_000
-"""After how long a client connects again."""
+"""Time after which a client connects again."""
 EVENT_STREAM: Final = "text/event-stream"
 
 EventId = Annotated[Text, Field(max_length=100)]
@@ -49,7 +49,7 @@ _DOCUMENTED: Final[dict[str, Any]] = {
         200: {
             "description": (
                 "Events `progress` with each change, and one `end` when every run has ended; "
-                "`data` is as `progress` of the submission."
+                "`data` has the fields of `progress` of the submission."
             ),
             "content": {EVENT_STREAM: {"schema": _EVENT}},
         },
@@ -69,8 +69,8 @@ def watch_submission(
 ) -> HttpResponseBase:
     """Send the progress of a submission until every run has ended, as Server-Sent Events.
 
-    After a limit of time the stream ends without `end`; connect again with `Last-Event-ID`, as
-    browsers do by themselves.
+    After `FAIRSHIFT_API_STREAM_SECONDS` the stream closes without `end`. Then connect again with
+    `Last-Event-ID`, as browsers do automatically.
     """
     submission = find_submission(request, submission_id)
     progress = submission.progress

@@ -55,11 +55,13 @@ class WindowQuery(Schema):
 class WindowOccurrence(Schema):
     """An occurrence; `starts_at` is later than `occurrence_at` if only a part is valid."""
 
-    occurrence_at: datetime = Field(description="The start by which a decision names it.")
+    occurrence_at: datetime = Field(
+        description="Its original start; decisions refer to it by this time."
+    )
     starts_at: datetime
     ends_at: datetime
     counts: bool = Field(description="It is approved, or needs no approval.")
-    note: str = Field(description="On a change of the clock; else empty.")
+    note: str = Field(description="Says what a change of the clocks does to it; else empty.")
 
 
 class WindowOccurrences(Schema):
@@ -144,8 +146,8 @@ def find_window(request: HttpRequest, window_id: int) -> Window:
 
 
 def described(keys: list[int]) -> list[WindowDetails]:
-    """Return windows that were found behind the barrier, newest first."""
-    # The barrier hides the names of users.
+    """Return details of windows that the caller may see, newest first."""
+    # Behind the barrier the names of users could not be read.
     with barrier.lifted():
         rows = Window.objects.filter(pk__in=keys).select_related(
             "calendar__owner", "requested_by", "requested_by_token"
@@ -162,7 +164,7 @@ def etag_of_window(window: Window) -> str:
 
 
 def refuse_stale_window(request: HttpRequest, window: Window, *, is_required: bool = False) -> None:
-    """Raise Problem if a window whose calendar is locked is not the version of If-Match."""
+    """Raise Problem if a window is not the version of If-Match. Lock its calendar first."""
     found = Window.objects.filter(pk=window.pk).first()
     etag = etag_of_window(found) if found is not None else ""
     refuse_stale(request, etag, is_required=is_required)

@@ -42,8 +42,8 @@ class Command(BaseCommand):
             nargs="?",
             const="",
             type=_seconds,
-            help="find the slots that it needs: seconds for all owners, or without a number those "
-            "that owners have",
+            help="find how many slots this wait objective needs: a number of seconds for all "
+            "owners, or without a number each owner's own objective",
         )
         parser.add_argument(
             "--percent", type=number(50, 99.9), default=95.0, help="of starts (default 95)"
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             "--most-runs",
             type=whole(1, MOST_RUNS),
             default=100_000,
-            help="of more runs a sample is replayed (default 100000)",
+            help="if there are more runs, replay a sample of this size (default 100000)",
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
@@ -92,7 +92,7 @@ class Command(BaseCommand):
 
 
 def _aims(objective: float | str | None, percent: float) -> dict[str, Any]:
-    """Return the objectives to find slots for: those of owners, or one for all."""
+    """Return the wait objectives: each owner's own, or one for all; {} without `--objective`."""
     from jobs.forecast.replay.objective import Aim
     from jobs.forecast.replay.plan import stored_aims
 

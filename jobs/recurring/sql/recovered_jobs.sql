@@ -1,7 +1,8 @@
--- Those of some jobs whose newest run that ended has not failed, or that have no such run any more.
+-- The given jobs that do not fail now: their newest ended run did not fail, or they have
+-- no ended run.
 -- Parameters: jobs bigint[].
 -- Result: job_id.
--- Keeps true: one step by the index run_of_job for each job.
+-- Keeps true: reads one entry of the index run_of_job for each job.
 SELECT asked.job_id
 FROM unnest(%(jobs)s::bigint[]) AS asked(job_id)
 LEFT JOIN LATERAL (

@@ -4,8 +4,9 @@
 -- are_locked (whether this transaction has taken the locks of lock_limits.sql); keys smallint[] (ids of
 -- the encryption keys that the worker has).
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'key', 'busy',
--- 'gone', 'stale'; 'limited' and unchanged without the locks that it needs); for an admitted run what the worker needs: start_within, soft_close, hard_close (seconds in
--- which it must start, and until its calendars end it), has_started (an earlier attempt did something).
+-- 'gone', 'stale'; 'limited': unchanged, because the locks that it needs are missing). An admitted run
+-- also has its values for the worker: start_within (seconds in which it must start), soft_close and
+-- hard_close (seconds until its calendars end it), has_started (an earlier attempt began its task).
 -- Keeps true: rows are locked in id order, locked ones are skipped; one moment, clock_timestamp() after
 -- the locks, decides and is written; a token is issued once; caps, lock keys (count_room.sql) and
 -- calendars are read on a snapshot younger than the locks of lock_limits.sql. A run outside its windows

@@ -1,9 +1,9 @@
 r"""Files of the archive: one or more for each day, gzipped lines of JSON. Knows no database.
 
-The first line names the day. Then comes a line for each run: all its columns, as PostgreSQL writes
-them as JSON (bytes as hex after `\x`, and so encrypted ones as they are stored), its attempts, and
-its owner's slug. The last line has counts and the SHA-256 of all lines before it: a file without it
-is not complete.
+The first line names the day. Then comes one line for each run, with all its columns, its attempts
+and its owner's slug. PostgreSQL makes the JSON: bytes are hex after `\x`. Encrypted columns stay
+encrypted. The last line has counts and the SHA-256 of all lines before it. A file without this last
+line is not complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from uuid import UUID
 
 VERSION: Final = 1
 LEVEL: Final = 4
-"""Of gzip: a fifth larger than at 9, in a quarter of the time."""
+"""gzip's level: files are a fifth larger than at level 9, and take a quarter of the time."""
 _PART: Final = ".part"
 
 
@@ -32,7 +32,7 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A complete file: its name below the folder, size in bytes, SHA-256, and what it has."""
+    """A complete file: name below the folder, size in bytes, SHA-256, and its counts."""
 
     name: str
     number: int
@@ -67,7 +67,7 @@ def file_name(day: date, number: int) -> str:
 def write(folder: Path, day: date, *, number: int, lines: Iterable[Line]) -> Written | None:
     """Write a file; return it when it is on disk under its name. None if there is no line.
 
-    If a file of that number is there, takes the next free one. Raises ArchiveError.
+    If a file of that number exists, the next free number is used. Raises ArchiveError.
     """
     try:
         return _write(folder, day, number, lines)
