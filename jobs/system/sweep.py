@@ -91,7 +91,7 @@ def sweep_hints() -> dict[str, int]:
         "freed": unblocking.publish_unblocked(owner_ids=None, lock_keys=None)
         + unblocking.publish_with_known_task()
         + unblocking.publish_with_known_key(),
-        "told": notify_missed(),
+        "notified": notify_missed(),
     }
 
 

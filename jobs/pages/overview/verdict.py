@@ -53,7 +53,7 @@ def _beat(facts: Facts) -> Problem | None:
     return Problem(
         code="beat",
         text=_("Beat is silent: jobs are not triggered, and no run is retried."),
-        todo=_("Start a celery beat. What was due meanwhile is caught up with."),
+        todo=_("Start a celery beat. Each job then follows its policy for missed due times."),
     )
 
 

@@ -21,7 +21,7 @@ from jobs.system.sweep import (
 )
 from tests.jobs.scenes import age, ask, at_once, hinted, living_worker, lose_hints, submitted
 
-NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "told": 0}
+NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "notified": 0}
 
 
 @pytest.fixture(autouse=True)
