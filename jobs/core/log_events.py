@@ -93,7 +93,7 @@ QUEUES_LEFT_TO_SWEEP: Final = Event(
 HINTS_REPUBLISHED: Final = Event(
     "hints_republished",
     WARNING,
-    "the broker had lost its hints: published queued runs again ({count})",
+    "the broker had no hints, because it is new or was emptied: published queued runs ({count})",
     "Redis was emptied, restored or restarted without its data. No run is lost.",
 )
 QUEUE_HAD_LOST_HINTS: Final = Event(

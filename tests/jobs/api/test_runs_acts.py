@@ -42,6 +42,16 @@ def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
     assert set(AuditEntry.objects.values_list("action", flat=True)) >= {"edit arguments", "retry"}
 
 
+def test_an_empty_body_has_no_fields(caller: Caller, acme: Owner) -> None:
+    """A retry and a cancel need none; where a field is needed, the error names it."""
+    run = failed(acme)
+    client = caller(acme)
+    assert client.post(f"{ROOT}/runs/{run.id}/retry").json()["state"] == "queued"
+    assert client.post(f"{ROOT}/runs/{run.id}/cancel").json()["state"] == "cancelled"
+    refused = client.post(f"{ROOT}/runs/retry")
+    assert (refused.status_code, refused.json()["field"]) == (422, "filter")
+
+
 def test_a_run_that_is_running_is_not_retried(caller: Caller, acme: Owner) -> None:
     """Its attempt goes on; new arguments are not stored."""
     run, _ = started(acme)
