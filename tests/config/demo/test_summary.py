@@ -13,7 +13,7 @@ def test_what_was_held_is_said_to_be_cancelled() -> None:
     """Its runs are shown as cancelled by the demo itself."""
     stream = StringIO()
     _show_upgrade(GOOD, version=7, screen=Screen(stream))
-    assert "held is cancelled at the end of the demo" in stream.getvalue()
+    assert "held runs are now cancelled" in stream.getvalue()
     stream = StringIO()
     none = replace(GOOD, held_for_approval=0, held_by_freeze=0)
     _show_upgrade(none, version=7, screen=Screen(stream))

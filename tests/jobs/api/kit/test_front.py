@@ -24,7 +24,7 @@ def send(client: Client, data: bytes, content_type: str = "application/json") ->
 @pytest.mark.parametrize(
     ("data", "status", "code", "field"),
     [
-        (b"", 422, "invalid", "body"),
+        (b"", 422, "invalid", "task"),
         (b"{", 400, "malformed_json", None),
         (b"[]", 422, "invalid", None),
         (b"null", 422, "invalid", None),
