@@ -34,7 +34,9 @@ class RetryForm(ReasonForm):
     arguments = forms.CharField(
         label=lazy("Arguments"),
         required=False,
-        help_text=lazy("All arguments by name, as a JSON object. Unchanged: the run keeps its arguments."),
+        help_text=lazy(
+            "All arguments by name, as a JSON object. Unchanged: the run keeps its arguments."
+        ),
         widget=forms.Textarea(attrs={"rows": 8, "class": "mono", "spellcheck": "false"}),
     )
     field_order = ("arguments", "reason")
