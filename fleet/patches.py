@@ -239,6 +239,12 @@ PATCHES: Final = (
         uses="_delivered _dirty _quick_ack",
     ),
     Patch(
+        "kombu.connection:Connection",
+        "a forked process leaves the connections of the first one's pools alone",
+        "transport/transport.py",
+        uses="_collect",
+    ),
+    Patch(
         "kombu.transport.redis:Transport",
         "what the channel has taken is delivered as if Kombu had read it",
         "transport/taking.py transport/waiting.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from celery import Celery
@@ -21,6 +22,16 @@ class Transport(redis.Transport):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.cycle: Any = Poller()
+        self._pid = os.getpid()
+
+    def _collect(self, connection: Any) -> None:
+        """Close a pool's connection; in a process that was forked since, leave it alone.
+
+        There, its sockets are copies: to read one that waits would never end, and to stop watching
+        it would stop the first process, which has the same list of watched sockets.
+        """
+        if connection is not None and os.getpid() == self._pid:
+            self.close_connection(connection)
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         self.cycle.is_in_loop = True

@@ -1,6 +1,6 @@
 """cost: what a durable run costs with 1, 2 and 4 workers, and whether a simulation knew it.
 
-The simulation gets the points of one worker with the shortest and the longest tasks, and no other.
+The simulation gets the points of one worker, and no other.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.benchmarks.rows import Row
 from tests.benchmarks.scale.cost import cost_of_a_run, without_idle
 from tests.benchmarks.scale.measured import (
     CALIBRATING,
+    CROWDED,
     FLUSH,
     IDLE,
     SLOTS,
@@ -31,7 +32,13 @@ from tests.benchmarks.scale.measured import (
     layout_of,
     point_name,
 )
-from tests.benchmarks.scale.readings import MAIN, bytes_on_disk, flush_seconds, reading
+from tests.benchmarks.scale.readings import (
+    MAIN,
+    bytes_on_disk,
+    crowding,
+    flush_seconds,
+    reading,
+)
 from tests.benchmarks.scale.simulation import simulate
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
 
@@ -65,6 +72,7 @@ def measure(world: World) -> list[Row]:
     for number in range(world.rounds):
         world.begin()
         add(FLUSH, {"seconds": flush_seconds()})
+        add(CROWDED, {"part": crowding(others=CORES - 1)})
         add(SUBMIT_MANY, _submits(world, is_single=False))
         add(SUBMIT, _submits(world, is_single=True))
         for workers in WORKERS:
@@ -79,7 +87,13 @@ def measure(world: World) -> list[Row]:
 
 
 def _before_runs(found: Mapping[str, Samples]) -> list[Row]:
-    units = {SUBMIT_MANY: "runs/s", SUBMIT: "runs/s", FLUSH: "seconds", IDLE: "CPU ms/s"}
+    units = {
+        SUBMIT_MANY: "runs/s",
+        SUBMIT: "runs/s",
+        FLUSH: "seconds",
+        CROWDED: "part",
+        IDLE: "CPU ms/s",
+    }
     return [
         Row(what=what, unit=unit, figure=median(found[what][unit]), samples=found[what])
         for what, unit in units.items()

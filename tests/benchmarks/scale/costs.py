@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,22 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
+class Child:
+    """CPU seconds of a child for a run, by how long its task sleeps: it finds cold caches then.
+
+    `points` are seconds of sleep with their cost, the shortest first; lines are between them.
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    def of(self, task_seconds: float) -> float:
+        for (left, low), (right, high) in pairwise(self.points):
+            if task_seconds <= right:
+                return low + (high - low) * max(0.0, task_seconds - left) / (right - left)
+        return self.points[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """CPU seconds by kind of process, and what else the simulation is calibrated with.
 
@@ -26,10 +43,11 @@ class Costs:
     main: Linear
     postgres: Linear
     redis: Linear
-    child_next: float
-    """A child's CPU time for a run that follows another one at once."""
-    child_woken: float
-    """The same for a run for which the child has slept."""
+    child: Child
+    main_wake: float = 0.0
+    """CPU time of a main process for each time that it sleeps and is woken."""
+    crowding: float = 0.0
+    """By what part a core is slower while all others are busy, too."""
     commit_seconds: float = 0.0
     """How long a commit waits for the disk."""
     background: float = 0.0
@@ -57,6 +75,10 @@ class Simulated:
     rate: float
     batches: float
     """Statements of PostgreSQL for a run."""
+    wakes: float
+    """Wake-ups of main processes for a run."""
+    speed: float
+    """What a core did of what it does while all others are idle."""
     postgres_cores: float
     redis_cores: float
     worker_cores: float

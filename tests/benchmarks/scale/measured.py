@@ -19,6 +19,7 @@ SUBMIT_MANY: Final = "submit_many, 1,000 runs a call"
 SUBMIT: Final = "submit, one by one"
 IDLE: Final = "1 worker, idle for a second"
 FLUSH: Final = "flush of a commit"
+CROWDED: Final = "a core beside busy ones"
 
 
 def point_name(workers: int, ms: int) -> str:
@@ -29,25 +30,27 @@ def point_name(workers: int, ms: int) -> str:
 SLOTS: Final = 4
 """Of each worker, as `make up` and Compose start it."""
 TASK_MS: Final = (0, 5, 50)
-"""The first and the last calibrate the simulation, with one worker."""
-CALIBRATING: Final = (point_name(1, TASK_MS[0]), point_name(1, TASK_MS[-1]))
+"""With one worker, these calibrate the simulation."""
+CALIBRATING: Final = tuple(point_name(1, ms) for ms in TASK_MS)
 
 Medians = Mapping[str, Mapping[str, float]]
 
 
 def costs_of(medians: Medians, *, cores: int) -> Costs:
-    """Return the costs by two points of one worker on a machine with this many cores."""
-    short, long = (
+    """Return the costs by the points of one worker on a machine with this many cores."""
+    short, middle, long = (
         Point(ms / 1000, cost, cost["runs/s"])
-        for ms, name in zip((TASK_MS[0], TASK_MS[-1]), CALIBRATING, strict=True)
+        for ms, name in zip(TASK_MS, CALIBRATING, strict=True)
         for cost in [medians[name]]
     )
     return calibrated(
         short,
+        middle,
         long,
         layout_of(medians, 1, TASK_MS[0], cores=cores),
         commit_seconds=medians[FLUSH]["seconds"],
         background=medians[IDLE]["CPU ms/s"] / 1000,
+        crowding=medians[CROWDED]["part"],
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +25,7 @@ CALLER: Final = "caller"
 """This process: it submits, and then only looks."""
 
 FLUSHES: Final = 300
+WORKS: Final = 50
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _COUNTED: Final = """
@@ -99,6 +102,34 @@ def flush_seconds() -> float:
                 found.append(time.perf_counter() - began)
         cursor.execute("RESET synchronous_commit")
     return max(0.0, median(took["on"]) - median(took["off"]))
+
+
+def crowding(*, others: int) -> float:
+    """Return by what part this core is slower while so many others are busy, too.
+
+    Two threads of one core, as a virtual machine often has them, are slower by a third.
+    """
+    alone = _work_seconds()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
+    try:
+        time.sleep(0.2)  # Python has started
+        beside = _work_seconds()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    return max(0.0, 1.0 - alone / beside)
+
+
+def _work_seconds() -> float:
+    """Return the CPU time of some work of Python: the median of many."""
+    found = []
+    for _ in range(WORKS):
+        began = time.process_time()
+        words = {str(number): number for number in range(20_000)}
+        sum(words[str(number)] for number in range(20_000))
+        found.append(time.process_time() - began)
+    return median(found)
 
 
 def tree_seconds(pid: int, program: str = "") -> float:

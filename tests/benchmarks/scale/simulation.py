@@ -21,11 +21,17 @@ WARM: Final = 0.25
 def simulate(costs: Costs, layout: Layout, *, task_seconds: float, runs: int = 0) -> Simulated:
     """Drain a backlog that never ends; return the rates behind the first part of `runs`."""
     clock = Clock()
-    shared = Cores(clock, costs.usable * layout.cores - costs.background)
+    machines: list[Cores] = []
+
+    def machine(cores: float) -> Cores:
+        machines.append(Cores(clock, cores, crowding=costs.crowding))
+        return machines[-1]
+
+    shared = machine(costs.usable * layout.cores - costs.background)
     is_split = bool(layout.postgres_cores)
 
     def own(cores: float) -> Cores:
-        return Cores(clock, costs.usable * cores) if is_split else shared
+        return machine(costs.usable * cores) if is_split else shared
 
     redis = Thread(own(1.0))
     place = Place(
@@ -34,9 +40,10 @@ def simulate(costs: Costs, layout: Layout, *, task_seconds: float, runs: int = 0
         task_seconds,
         own(layout.postgres_cores),
         redis,
-        expected=task_seconds + costs.child_next or SHORTEST_SECONDS,
+        expected=task_seconds + costs.child.of(task_seconds) or SHORTEST_SECONDS,
         chance=Random(0),
         slots=layout.workers * layout.slots,
+        child_seconds=costs.child.of(task_seconds),
     )
     workers = [Worker(place, layout.slots, own(layout.cores)) for _ in range(layout.workers)]
     for worker in workers:
@@ -48,13 +55,17 @@ def simulate(costs: Costs, layout: Layout, *, task_seconds: float, runs: int = 0
     while place.ended < runs and clock.step():
         pass
     seconds = clock.now - at
-    ended, statements, of_main, of_postgres, of_redis = (
+    ended, statements, wakes, of_main, of_postgres, of_redis = (
         after - earlier for after, earlier in zip(place.snapshot(), before, strict=True)
     )
+    busy = sum(one.busy for one in machines)
+    speed = sum(one.work for one in machines) / busy if busy else 1.0
     return Simulated(
         rate=ended / seconds,
         batches=statements / ended,
-        postgres_cores=of_postgres / seconds,
-        redis_cores=of_redis / seconds,
-        worker_cores=of_main / seconds,
+        wakes=wakes / ended,
+        speed=speed,
+        postgres_cores=of_postgres / seconds / speed,
+        redis_cores=of_redis / seconds / speed,
+        worker_cores=of_main / seconds / speed,
     )

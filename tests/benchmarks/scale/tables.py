@@ -128,7 +128,7 @@ def _connections(measured: Measured) -> str:
 
 
 def _needs(measured: Measured) -> Iterator[list[str]]:
-    batched, alone = CALIBRATING
+    batched, alone = CALIBRATING[0], CALIBRATING[-1]
     for server in ("Redis", "PostgreSQL"):
         for submit, point, what in (
             (SUBMIT_MANY, batched, "large batches"),
@@ -138,7 +138,7 @@ def _needs(measured: Measured) -> Iterator[list[str]]:
             used = measured.medians[submit][name] + measured.medians[point][name]
             limit = f", one core does {1e6 / used:,.0f} runs/s" if server == "Redis" else ""
             yield _at_rates(f"cores of {server}, {what}{limit}", used / 1e6, digits=2)
-    commits = [_of_run(measured, "commits of PostgreSQL", point) for point in CALIBRATING]
+    commits = [_of_run(measured, "commits of PostgreSQL", point) for point in (batched, alone)]
     yield _at_rates("commits a second, large batches", commits[0])
     yield _at_rates("commits a second, small batches, single submits", commits[1])
     wal = max(_of_run(measured, "WAL bytes", point) for point in CALIBRATING)

@@ -17,24 +17,25 @@ def _point(costs: Costs, task_seconds: float) -> Point:
     """Return what a measurement of this simulation would give."""
     found = simulate(costs, LAYOUT, task_seconds=task_seconds)
 
-    def of_a_run(line: Linear) -> float:
-        return 1e6 * (line.batch * found.batches + 2 * line.run)
+    def of_a_run(line: Linear, *, wake: float = 0.0) -> float:
+        own = line.batch * found.batches + 2 * line.run + wake * found.wakes
+        return 1e6 * own / found.speed
 
-    child = costs.child_woken if task_seconds else costs.child_next
     cost = {
-        "CPU µs, worker, main process": of_a_run(costs.main),
+        "CPU µs, worker, main process": of_a_run(costs.main, wake=costs.main_wake),
         "CPU µs, PostgreSQL": of_a_run(costs.postgres),
         "CPU µs, Redis": of_a_run(costs.redis),
-        "CPU µs, worker, children": child * 1e6,
+        "CPU µs, worker, children": costs.child.of(task_seconds) * 1e6 / found.speed,
     }
     return Point(task_seconds, cost, found.rate)
 
 
 @cache
 def _calibrated(usable: float) -> tuple[Costs, Costs]:
-    true = replace(COSTS, usable=usable)
-    short, long = _point(true, 0.0), _point(true, 0.05)
-    return true, calibrated(short, long, LAYOUT, commit_seconds=300e-6, background=0.0)
+    true = replace(COSTS, usable=usable, crowding=0.3)
+    points = [_point(true, seconds) for seconds in (0.0, 0.005, 0.05)]
+    found = calibrated(*points, LAYOUT, commit_seconds=300e-6, background=0.0, crowding=0.3)
+    return true, found
 
 
 @pytest.mark.parametrize("usable", [1.0, 0.8])
@@ -44,6 +45,7 @@ def test_the_costs_are_found_again(usable: float) -> None:
     assert found.usable == pytest.approx(usable, abs=0.08)
     assert found.postgres.batch == pytest.approx(true.postgres.batch, rel=0.1)
     assert found.main.run == pytest.approx(true.main.run, rel=0.1)
+    assert found.main_wake == pytest.approx(true.main_wake, rel=0.3)
 
 
 @pytest.mark.parametrize(("workers", "seconds"), [(2, 0.0), (4, 0.005), (4, 0.05)])

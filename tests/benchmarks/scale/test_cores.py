@@ -1,6 +1,8 @@
 """Cores that jobs share, on times that can be checked by hand."""
 
-from tests.benchmarks.scale.cores import Clock, Cores, Thread
+import pytest
+
+from tests.benchmarks.scale.cores import LOW, Clock, Cores, Thread
 
 
 class Ends:
@@ -26,7 +28,7 @@ def test_two_jobs_share_one_core() -> None:
     cores.run(1.0, lambda: ends.note("short"))
     cores.run(2.0, lambda: ends.note("long"))
     assert ends.all() == {"short": 2.0, "long": 3.0}
-    assert cores.used == 3.0
+    assert cores.work == cores.busy == 3.0
 
 
 def test_a_job_has_one_core_at_most() -> None:
@@ -45,6 +47,43 @@ def test_a_job_that_comes_later_slows_down_the_first() -> None:
     cores.run(1.0, lambda: ends.note("first"))
     clock.after(0.5, lambda: cores.run(1.0, lambda: ends.note("later")))
     assert ends.all() == {"first": 1.5, "later": 2.0}
+
+
+def test_a_low_job_gets_a_small_part() -> None:
+    """Beside a high one, LOW of what that has; on a free core, all of it."""
+    clock = Clock()
+    cores, ends = Cores(clock, 1), Ends(clock)
+    cores.run(1.0, lambda: ends.note("low"), is_low=True)
+    cores.run(1.0, lambda: ends.note("high"))
+    assert ends.all() == {"high": round(1 + LOW, 9), "low": 2.0}
+
+    clock = Clock()
+    cores, ends = Cores(clock, 2), Ends(clock)
+    cores.run(1.0, lambda: ends.note("low"), is_low=True)
+    cores.run(1.0, lambda: ends.note("high"))
+    assert ends.all() == {"high": 1.0, "low": 1.0}
+
+
+def test_a_core_is_slower_while_the_others_are_busy() -> None:
+    """With the part 0.5: one job alone loses nothing, one beside another a half."""
+    clock = Clock()
+    cores, ends = Cores(clock, 2, crowding=0.5), Ends(clock)
+    cores.run(1.0, lambda: ends.note("short"))
+    cores.run(2.0, lambda: ends.note("long"))
+    assert ends.all() == {"short": 2.0, "long": 3.0}
+    assert (cores.work, cores.busy) == (3.0, 5.0)
+
+
+def test_a_thread_that_sleeps_is_woken() -> None:
+    """The first of two jobs that come together pays for it."""
+    clock = Clock()
+    cores, ends = Cores(clock, 1), Ends(clock)
+    thread = Thread(cores, wake=0.5)
+    assert thread.run(1.0, lambda: ends.note("one")) == 1.5
+    assert thread.run(1.0, lambda: ends.note("two")) == 1.0
+    assert ends.all() == {"one": 1.5, "two": 2.5}
+    assert thread.run(1.0, lambda: ends.note("three")) == pytest.approx(1.5)
+    assert thread.wakes == 2
 
 
 def test_jobs_of_a_thread_follow_one_another() -> None:

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from tests.benchmarks.scale.costs import Costs, Layout, Linear
+from tests.benchmarks.scale.costs import Child, Costs, Layout, Linear
 from tests.benchmarks.scale.simulation import simulate
 
 COSTS = Costs(
     main=Linear(300e-6, 100e-6),
     postgres=Linear(500e-6, 20e-6),
     redis=Linear(100e-6, 15e-6),
-    child_next=150e-6,
-    child_woken=400e-6,
+    child=Child(((0.0, 150e-6), (0.005, 250e-6), (0.05, 400e-6))),
+    main_wake=50e-6,
     commit_seconds=300e-6,
 )
-FREE = Costs(*[Linear(0, 0)] * 3, child_next=0.0, child_woken=0.0)
+FREE = Costs(*[Linear(0, 0)] * 3, child=Child(((0.0, 0.0),)))
 
 
 @pytest.mark.parametrize("slots", [1, 4, 32])
@@ -65,6 +65,40 @@ def test_what_is_not_usable_slows_each_machine() -> None:
     found = simulate(costs, Layout(8, 8, cores=8, postgres_cores=2), task_seconds=0.01)
     assert found.postgres_cores == pytest.approx(1, rel=0.03)
     assert found.rate == pytest.approx(1 / 2e-3, rel=0.03)
+
+
+def test_a_main_process_that_sleeps_costs_its_wake_ups() -> None:
+    """One with little to do sleeps before nearly each end; one that is always busy never does."""
+    layout = Layout(1, 4, cores=8)
+    costs = replace(FREE, main=COSTS.main, main_wake=1e-3)
+    short, long = (simulate(costs, layout, task_seconds=seconds) for seconds in (0.0, 0.05))
+    assert short.wakes < 0.2
+    assert 1 < long.wakes < 4
+    free = simulate(replace(costs, main_wake=0.0), layout, task_seconds=0.05)
+    more = long.worker_cores / long.rate - free.worker_cores / free.rate
+    assert more == pytest.approx(1e-3 * long.wakes, rel=0.1)
+
+
+def test_crowded_cores_do_less_and_are_used_longer() -> None:
+    """All are busy: with a part of 0.5, half as many runs end in the same CPU time."""
+    layout = Layout(8, 4, cores=2)
+    free, slow = (
+        simulate(replace(COSTS, crowding=part), layout, task_seconds=0.0) for part in (0.0, 0.5)
+    )
+    assert slow.speed == pytest.approx(0.5, abs=0.03)
+    assert slow.rate == pytest.approx(free.rate / 2, rel=0.1)
+    for found in (free, slow):
+        busy = found.worker_cores + found.postgres_cores + found.redis_cores
+        assert busy == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cost"), [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0), (2.0, 4.0), (9.0, 5.0)]
+)
+def test_a_child_costs_more_the_longer_its_task_sleeps(seconds: float, cost: float) -> None:
+    """Lines lead from one point to the next, and behind the last it stays."""
+    child = Child(((0.0, 1.0), (1.0, 3.0), (3.0, 5.0)))
+    assert child.of(seconds) == pytest.approx(cost)
 
 
 def test_long_tasks_are_in_small_batches() -> None:

@@ -43,9 +43,12 @@ class Place:
     chance: Random
     slots: int
     """Of all workers."""
+    child_seconds: float
+    """CPU seconds of a child for a run."""
     begun: int = 0
     ended: int = 0
     statements: int = 0
+    wakes: int = 0
     worker_used: float = 0.0
     postgres_used: float = 0.0
     redis_used: float = 0.0
@@ -59,7 +62,7 @@ class Place:
 
     def snapshot(self) -> tuple[float, ...]:
         used = (self.worker_used, self.postgres_used, self.redis_used)
-        return (self.ended, self.statements, *used)
+        return (self.ended, self.statements, self.wakes, *used)
 
 
 class Worker:
@@ -69,7 +72,7 @@ class Worker:
         self._place = place
         self._slots = slots
         self._cores = cores
-        self._main = Thread(cores)
+        self._main = Thread(cores, wake=place.costs.main_wake)
         self._idle = slots
         self._held = 0  # taken, and not ended
         self._arrived = 0  # and not handed over
@@ -157,19 +160,22 @@ class Worker:
         self._admitted += admitted
         while self._idle and self._admitted:
             self._idle -= 1
-            self._begin(self._place.costs.child_woken)
+            self._begin()
 
-    def _begin(self, cpu_seconds: float) -> None:
+    def _begin(self) -> None:
         """Have a child run the next one: it reads and decodes, then the task begins."""
         self._admitted -= 1
+        cpu_seconds = self._place.child_seconds
         self._place.worker_used += cpu_seconds
         before = cpu_seconds * BEFORE_TASK
-        self._cores.run(before, partial(self._task, cpu_seconds - before))
+        task = partial(self._task, cpu_seconds - before)
+        self._cores.run(before, task, is_low=True)
 
     def _task(self, cpu_seconds: float) -> None:
         place = self._place
         end = partial(self._end, place.clock.now)
-        place.clock.after(place.length(), partial(self._cores.run, cpu_seconds, end))
+        run = partial(self._cores.run, cpu_seconds, end, is_low=True)
+        place.clock.after(place.length(), run)
 
     def _end(self, began_at: float) -> None:
         place = self._place
@@ -178,7 +184,7 @@ class Worker:
         place.expected += LEARNED * (took - place.expected)
         has_next = place.expected <= SHORT_SECONDS and self._admitted > 0
         if has_next:
-            self._begin(place.costs.child_next)  # it waited in the child's pipe
+            self._begin()  # it waited in the child's pipe
         self._on_main(place.costs.main.run, partial(self._reported, is_free=not has_next))
 
     def _reported(self, *, is_free: bool) -> None:
@@ -194,8 +200,9 @@ class Worker:
     # --- CPU time ---------------------------------------------------------------------------
 
     def _on_main(self, seconds: float, then: partial[None]) -> None:
-        self._place.worker_used += seconds
-        self._main.run(seconds, then)
+        woken = self._main.wakes
+        self._place.worker_used += self._main.run(seconds, then)
+        self._place.wakes += self._main.wakes - woken
 
     def _redis(self, runs: int, then: partial[None]) -> None:
         seconds = self._place.costs.redis.of(runs)

@@ -1,0 +1,70 @@
+"""fleet/transport/transport.py: connections in the pools of a process that forks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import billiard
+import pytest
+import redis
+from celery import current_app
+from kombu import Connection, Consumer
+
+from tests.waiting import wait_for
+
+QUEUE = "jobs"
+SECONDS = 10
+
+
+@pytest.fixture
+def waiting(broker: redis.Redis) -> Iterator[tuple[Connection, list[str]]]:
+    """A connection of a pool whose consumer waits, and the names it has received."""
+    assert broker.ping()
+    received: list[str] = []
+
+    def receive(message: object) -> None:
+        received.append(message.headers["id"])  # type: ignore[attr-defined]
+        message.ack()  # type: ignore[attr-defined]
+
+    pool = current_app.connection_for_read().Pool(1)
+    with pool.acquire(block=True) as connection:
+        queue = current_app.amqp.queues[QUEUE]
+        with Consumer(connection.default_channel, [queue], on_message=receive):
+            _look(connection)
+            assert connection.default_channel._in_poll
+            yield connection, received
+    pool.force_close_all()
+
+
+def _look(connection: Connection) -> None:
+    with suppress(TimeoutError):
+        connection.drain_events(timeout=0.2)
+
+
+def test_a_forked_process_begins_though_a_pooled_connection_waits(
+    waiting: tuple[Connection, list[str]],
+) -> None:
+    """It reads no reply that the first process waits for; that one goes on as before."""
+    connection, received = waiting
+    child = billiard.Process(target=int)
+    child.start()
+    child.join(SECONDS)
+    is_stuck = child.is_alive()
+    child.terminate()
+    assert not is_stuck and child.exitcode == 0
+    current_app.send_task("tests.add", (1,), queue=QUEUE, task_id="a")
+
+    def has_come() -> bool:
+        _look(connection)
+        return received == ["a"]
+
+    wait_for(has_come, seconds=SECONDS)
+
+
+def test_the_process_itself_closes_its_pool(waiting: tuple[Connection, list[str]]) -> None:
+    """Its channels, too: what they hold is given back at once."""
+    connection, _ = waiting
+    channel = connection.default_channel
+    connection.collect()
+    assert channel.closed
