@@ -215,9 +215,11 @@ PATCHES: Final = (
     ),
     Patch(
         "kombu.transport.redis:SentinelChannel",
-        "the next Sentinel is asked at once when one is down",
+        "the next Sentinel is asked at once when one is down, and the one that answered last is"
+        " asked first",
         "transport/sentinel.py",
         overrides="_sentinel_managed_pool",
+        uses="_async_sentinel_manager _sentinel_manager",
     ),
     Patch(
         "kombu.transport.redis:MultiChannelPoller",

@@ -10,13 +10,18 @@ import redis
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], *, seconds: float = 15, what: str = "") -> T:
-    """Return the condition's first true value; fails when there is none in time."""
+def wait_for(
+    condition: Callable[[], T], *, seconds: float = 15, what: str = "", every: float = 0.02
+) -> T:
+    """Return the condition's first true value; fails when there is none in time.
+
+    It is tried `every` so many seconds: one that costs much takes time from what it waits for.
+    """
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"Not within {seconds} s: {what or condition}")
-        time.sleep(0.02)
+        time.sleep(every)
     return value
 
 

@@ -289,11 +289,11 @@ class IOThread(threading.Thread):
         verdicts = self._application.admit(self._node, [each.request for each in requests.values()])
         crash_point("gate.after_admit")
         with self._ready:
-            late = self._requests.settle(requests)
+            waiting, late = self._requests.settle(requests)
         # A run that is admitted after its hint went back is handed back.
         for admission in (verdicts[key] for key in late):
             if isinstance(admission, Admission) and admission.is_kept:
                 at = time.monotonic()
                 self.report(Report(admission.run_id, admission.token, Kind.GIVEN_BACK, at))
-        answers = [(each.answer, key) for key, each in requests.items() if key not in late]
+        answers = [(each.answer, key) for key, each in waiting.items()]
         self._post(*(partial(answer, verdicts[key], asked_at) for answer, key in answers))

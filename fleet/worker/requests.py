@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
 
@@ -32,9 +32,15 @@ class Requests:
         return len(self._asked)
 
     def add(self, request: AdmissionRequest, answer: Answer) -> bool:
-        """Add a request; False if one for the same run is waiting."""
-        if request.key in self._asked:
+        """Add a request; False if one for the same run is waiting.
+
+        If that one was refused, this one takes its place: its hint has come back to this worker.
+        The statement that is under way answers it.
+        """
+        if request.key in self._asked and request.key not in self._refused:
             return False
+        self._refused.discard(request.key)
+        self._asked.pop(request.key, None)  # the oldest stay first
         self._asked[request.key] = Asked(request, answer, time.monotonic())
         return True
 
@@ -45,13 +51,15 @@ class Requests:
         self._refused.clear()
         return dict(islice(self._asked.items(), most))
 
-    def settle(self, batch: Mapping[str, Asked]) -> set[str]:
-        """Remove a batch that is answered; return the keys of those that were refused before."""
-        late = self._refused & batch.keys()
+    def settle(self, batch: Iterable[str]) -> tuple[dict[str, Asked], set[str]]:
+        """Remove what a statement has answered; return it, and the keys that were refused before.
+
+        The requests that are returned may be younger than the statement.
+        """
+        asked = {key: self._asked.pop(key) for key in batch}
+        late = self._refused & asked.keys()
         self._refused -= late
-        for key in batch:
-            del self._asked[key]
-        return late
+        return {key: each for key, each in asked.items() if key not in late}, late
 
     @property
     def longest_wait(self) -> float:

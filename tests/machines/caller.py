@@ -1,7 +1,8 @@
 """A program on a machine of its own that submits over HTTP, each run until it has an answer.
 
 `python caller.py LOG URL TOKEN RUNS PER_SECOND SEED`: the log is that of the judge's submitters.
-A run is of owner `owner-N`, N by its number; every tenth one takes seconds.
+A run is of owner `owner-N`, N by its number. Each 4.5 s one takes seconds, so that there is always
+one at work.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tests.judge.log import SubmitLog
 
 OWNERS: Final = 20
 THREADS: Final = 16
+LONG_EACH_SECONDS: Final = 4.5
+"""By time and not by number: at any rate, the workers have slots for the others."""
 AGAIN_SECONDS: Final = 0.5
 RETRIED: Final = frozenset({429, 500, 502, 503, 504})
 """Answers after which the same key is sent again: it is not known whether it was stored."""
@@ -29,8 +32,9 @@ def main() -> None:
     path, url, token, runs, rate, seed = sys.argv[1:]
     log, chance = SubmitLog(path), random.Random(int(seed))
     pool = urllib3.PoolManager(retries=False, timeout=10, maxsize=THREADS)
-    spans = [round(chance.uniform(0.02, 0.3), 2) for _ in range(int(runs))]
-    spans[::40] = [round(chance.uniform(3, 12), 2) for _ in spans[::40]]
+    spans = [round(chance.uniform(0.02, 0.2), 2) for _ in range(int(runs))]
+    step = max(1, round(LONG_EACH_SECONDS * float(rate)))
+    spans[::step] = [round(chance.uniform(3, 12), 2) for _ in spans[::step]]
     begun_at = time.monotonic()
 
     def submit(number: int) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +15,7 @@ from config.embedded.accounts import server_account
 from fleet.stack import programs
 from fleet.stack.stack import Program, Stack
 from tests.contrast.scenery import FAKETIME
-from tests.flows.recurring import Recurring, job_of
-from tests.flows.windowed import Windowed
-from tests.judge import TaskLog, Verdict, read_submit_events, read_task_events
+from tests.judge import TaskLog
 from tests.machines.caller import OWNERS
 from tests.machines.network import Switch, switch
 from tests.machines.remains import remains, show_threads
@@ -53,8 +48,6 @@ CLOCKS: Final = {"worker1": "+120s", "worker3": "-120s", "beat2": "+300s"}
 SLOTS: Final = 4
 MARK: Final = 77
 SERVERS: Final = ("db1", "db2", "cache1", "cache2")
-WINDOWED: Final = 6
-"""Owners whose runs start in windows alone."""
 SET_UP: Final = """
 import django
 django.setup()
@@ -67,7 +60,9 @@ for slug in ("acme", *(f"owner-{number}" for number in range(%d))):
     Owner.objects.create(slug=slug)
 print("token", make_token("scene", scopes=["read", "submit", "operate"]).secret)
 """
-OPEN: Final = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
+# `state` is indexed: while a backlog ends, the supervisors ask this three times a second.
+OPEN: Final = "SELECT count(*) FROM jobs_run WHERE state <> 'succeeded' AND ended_at IS NULL"
+LOOKS_EACH_SECONDS: Final = 0.3
 
 
 class Installation:
@@ -216,7 +211,8 @@ class Installation:
     def drain(self, *, seconds: float) -> None:
         """Wait until every run has ended."""
         try:
-            wait_for(self.is_at_rest, seconds=seconds, what="every run to end")
+            what = "every run to end"
+            wait_for(self.is_at_rest, seconds=seconds, what=what, every=LOOKS_EACH_SECONDS)
         except AssertionError as error:
             left = f"{self.ask(OPEN)} runs are open\n{self.remains()}"
             (self.folder / "remains.log").write_text(left)
@@ -237,108 +233,6 @@ class Installation:
                 *path.read_text(errors="replace").splitlines()[-15:],
             ]
         return "\n".join(ends)
-
-
-class Work:
-    """What an installation is given to do, and the judge of it."""
-
-    def __init__(self, installation: Installation, *, seconds: float) -> None:
-        self.installation = installation
-        here = installation.machines["caller"]
-        self._asked = subprocess.Popen(
-            here.enter(sys.executable, "-m", "tests.chaos.asked", os.devnull),
-            env={**os.environ, **installation.environment},
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._caller: subprocess.Popen[str] | None = None
-        url = installation.primary.url
-        self.windowed = Windowed(lambda act, facts: self._ask("calendar", act=act, facts=facts))
-        self.recurring = Recurring(url, installation.folder, installation.tasks.path)
-        self._agree(seconds)
-        self._make_jobs(seconds)
-        self._asked.kill()
-        self._asked.wait()
-
-    def _ask(self, do: str, **facts: Any) -> dict[str, Any]:
-        assert self._asked.stdin is not None and self._asked.stdout is not None
-        print(json.dumps({"do": do, **facts}), file=self._asked.stdin, flush=True)
-        return dict(json.loads(self._asked.stdout.readline()))
-
-    def _agree(self, seconds: float) -> None:
-        for number in range(WINDOWED):
-            first = datetime.now(UTC) + timedelta(seconds=2 + 5 * number)
-            count = int(seconds / 30) + 30
-            self.windowed.agree(
-                f"owner-{number}", first=first, count=count, seconds=20, shut_seconds=10
-            )
-
-    def _make_jobs(self, seconds: float) -> None:
-        """Have recurring jobs, each of whose due times is to run."""
-        before = self.recurring.moment()
-        self.ends_at = before + timedelta(seconds=seconds)
-        policy = {"misfire": "all", "misfire_cap": 1000, "end_at": self.ends_at.isoformat()}
-        policy |= {"task": "machines.work", "arguments": {"seconds": 0.05}}
-        jobs = [job_of(f"every-{n}", interval_minutes=n % 2 + 1, **policy) for n in range(10)]
-        jobs += [job_of(f"cron-{n}", cron="* * * * *", **policy) for n in range(10)]
-        self._ask("upsert", jobs=jobs)
-        self.recurring.made(jobs, before=before, ends_at=self.ends_at)
-
-    def begin(self, runs: int, *, seconds: float, chance: random.Random) -> None:
-        """Have the caller submit these runs, spread over so many seconds."""
-        at = self.installation
-        log, url = str(at.folder / "submits.log"), f"http://{at.machines['web'].address}:8000"
-        given = [log, url, at.token, str(runs), str(runs / seconds), str(chance.randrange(10**6))]
-        self._errors = at.folder / "caller.log"
-        self._caller = subprocess.Popen(
-            at.machines["caller"].enter(sys.executable, "-m", "tests.machines.caller", *given),
-            env={**os.environ, **at.environment},
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=self._errors.open("wb"),
-            text=True,
-        )
-
-    def submitted(self, *, seconds: float) -> dict[str, int]:
-        """Wait until the caller has an answer for each run; return its figures."""
-        assert self._caller is not None
-        caller = self._caller
-
-        def has_ended() -> bool:
-            self.installation.watch()
-            return caller.poll() is not None
-
-        wait_for(has_ended, seconds=seconds, what="the caller")
-        assert caller.stdout is not None
-        assert caller.returncode == 0, self._errors.read_text()[-3000:]
-        return dict(json.loads(caller.stdout.read()))
-
-    def verdicts(self) -> Sequence[Verdict]:
-        """Have the judges look at logs and rows; a bad verdict fails."""
-        at = self.installation
-        events = read_submit_events(at.folder / "submits.log")
-        for event in events:
-            owner = f"owner-{int(event.key.rpartition('-')[2]) % OWNERS}"
-            if event.event == "ok" and owner in self.windowed.hours:
-                self.windowed.submitted(owner, event.ids)
-        outside = self.windowed.verdict(at.primary.url, at.tasks.path)
-        self.recurring.url = at.primary.url
-        return [outside, self.recurring.verdict()]
-
-    def starts(self) -> list[Any]:
-        """Return the starts of bodies by the tasks' own log."""
-        return [
-            one for one in read_task_events(self.installation.tasks.path) if one.event == "start"
-        ]
-
-    def close(self) -> None:
-        for process in (self._asked, self._caller):
-            if process is not None:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                process.wait()
 
 
 def _program(name: str) -> Program:

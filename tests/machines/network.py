@@ -6,7 +6,6 @@ A cut is a rule of nftables that drops packets, on the machine's own side. Needs
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -27,15 +26,6 @@ table inet faults {
 """
 Way = Literal["both", "in", "out"]
 """Which packets of a machine are dropped: what it sends is `out`."""
-
-
-def may_make_machines() -> bool:
-    """Say whether this user, kernel and machine allow it."""
-    if os.geteuid() != 0 or not all(map(shutil.which, ("unshare", "nft", "ip"))):
-        return False
-    trial = "ip link add name trial type bridge && nft add table inet trial"
-    words = ["unshare", "--net", "sh", "-c", trial]
-    return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 class _Namespace:

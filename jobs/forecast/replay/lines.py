@@ -7,6 +7,7 @@ them at a time it chooses the same, and a backlog of any length costs as little.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import floor
 from typing import Final
@@ -24,16 +25,25 @@ MOST_PARKED: Final = 64
 Line = tuple[str, str]
 
 
+@dataclass
+class Queue(FairQueue):
+    """The fair queue; it notes the submissions whose messages it parks."""
+
+    parked_of: set[Line] = field(default_factory=set)
+
+    def _park(self, message: Message) -> None:
+        super()._park(message)
+        self.parked_of.add(message.line)
+
+
 class Lines:
     """Calls by owner and submission, in the order of the fair queue."""
 
-    def __init__(self, queue: FairQueue, calls: list[Call]) -> None:
+    def __init__(self, queue: Queue, calls: list[Call]) -> None:
         self._queue = queue
         self._calls = calls
         self._waiting: dict[Line, list[tuple[int, int]]] = defaultdict(list)
         self._fed: Counter[Line] = Counter()
-        self._locked: set[Line] = set()
-        """Lines with calls that have a lock."""
         self._since: dict[int, tuple[int, int | None]] = {}
         """When calls became startable, and until when they may start."""
         self.count: Counter[str] = Counter()
@@ -47,8 +57,6 @@ class Lines:
         order = now - call.priority * floor(AGEING_SECONDS * SECOND)
         line = (call.owner, call.submission)
         ready = self._queue.ready.get(line, {})
-        if call.lock:
-            self._locked.add(line)
         # A call of a higher priority comes before those that are in the queue.
         has_room = len(ready) < READY and self._fed[line] < MOST_PARKED
         if has_room or (ready and order < max(ready.values())):
@@ -70,18 +78,21 @@ class Lines:
 
     def refill(self, now: int) -> bool:
         """Put calls into the queue in place of those that it has parked; say whether any."""
-        before = self._fed.total()
-        for line in self._locked:
-            self.fill(now, line)
-        return self._fed.total() > before
+        lines = sorted(self._queue.parked_of)
+        count = sum(self.fill(now, line) for line in lines)
+        # What was parked on its way into the queue has its substitute.
+        self._queue.parked_of.clear()
+        return count > 0
 
-    def fill(self, now: int, line: Line) -> None:
-        """Put calls of a submission into the queue until enough are ready."""
-        waiting = self._waiting.get(line)
+    def fill(self, now: int, line: Line) -> int:
+        """Put calls of a submission into the queue until enough are ready; return how many."""
+        waiting, count = self._waiting.get(line), 0
         while waiting and len(self._queue.ready.get(line, ())) < READY:
             if self._fed[line] >= MOST_PARKED:
-                return
+                break
             self._feed(now, line, heappop(waiting)[1])
+            count += 1
+        return count
 
     def _feed(self, now: int, line: Line, number: int) -> None:
         call = self._calls[number]

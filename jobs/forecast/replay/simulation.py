@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Final
 
-from fleet.fairness.queue import BUFFER_SECONDS, FairQueue
-from jobs.forecast.replay.lines import Lines
+from fleet.fairness.queue import BUFFER_SECONDS
+from jobs.forecast.replay.lines import Lines, Queue
 from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OutOfTime
 from jobs.forecast.replay.results import Outcome, Shares
 from jobs.windows.gate import Gate, gate_of
@@ -37,7 +37,7 @@ class Replay:
         """Raises OutOfTime from `run` after `deadline`, by `time.monotonic`."""
         self.load = load
         self.calls: list[Call] = list(load.calls)
-        self.queue = FairQueue()
+        self.queue = Queue()
         self.lines = Lines(self.queue, self.calls)
         self.outcome = Outcome(load)
         self.shares = Shares(load)
@@ -156,9 +156,9 @@ class Replay:
             for given in taken.messages:
                 part = BUFFER if given.expected is None else min(given.expected, BUFFER)
                 self._hold(now, int(given.id), given.lease, part)
-            if not taken.messages and not taken.diverted:
-                if self.lines.refill(now):
-                    continue
+            # Also if another call was taken: those behind the parked ones may be next.
+            is_refilled = self.lines.refill(now)
+            if not (taken.messages or taken.diverted or is_refilled):
                 self._head_waits = slots <= 0 and bool(self.queue.eligible)
                 break
         self._start_some(now)

@@ -41,12 +41,14 @@ class Silent:
         pool = SimpleNamespace(num_processes=1)
         self.worker = SimpleNamespace(pool=pool, consumer=SimpleNamespace(away=self.away))
 
-    def ask(self, *run_ids: str) -> None:
-        for run_id in run_ids:
+    def ask(self, *run_ids: str) -> list[bool]:
+        return [
             self.io_thread.request_admission(
                 AdmissionRequest(run_id, "tests.add"),
                 lambda verdict, _at, run_id=run_id: self.verdicts.append((run_id, verdict)),  # type: ignore[misc]
             )
+            for run_id in run_ids
+        ]
 
     def wait_for_question(self, count: int = 1) -> None:
         wait_for(lambda: len(self.asked) >= count, what="the statement")
@@ -135,6 +137,39 @@ def test_the_worker_takes_again_when_the_database_answers(silent: Silent) -> Non
     silent.ask("a")
     wait_for(lambda: len(silent.verdicts) == 2, what="an answer")
     assert isinstance(silent.verdicts[1][1], Admission)
+
+
+def test_a_hint_that_comes_back_before_the_answer_gets_it(silent: Silent) -> None:
+    """The lease was renewed late, while the statement hangs: the hint must not be dropped."""
+    silent.ask("a")
+    silent.wait_for_question()
+    silent.lease_ends = time.monotonic()
+    silent.away.look()
+    silent.lease_ends = math.inf
+    silent.away.look()
+    assert may_take(silent.worker)
+    assert silent.ask("a") == [True]
+    silent.answers.set()
+    wait_for(lambda: len(silent.verdicts) == 2, what="an answer")
+    assert silent.verdicts[0] == ("a", Refusal.BUSY)
+    assert isinstance(silent.verdicts[1][1], Admission)
+    assert (silent.reports, silent.asked) == ([], [["a"]])
+
+
+def test_a_hint_that_comes_back_is_asked_for_again_when_the_statement_fails(
+    silent: Silent,
+) -> None:
+    """It is not forgotten with those that were refused."""
+    silent.fails.append(OSError("the database is away"))
+    silent.ask("a")
+    silent.wait_for_question()
+    silent.lease_ends = time.monotonic()
+    silent.away.look()
+    assert silent.ask("a") == [True]
+    silent.answers.set()
+    silent.wait_for_question(2)
+    assert silent.asked == [["a"], ["a"]]
+    wait_for(lambda: len(silent.verdicts) == 2, what="an answer")
 
 
 def test_a_statement_that_fails_is_not_repeated_for_refused_hints(silent: Silent) -> None:

@@ -96,6 +96,39 @@ def test_runs_behind_a_lock_keep_no_others_back() -> None:
     assert waits(load(calls, slots=9))["acme"].count(0) == 6
 
 
+def behind_a_lock(*, slots: int) -> list[Call]:
+    """Return runs of acme that come while others have all slots, for a second.
+
+    One has a lock. Of another submission, two have the same one, and five behind them have none:
+    the two are in the queue when the lock is taken, and are parked when their turn comes.
+    """
+    others = [call("globex") for _ in range(slots)]
+    waiting = [call(at=0.1 * n, lock="rack", submission="b") for n in (1, 2)]
+    waiting += [call(at=0.3 + 0.01 * n, submission="b") for n in range(5)]
+    return [*others, *waiting, call(at=0.5, lock="rack", submission="a", run=10)]
+
+
+def test_the_lock_of_another_submission_keeps_no_others_back() -> None:
+    """They start with the run that takes the lock."""
+    found = waits(load(behind_a_lock(slots=9), slots=9))["acme"]
+    assert sum(wait < 1 for wait in found) == 6
+
+
+@pytest.mark.parametrize("owner", ["acme", "globex"])
+def test_a_run_beside_parked_ones_keeps_no_others_back(owner: str) -> None:
+    """One of a third submission, or of another owner, is taken when they are parked."""
+    beside = call(owner, at=0.6, submission="c")
+    found = waits(load([*behind_a_lock(slots=9), beside], slots=9))
+    assert sum(wait < 1 for wait in found["acme"]) == 6 + (owner == "acme")
+
+
+def test_a_backlog_of_another_owner_keeps_none_back_behind_a_lock() -> None:
+    """The queue has work for every slot, and it is still their turn."""
+    backlog = [call("globex", at=0.01, run=0.5) for _ in range(100)]
+    found = waits(load([*behind_a_lock(slots=3), *backlog], slots=3))["acme"]
+    assert sum(wait < 9 for wait in found) == 6
+
+
 def test_a_backlog_behind_a_lock_keeps_nothing_back_for_ever() -> None:
     """All of more runs than may wait in the queue start, one after the other."""
     calls = [call(lock="rack", run=0.01) for _ in range(200)]
