@@ -49,7 +49,7 @@ class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
         }
         self.sentinel_kwargs = {**own, **(self.sentinel_kwargs or {})}
         pool = super()._sentinel_managed_pool(asynchronous)
-        sentinel = self._async_sentinel_manager if asynchronous else self._sentinel_manager
+        sentinel: Any = self._async_sentinel_manager if asynchronous else self._sentinel_manager
         sentinel.discover_master = partial(discover_master, sentinel)
         return pool
 
