@@ -1,8 +1,8 @@
-"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
+"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in six processes, side by side.
 
-Two lanes begin with flows and chaos, which wait for much (leases, limits, processes that start),
-two with all other tests. Of two, one begins with the first file and the other in the middle. Each
-takes files as long as some are left, first of its own kind. Each lane has servers of its own.
+Three lanes begin with flows and chaos, which wait for much (leases, limits, processes that start),
+three with all other tests. Of three, each begins at another third of the files. Each takes files as
+long as some are left, first of its own kind. Each lane has servers of its own.
 
 With a path among the options, or servers given by URL, there is one lane.
 """
@@ -25,6 +25,8 @@ import pytest
 ROOT: Final = Path(__file__).parent
 NO_TESTS: Final = 5
 KINDS: Final = ("flows", "others")
+LANES: Final = 3
+"""Of each kind."""
 LANE: Final = "TEST_LANE"
 """The variable with the path of a lane; in the folder of all lanes each notes what it took."""
 
@@ -35,7 +37,7 @@ def main() -> int:
     if any(_is_path(word) for word in given) or os.environ.get("DATABASE_URL"):
         return subprocess.call([sys.executable, "-m", "pytest", *given])
     with tempfile.TemporaryDirectory(prefix="fairshift-lanes-") as folder:
-        lanes = [Path(folder, kind, lane) for kind in KINDS for lane in ("first", "second")]
+        lanes = lanes_in(Path(folder))
         running = [_start(lane, given, is_shown=lane is lanes[0]) for lane in lanes]
         try:
             codes = [lane.wait() for lane in running]
@@ -66,6 +68,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
+def lanes_in(folder: Path) -> list[Path]:
+    """Return the paths of all lanes: kind and number."""
+    return [folder / kind / str(number) for kind in KINDS for number in range(LANES)]
+
+
 def taken(items: Sequence[pytest.Item], lane: Path) -> Iterator[pytest.Item]:
     """Yield the items of each file that this lane is the first to take.
 
@@ -79,7 +86,7 @@ def taken(items: Sequence[pytest.Item], lane: Path) -> Iterator[pytest.Item]:
         kind = "flows" if name.startswith(("flows.", "chaos.")) else "others"
         files[kind].append((lane.parents[1] / f"{name}-{seen[name]}", list(group)))
     own = files.pop(lane.parent.name)
-    begin = 0 if lane.name == "first" else len(own) // 2
+    begin = len(own) * int(lane.name) // LANES
     for mark, found in chain(own[begin:], own[:begin], *files.values()):
         with suppress(FileExistsError):
             mark.touch(exist_ok=False)

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.lanes import KINDS, ROOT, taken
+from tests.lanes import ROOT, lanes_in, taken
 
 FILES = ("docs/test_a.py", "flows/test_b.py", "flows/test_c.py", "jobs/test_d.py", "test_e.py")
 
@@ -15,7 +15,7 @@ def items(*names: str) -> list[Any]:
 
 
 def lanes(folder: Path) -> list[Path]:
-    found = [folder / kind / name for kind in KINDS for name in ("first", "second")]
+    found = lanes_in(folder)
     for lane in found:
         lane.parent.mkdir(exist_ok=True)
     return found
@@ -38,7 +38,7 @@ def test_each_test_is_taken_by_one_lane(tmp_path: Path) -> None:
 
 def test_a_lane_begins_with_its_own_kind_and_ends_with_the_other(tmp_path: Path) -> None:
     """So no lane waits while another has work left."""
-    flows, _, others, _ = lanes(tmp_path)
+    flows, *_, others = lanes(tmp_path)
     order = [item.path.relative_to(ROOT).as_posix() for item in taken(items(*FILES), flows)]
     assert order[::2] == [FILES[1], FILES[2], FILES[0], FILES[3], FILES[4]]
     assert list(taken(items(*FILES), others)) == []
