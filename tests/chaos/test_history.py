@@ -12,6 +12,8 @@ from tests.flows.installation import ENDED, OPEN
 
 RUNS = amount("RUNS", 10_000)
 KILLS = amount("KILLS", 40)
+DRAIN_SECONDS = max(120, RUNS // 20)
+"""A run has two starts and more; a slow machine had 110 starts a second."""
 TOTAL = f"SELECT (SELECT count(*) FROM jobs_run), ({ENDED}), ({OPEN})"
 HISTORIES = "SELECT id::text, state, history, token, ended_at IS NOT NULL FROM jobs_run"
 
@@ -32,7 +34,7 @@ def test_history(tmp_path: Path) -> None:
             [(total, ended, still_open)] = scene.installation.servers.sql(TOTAL)
             assert total == len(submitted) == int(str(ended)) + int(str(still_open))
             _replay(scene)
-        scene.drained()
+        scene.drained(seconds=DRAIN_SECONDS)
         scene.verdict()
         _replay(scene)
         assert set(scene.states()) == {"succeeded", "failed", "cancelled", "expired"}
