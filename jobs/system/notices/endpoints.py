@@ -99,12 +99,13 @@ def change_endpoint(
 
 @transaction.atomic
 def delete_endpoint(endpoint: WebhookEndpoint, *, actor: Actor = None, reason: str = "") -> None:
-    """Delete an endpoint with its deliveries."""
+    """Delete an endpoint: it sends nothing more, and its deliveries are not shown any more."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     interests.refuse_without_admin(actor, endpoint.owner)
-    _audit("delete webhook", endpoint, actor, reason=reason, url=_host_of(endpoint))
-    WebhookEndpoint.objects.filter(pk=endpoint.pk).delete()
-    listening.sync_all()
+    rows = WebhookEndpoint.objects.filter(pk=endpoint.pk)
+    if rows.update(**WebhookEndpoint.DELETED, job=None):
+        _audit("delete webhook", endpoint, actor, reason=reason, url=_host_of(endpoint))
+        listening.sync_all()
 
 
 @transaction.atomic
