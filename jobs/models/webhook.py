@@ -71,8 +71,6 @@ class WebhookEndpoint(Interest):
         _("failures in a row"), db_default=0, editable=False
     )
     retry_at = models.DateTimeField(_("next attempt"), null=True, editable=False)
-    disabled_at = models.DateTimeField(_("disabled at"), null=True, editable=False)
-    disabled_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)
     last_delivered_at = models.DateTimeField(_("last delivery"), null=True, editable=False)
     deleted_at = models.DateTimeField(_("deleted at"), null=True, editable=False)
 

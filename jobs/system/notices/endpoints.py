@@ -86,10 +86,9 @@ def change_endpoint(
         _refuse_details(True, row.owner, actor)
         for name, value in interests.made_by(actor).items():
             setattr(row, name, value)
+    interests.note_switch(row, changed, reason)
     if "is_active" in changed:
         row.failure_count, row.retry_at = 0, None
-        row.disabled_at = None if row.is_active else now()
-        row.disabled_reason = "" if row.is_active else (reason or "by an operator")
     row.save()
     _audit("change webhook", row, actor, reason=reason, changed=changed)
     listening.sync_all()
