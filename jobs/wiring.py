@@ -18,22 +18,19 @@ from jobs.core import crypto
 from jobs.core.conf import plain_queues, setting
 from jobs.runs import admission, ephemeral, recording
 from jobs.system import heartbeat, sweep
-from jobs.system.patience import limit_silence
+from jobs.system.patience import limit_silence, limits_within
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 SESSION: Final = {
     "lock_timeout": "5s",
-    "statement_timeout": "20s",
     # PostgreSQL keeps the plan of a statement. One that was made just after midnight, for a small
     # partition, would read the whole partition when it has grown.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
 }
-"""PostgreSQL's settings for the connection of a worker's I/O thread."""
-SILENT_SECONDS: Final = 25.0
-"""Longest silence on it: longer than `statement_timeout`, shorter than a lease."""
+"""PostgreSQL's settings for the connection of a worker's I/O thread, beside `statement_timeout`."""
 
 
 def application() -> Application:
@@ -82,14 +79,16 @@ def _admit(
 
 
 def _bounded(verb: Callable[P, R]) -> Callable[P, R]:
-    """Run a verb on a connection with SESSION's limits; the I/O thread repeats failed calls."""
+    """Run a verb on a connection with limits; the I/O thread repeats failed calls."""
 
     @wraps(verb)
     def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
         if connection.connection is None:
+            limits = limits_within(setting("LEASE_SECONDS"))
+            timeout = {"statement_timeout": f"{1000 * limits.statement_seconds:.0f}ms"}
             with connection.cursor() as cursor:
-                limit_silence(cursor.connection, seconds=SILENT_SECONDS)
-                for name, value in SESSION.items():
+                limit_silence(cursor.connection, seconds=limits.silent_seconds)
+                for name, value in {**SESSION, **timeout}.items():
                     cursor.execute(f"SET {name} = '{value}'")
         return verb(*args, **kwargs)
 

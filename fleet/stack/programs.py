@@ -19,8 +19,11 @@ def job_worker(
 def system_worker(
     name: str = "system", *, queue: str = "system", environment: Mapping[str, str] | None = None
 ) -> Program:
-    """Return the worker of Fairshift's own tasks, which jobs must not delay."""
-    options = ["--queues", queue, "--pool", "prefork", "--concurrency", "2"]
+    """Return the worker of Fairshift's own tasks, which jobs must not delay.
+
+    It has three processes: a project's hooks may occupy one of them for long.
+    """
+    options = ["--queues", queue, "--pool", "prefork", "--concurrency", "3"]
     return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
 
 

@@ -49,7 +49,7 @@ def write(
             "updates": updates,
             "changes": json.dumps(changes),
             **_version(seen),
-            **_who(actor),
+            **who(actor),
         }
         while True:
             given |= _sealed(named, spec)
@@ -80,7 +80,7 @@ def delete(
         return None
     try:
         rows = prepared.run_over_all(
-            "definitions/delete_one", {**named, "key": key, **_version(seen), **_who(actor)}
+            "definitions/delete_one", {**named, "key": key, **_version(seen), **who(actor)}
         )
     except IntegrityError:
         return None
@@ -114,8 +114,8 @@ def _version(seen: Job | None) -> dict[str, Any]:
     return {"id": seen and seen.pk, "seen": seen and seen.changed_at}
 
 
-def _who(actor: Actor) -> dict[str, Any]:
-    """Return the columns of an audit entry that say who acts."""
+def who(actor: Actor) -> dict[str, Any]:
+    """Return the parameters of an audit entry that say who acts."""
     if actor is None:
         return {"actor_id": None, "token_id": None, "actor_name": None}
     is_token = isinstance(actor, ApiToken)

@@ -102,7 +102,7 @@ def delete_job(job: Job, *, actor: Actor = None) -> bool:
         rows = Job.objects.select_for_update().filter(pk=job.pk, changed_at=job.changed_at)
         if not rows.values_list("pk").first():
             return False
-        remove([(job.owner_id, job.key)])
+        remove([(job.owner_id, job.key)], actor=actor)
         if actor is not None:
             AuditEntry.write("delete", on=job, actor=actor, name=str(job))
     return True

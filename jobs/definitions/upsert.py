@@ -153,15 +153,18 @@ def store(jobs: Mapping[JobKey, JobSpec]) -> Upserted:
     return Upserted(created, updated, len(jobs) - created - updated)
 
 
-def remove(job_keys: Iterable[JobKey]) -> int:
-    """Delete jobs of any owners, inside the caller's transaction; return how many there were."""
+def remove(job_keys: Iterable[JobKey], *, actor: Actor = None) -> int:
+    """Delete jobs of any owners, inside the caller's transaction; return how many there were.
+
+    Webhooks and mail subscriptions that name them are deleted, too, and audited.
+    """
     doomed = sorted(set(job_keys))
     if not doomed:
         return 0
     locked = sql.run("definitions/lock_for_delete", sql.columns(doomed, "owners", "keys"))
     ids = [row["id"] for row in locked]
-    sql.run("definitions/lock_notices", {"ids": ids})
-    gone = sql.run("definitions/delete", {"ids": ids})
+    sql.run("definitions/lock_mails", {"ids": ids})
+    gone = sql.run("definitions/delete", {"ids": ids, **by_key.who(actor)})
     sync_after_commit(row["id"] for row in gone if row["schedule"] == ScheduleKind.SECONDS)
     return len(gone)
 

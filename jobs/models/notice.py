@@ -68,6 +68,10 @@ class Interest(models.Model):
         help_text=_("Only runs that end in these states. Empty: all ends."),
     )
     is_active = models.BooleanField(_("active"), default=True)
+    disabled_at = models.DateTimeField(_("disabled at"), null=True, editable=False)
+    disabled_reason = models.CharField(
+        _("reason"), max_length=500, blank=True, db_default="", editable=False
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

@@ -152,7 +152,7 @@ class Run(models.Model):
             ("cancel_run", _("Can cancel a run")),
             ("retry_run", _("Can retry a run")),
             ("move_run", _("Can move a run to another task, or fail it unstarted")),
-            ("view_arguments", _("Can see the arguments and the result of a run")),
+            ("view_arguments", _("Can see the arguments, the result and the error texts of a run")),
         ]
 
     def __str__(self) -> str:

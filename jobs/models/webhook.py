@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
@@ -18,9 +20,36 @@ KEY_FIELD = "webhook key"
 """The field that encrypted keys are bound to."""
 
 
-class WebhookEndpoint(Interest):
-    """A URL that gets the events it asks for, signed with a key that only it and we know."""
+def mark_deleted(collector: Any, field: Any, rows: Sequence[WebhookEndpoint], using: str) -> None:  # noqa: ARG001  Django hands it in
+    """Mark endpoints as deleted with the owner or job that they name: their `on_delete`."""
+    for name, value in WebhookEndpoint.DELETED.items():
+        collector.add_field_update(field.model._meta.get_field(name), value, rows)
+    collector.add_field_update(field, None, rows)
 
+
+class Endpoints(models.Manager["WebhookEndpoint"]):
+    """The endpoints that are not deleted."""
+
+    def get_queryset(self) -> models.QuerySet[WebhookEndpoint]:
+        return super().get_queryset().filter(deleted_at=None)
+
+
+class WebhookEndpoint(Interest):
+    """A URL that gets the events it asks for, signed with a key that only it and we know.
+
+    An endpoint is deleted by a mark: with millions of deliveries a statement would take too long.
+    Retention deletes the deliveries in batches, and the row after them.
+    """
+
+    DELETED = {"is_active": False, "deleted_at": Now()}
+    """What a deletion sets, beside `job`; jobs/definitions/sql/delete_hooks.sql has the same."""
+
+    owner = models.ForeignKey(
+        Owner, mark_deleted, null=True, related_name="+", verbose_name=_("owner")
+    )
+    job = models.ForeignKey(
+        "jobs.Job", mark_deleted, null=True, related_name="+", verbose_name=_("job")
+    )
     url = models.CharField(_("URL"), max_length=URL_MOST, validators=[no_nul])
     has_details = models.BooleanField(
         _("with details"),
@@ -42,15 +71,22 @@ class WebhookEndpoint(Interest):
         _("failures in a row"), db_default=0, editable=False
     )
     retry_at = models.DateTimeField(_("next attempt"), null=True, editable=False)
-    disabled_at = models.DateTimeField(_("disabled at"), null=True, editable=False)
-    disabled_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)
     last_delivered_at = models.DateTimeField(_("last delivery"), null=True, editable=False)
+    deleted_at = models.DateTimeField(_("deleted at"), null=True, editable=False)
+
+    objects = Endpoints()
 
     class Meta:
         verbose_name = _("webhook")
         verbose_name_plural = _("webhooks")
         ordering = ("-id",)
         indexes = [models.Index(name="webhook_of_owner", fields=("owner", "-id"))]
+        constraints = [
+            models.CheckConstraint(
+                name="webhook_deleted_is_inactive",
+                condition=models.Q(deleted_at=None) | models.Q(is_active=False),
+            )
+        ]
 
     @property
     def place(self) -> Place:
@@ -70,7 +106,10 @@ class WebhookDelivery(models.Model):
     TRIES_MOST = 20
 
     endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE, related_name="deliveries")
-    owner = models.ForeignKey(Owner, models.CASCADE, null=True, related_name="+")
+    # Without a constraint: an owner is deleted before the deliveries, which retention deletes.
+    owner = models.ForeignKey(
+        Owner, models.DO_NOTHING, null=True, related_name="+", db_constraint=False
+    )
     event_id = models.CharField(_("event"), max_length=100)
     event_type = models.CharField(_("kind"), max_length=32)
     event_at = models.DateTimeField(_("at"))

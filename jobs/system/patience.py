@@ -8,9 +8,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from psycopg import Connection, OperationalError
+
+STATEMENT_SECONDS: Final = 20.0
+"""Longest statement of a worker's I/O thread, if the lease is long enough for it."""
+LEAST_STATEMENT_SECONDS: Final = 5.0
+"""A busy server needs as much, however short the lease."""
+
+
+class Limits(NamedTuple):
+    """How long a worker waits for PostgreSQL."""
+
+    statement_seconds: float
+    silent_seconds: float
+
+
+def limits_within(lease_seconds: float) -> Limits:
+    """Return limits that end before a lease: 20 s and 25 s, less with a lease shorter than 30 s.
+
+    A worker that waits longer than its lease loses its runs while it waits. A lease below 7.5 s is
+    shorter than the least limits, 5 s and 6.25 s.
+    """
+    statement = min(STATEMENT_SECONDS, max(LEAST_STATEMENT_SECONDS, lease_seconds * 2 / 3))
+    # Later than the server's own limit: a server that works has answered by then.
+    return Limits(statement, statement * 5 / 4)
 
 
 class Gone(OperationalError):

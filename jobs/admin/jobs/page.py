@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
@@ -35,6 +36,7 @@ from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
+from jobs.definitions.upsert import remove
 from jobs.models import Job, Missed, ScheduleKind
 from jobs.pages.kit.language import in_language
 from jobs.recurring import timetable
@@ -117,6 +119,15 @@ class JobAdmin(JobImportAdmin, VerbAdmin):
         super().save_model(request, obj, form, change)
         if ScheduleKind.SECONDS in (obj.schedule, form.initial.get("schedule")):
             sync_after_commit([obj.pk])
+
+    def delete_model(self, request: HttpRequest, obj: Job) -> None:
+        self.delete_queryset(request, [obj])
+
+    def delete_queryset(self, request: HttpRequest, queryset: Iterable[Job]) -> None:
+        """Delete jobs as everywhere else; the admin has audited them itself."""
+        user: Any = request.user
+        with transaction.atomic():
+            remove(((job.owner_id, job.key) for job in queryset), actor=user)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show the stored arguments as text to a person who may not change the job."""

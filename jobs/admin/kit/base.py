@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit import html
 from jobs.core.counting import EstimatingPaginator, RoundCount
-from jobs.models import AuditEntry, Owner, Run, Scope, access
+from jobs.models import AuditEntry, MailSubscription, Owner, Run, Scope, access
 from jobs.pages.kit import rows as pages
 
 
@@ -185,6 +185,8 @@ class OwnedAdmin(admin.ModelAdmin):
                 for row in rows
                 if Run.objects.filter(**{field: row}).exists()
             ]
+        # Mail subscriptions are deleted with their owner or job; their own pages are read-only.
+        missing = set(missing) - {MailSubscription._meta.verbose_name}
         # The protected rows are the whole answer: other permissions would not help.
         return to_delete, counts, set() if protected else missing, protected
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
-from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
-from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, refuse_stale, unchanged
-from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit import interests
+from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import first_of
 from jobs.api.kit.reasons import ReasonBody, WithReason
 from jobs.api.webhooks.schemas import (
     Delivery,
@@ -28,8 +25,7 @@ from jobs.api.webhooks.schemas import (
     etag_of_webhook,
 )
 from jobs.core import barrier
-from jobs.models import Owner, Scope, WebhookEndpoint
-from jobs.models.access import Access
+from jobs.models import Scope, WebhookEndpoint
 from jobs.system.notices import endpoints
 
 router = Router(tags=["webhooks"])
@@ -44,7 +40,7 @@ def list_webhooks(request: HttpRequest, page: Page) -> PageOf[Webhook]:
     """Return endpoints, newest first."""
     access = caller(request)
     cursor = Cursor.read(page, of="webhooks", caller=access.actor)
-    rows, following = cursor.newest_first(_visible(access))
+    rows, following = cursor.newest_first(interests.visible(access, WebhookEndpoint))
     return PageOf[Webhook](items=[Webhook.of(row) for row in rows], next=following)
 
 
@@ -52,7 +48,7 @@ def list_webhooks(request: HttpRequest, page: Page) -> PageOf[Webhook]:
 def make(request: HttpRequest, response: HttpResponse, body: WebhookToMake) -> WebhookMade:
     """Make an endpoint, and return its key."""
     access = caller(request)
-    owner = _owner(access, body)
+    owner = interests.owner_given(access, body)
     with barrier.lifted():
         if owner is not None:
             owner.refresh_from_db()
@@ -177,33 +173,13 @@ def replay(request: HttpRequest, webhook_id: int, body: Replay) -> Replayed:
     return Replayed(count=count)
 
 
-def _owner(access: Access, body: WebhookToMake) -> Owner | None:
-    if not body.is_for_all:
-        return owner_of_request(access, body.owner, Scope.ADMIN)
-    refuse_without(access, Scope.ADMIN, None)
-    return None
-
-
-def _visible(access: Access) -> Any:
-    rows = WebhookEndpoint.objects.select_related("owner")
-    return access.narrowed(rows, scope=Scope.ADMIN)
-
-
 def _found(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
-    rows = _visible(caller(request)).filter(pk=webhook_id)
-    found: WebhookEndpoint = first_of(rows)
-    refuse_other_scope(request, Scope.ADMIN, found.owner_id)
-    return found
+    return interests.found(request, WebhookEndpoint, webhook_id)
 
 
-@contextmanager
 def _locked(
     request: HttpRequest, webhook_id: int, *, is_required: bool = False
-) -> Iterator[WebhookEndpoint]:
-    """Yield a webhook, locked with the barrier lifted, if it is the version of If-Match."""
-    found = _found(request, webhook_id)
-    with barrier.lifted(), transaction.atomic():
-        rows = WebhookEndpoint.objects.select_related("owner").select_for_update(of=("self",))
-        row: WebhookEndpoint = first_of(rows.filter(pk=found.pk))
-        refuse_stale(request, etag_of_webhook(row), is_required=is_required)
-        yield row
+) -> AbstractContextManager[WebhookEndpoint]:
+    return interests.locked(
+        request, WebhookEndpoint, webhook_id, etag=etag_of_webhook, is_required=is_required
+    )

@@ -10,17 +10,13 @@ from pydantic import ConfigDict
 
 from jobs.api.kit.etags import etag_of
 from jobs.api.kit.reasons import ReasonBody
-from jobs.api.kit.texts import Slug, TaskName, Text
-from jobs.models import DeliveryState, EventType, WebhookDelivery, WebhookEndpoint
+from jobs.api.kit.texts import Slug, Text
+from jobs.api.kit.wanted_events import Events, Name, States, Tasks
+from jobs.models import DeliveryState, WebhookDelivery, WebhookEndpoint
 from jobs.models.webhook import URL_MOST
 from jobs.system.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
-from jobs.system.notices.interests import NAME_LIMIT, PATTERNS_LIMIT
 
-EndpointName = Annotated[Text, Field(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
 Url = Annotated[Text, Field(min_length=1, max_length=URL_MOST)]
-Events = Annotated[list[EventType], Field(min_length=1, max_length=len(EventType))]
-Tasks = Annotated[list[TaskName], Field(max_length=PATTERNS_LIMIT)]
-States = Annotated[list[Text], Field(max_length=4, description="States of ended runs.")]
 
 CHANGED_BY_PEOPLE: Final = (
     *("name", "url", "events", "tasks", "job_id", "states", "has_details", "is_active"),
@@ -85,7 +81,7 @@ class WebhookToMake(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: EndpointName
+    name: Name
     url: Url
     events: Events
     owner: Slug | None = Field(None, description="Needed by callers with several owners.")
@@ -101,7 +97,7 @@ class WebhookChange(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: EndpointName = ""
+    name: Name = ""
     url: Url = ""
     events: Events = []
     tasks: Tasks = []

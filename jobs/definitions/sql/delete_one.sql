@@ -1,4 +1,4 @@
--- Delete one job by its key, with the records that delete.sql deletes; audit it.
+-- Delete one job by its key, with the records that delete.sql deletes and marks; audit it.
 -- Parameters: owner_id bigint, or slug text; key text; id, seen, actor_id, token_id and actor_name as
 --   write_one.sql takes them.
 -- Result: no row if there is no such owner. Else one: id and schedule of the job that was deleted, null
@@ -21,15 +21,15 @@ WITH own AS MATERIALIZED (
 ), attached AS (
     DELETE FROM jobs_attachment WHERE job_id IN (SELECT id FROM gone)
 ), hooks AS (
-    DELETE FROM jobs_webhookendpoint WHERE job_id IN (SELECT id FROM gone) RETURNING id
-), deliveries AS (
-    DELETE FROM jobs_webhookdelivery WHERE endpoint_id IN (SELECT id FROM hooks)
+    {definitions/delete_hooks} WHERE job_id IN (SELECT id FROM gone) RETURNING id, owner_id, name
 ), mails AS (
-    DELETE FROM jobs_mailsubscription WHERE job_id IN (SELECT id FROM gone) RETURNING id
+    DELETE FROM jobs_mailsubscription WHERE job_id IN (SELECT id FROM gone) RETURNING id, owner_id, name
 ), digests AS (
     DELETE FROM jobs_maildigest WHERE subscription_id IN (SELECT id FROM mails)
 ), alarms AS (
     DELETE FROM jobs_jobalarm WHERE job_id IN (SELECT id FROM gone)
+), notices AS (
+    {definitions/audit_notices}
 ), audited AS (
     INSERT INTO jobs_auditentry (
         actor_id, token_id, actor_name, action, object_type, object_id, owner_id, reason, details)

@@ -13,7 +13,8 @@ from jobs.models import Attempt, Run
 from jobs.models.access import Access
 
 HIDDEN: Final = phrase(
-    "Hidden: you need the permission “Can see the arguments and the result of a run”."
+    "Hidden: you need the permission "
+    "“Can see the arguments, the result and the error texts of a run”."
 )
 """The text of a page in place of arguments, a result or a message."""
 

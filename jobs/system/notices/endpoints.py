@@ -86,10 +86,9 @@ def change_endpoint(
         _refuse_details(True, row.owner, actor)
         for name, value in interests.made_by(actor).items():
             setattr(row, name, value)
+    interests.note_switch(row, changed, reason)
     if "is_active" in changed:
         row.failure_count, row.retry_at = 0, None
-        row.disabled_at = None if row.is_active else now()
-        row.disabled_reason = "" if row.is_active else (reason or "by an operator")
     row.save()
     _audit("change webhook", row, actor, reason=reason, changed=changed)
     listening.sync_all()
@@ -99,12 +98,13 @@ def change_endpoint(
 
 @transaction.atomic
 def delete_endpoint(endpoint: WebhookEndpoint, *, actor: Actor = None, reason: str = "") -> None:
-    """Delete an endpoint with its deliveries."""
+    """Delete an endpoint: it sends nothing more, and its deliveries are not shown any more."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     interests.refuse_without_admin(actor, endpoint.owner)
-    _audit("delete webhook", endpoint, actor, reason=reason, url=_host_of(endpoint))
-    WebhookEndpoint.objects.filter(pk=endpoint.pk).delete()
-    listening.sync_all()
+    rows = WebhookEndpoint.objects.filter(pk=endpoint.pk)
+    if rows.update(**WebhookEndpoint.DELETED, job=None):
+        _audit("delete webhook", endpoint, actor, reason=reason, url=_host_of(endpoint))
+        listening.sync_all()
 
 
 @transaction.atomic

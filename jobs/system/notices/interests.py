@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobs.core.errors import AccessDenied, OptionError
 from jobs.core.inputs import near_hint, refuse_text
+from jobs.core.sql import now
 from jobs.core.states import ENDED
 from jobs.models import ApiToken, EventType, Job, Owner, Scope, access
 from jobs.models.notice import Interest
@@ -61,6 +62,13 @@ def apply(row: Interest, fields: Mapping[str, Any]) -> list[str]:
     for name in changed:
         setattr(row, name, fields[name])
     return changed
+
+
+def note_switch(row: Interest, changed: Collection[str], reason: str) -> None:
+    """Note when a row was switched off, and why; forget both when it is switched on again."""
+    if "is_active" in changed:
+        row.disabled_at = None if row.is_active else now()
+        row.disabled_reason = "" if row.is_active else (reason or "by an operator")
 
 
 def _words(field: str, value: Any, known: Collection[str], *, least: int) -> list[str]:

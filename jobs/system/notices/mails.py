@@ -34,6 +34,8 @@ from jobs.system.notices import interests, listening
 logger = logging.getLogger(__name__)
 
 ADDRESSES_MOST: Final = 20
+SUBSCRIPTIONS_MOST: Final = 100
+"""Most subscriptions of an owner, and of the installation."""
 FAILURES_MOST: Final = 20
 """Failed attempts after which a mail is dropped."""
 
@@ -56,6 +58,8 @@ def make_subscription(
 ) -> MailSubscription:
     """Make a subscription of an owner's events, or of all (None); errors as in `endpoints`."""
     interests.refuse_without_admin(actor, owner)
+    if MailSubscription.objects.filter(owner=owner).count() >= SUBSCRIPTIONS_MOST:
+        raise OptionError("name", f"would be one of more than {SUBSCRIPTIONS_MOST} subscriptions")
     required = {"name": "", "events": [], "addresses": []}
     fields = _checked({**required, **given}, owner=owner, actor=actor)
     mail = MailSubscription.objects.create(owner=owner, **fields, **interests.made_by(actor))
@@ -74,6 +78,7 @@ def change_subscription(
     interests.refuse_without_admin(actor, mail.owner)
     changed = interests.apply(mail, _checked(given, owner=mail.owner, actor=actor))
     if changed:
+        interests.note_switch(mail, changed, reason)
         mail.save()
         _audit("change mail subscription", mail, actor, reason=reason, changed=changed)
         listening.sync_all()

@@ -5,6 +5,7 @@ Ticks and rollups are deleted where they are made: `recurring/sql/make_ticks.sql
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from django.db import transaction
@@ -56,6 +57,21 @@ DELETE FROM jobs_webhookdelivery WHERE id IN (
     FOR UPDATE SKIP LOCKED)
 RETURNING 1
 """
+_DELIVERIES_OF_DELETED: Final = """
+DELETE FROM jobs_webhookdelivery WHERE id IN (
+    SELECT d.id FROM jobs_webhookendpoint e CROSS JOIN LATERAL (
+        SELECT id FROM jobs_webhookdelivery WHERE endpoint_id = e.id LIMIT %(most)s
+        FOR UPDATE SKIP LOCKED) AS d
+    WHERE e.deleted_at IS NOT NULL LIMIT %(most)s)
+RETURNING 1
+"""
+_DELETED: Final = """
+DELETE FROM jobs_webhookendpoint WHERE id IN (
+    SELECT id FROM jobs_webhookendpoint e WHERE deleted_at IS NOT NULL
+        AND NOT EXISTS (SELECT FROM jobs_webhookdelivery d WHERE d.endpoint_id = e.id)
+    LIMIT %(most)s FOR UPDATE SKIP LOCKED)
+RETURNING 1
+"""
 # What is due is sent first, whatever its age.
 _DIGESTS: Final = """
 DELETE FROM jobs_maildigest WHERE id IN (
@@ -85,29 +101,32 @@ def remove_keys(rules: Rules) -> tuple[int, bool]:
 
     First of all: a key that is not deleted must find its run.
     """
-    return _remove(_KEYS, rules, days=rules.key_days)
+    return _remove(_KEYS, rules.before(rules.key_days))
 
 
 def remove_others(rules: Rules) -> dict[str, int]:
     """Delete old rows of the other tables; return how many of each."""
     return {
-        "missed": _remove(_MISSED, rules, days=setting("MISSED_DAYS"))[0],
-        "audit": _remove(_AUDIT, rules, days=setting("AUDIT_DAYS"))[0],
-        "workers": _remove(_WORKERS, rules, days=setting("WORKER_DAYS"))[0],
-        "imports": _remove(_IMPORTS, rules, days=IMPORT_DAYS)[0],
-        "deliveries": _remove(_DELIVERIES, rules, days=setting("WEBHOOK_DAYS"))[0],
-        "mails": _remove(_DIGESTS, rules, days=setting("WEBHOOK_DAYS"))[0],
+        "missed": _remove(_MISSED, rules.before(setting("MISSED_DAYS")))[0],
+        "audit": _remove(_AUDIT, rules.before(setting("AUDIT_DAYS")))[0],
+        "workers": _remove(_WORKERS, rules.before(setting("WORKER_DAYS")))[0],
+        "imports": _remove(_IMPORTS, rules.before(IMPORT_DAYS))[0],
+        "deliveries": _remove(_DELIVERIES, rules.before(setting("WEBHOOK_DAYS")))[0]
+        + _remove(_DELIVERIES_OF_DELETED)[0],
+        "webhooks": _remove(_DELETED)[0],
+        "mails": _remove(_DIGESTS, rules.before(setting("WEBHOOK_DAYS")))[0],
         "submissions": _remove_submissions(rules),
     }
 
 
-def _remove(statement: str, rules: Rules, *, days: int) -> tuple[int, bool]:
+def _remove(statement: str, before: datetime | None = None) -> tuple[int, bool]:
+    """Delete rows in batches; return how many, and whether none is left."""
     total = 0
     for _ in range(BATCHES):
         with transaction.atomic():
             # Lets the trigger of the audit pass.
             sql.query("SELECT set_config('fairshift.removes_history', 'on', true)")
-            gone = len(sql.query(statement, {"before": rules.before(days), "most": BATCH}))
+            gone = len(sql.query(statement, {"before": before, "most": BATCH}))
         total += gone
         if gone < BATCH:
             return total, True

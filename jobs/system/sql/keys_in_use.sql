@@ -21,9 +21,10 @@ FROM (
     UNION ALL
     SELECT 'jobs', payload_key FROM jobs_job
     UNION ALL
-    SELECT 'webhooks', secret_key FROM jobs_webhookendpoint
+    SELECT 'webhooks', secret_key FROM jobs_webhookendpoint WHERE deleted_at IS NULL
     UNION ALL
-    SELECT 'webhooks', old_secret_key FROM jobs_webhookendpoint WHERE old_secret IS NOT NULL
+    SELECT 'webhooks', old_secret_key FROM jobs_webhookendpoint
+    WHERE old_secret IS NOT NULL AND deleted_at IS NULL
     UNION ALL
     SELECT 'celery', coalesce(substring(result FROM '^\{"fairshift-encrypted": \[(\d+)')::smallint, 0)
     FROM django_celery_results_taskresult WHERE result IS NOT NULL AND result <> 'null'

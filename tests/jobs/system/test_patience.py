@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
+from pytest_django import Settings
 
 from jobs import wiring
-from jobs.system.patience import Gone, limit_silence
+from jobs.system.patience import Gone, limit_silence, limits_within
 from tests.proxy import Faults, Proxy
 
 SECONDS = 0.4
@@ -49,14 +50,31 @@ def test_a_server_that_answers_is_waited_for(near: psycopg.Connection) -> None:
     assert len(rows.fetchall()) == 200
 
 
-def test_a_worker_s_connection_is_limited(committed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By more than a statement may take: a living server ends that itself."""
-    timeout = wiring.SESSION["statement_timeout"]
-    assert timeout == "20s"
-    assert float(timeout.removesuffix("s")) < wiring.SILENT_SECONDS
-    monkeypatch.setattr(wiring, "SILENT_SECONDS", SECONDS)
+@pytest.mark.parametrize("lease", [7.6, 10, 29.9, 30, 86_400])
+def test_limits_end_before_the_lease(lease: float) -> None:
+    """The server's own limit first, then the client's, then the lease."""
+    statement, silent = limits_within(lease)
+    assert 0 < statement < silent < lease
+
+
+def test_a_busy_server_has_seconds_though_the_lease_is_shorter() -> None:
+    """Otherwise a lease of 2 s would end statements that a loaded machine needs a second for."""
+    assert limits_within(2) == limits_within(7.5) == (5.0, 6.25)
+
+
+def test_a_long_lease_makes_no_longer_limits() -> None:
+    """They are those of the default lease."""
+    assert limits_within(30) == limits_within(600) == (20.0, 25.0)
+
+
+def test_a_worker_s_connection_is_limited(committed: None, settings: Settings) -> None:
+    """By less than the lease; a living server ends the statement itself."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "LEASE_SECONDS": 0.6}
     connection.close()
     asleep = wiring._bounded(lambda: connection.cursor().execute("SELECT pg_sleep(5)"))
-    with pytest.raises(Exception, match="silent for"):
+    with pytest.raises(OperationalError, match="statement timeout"):
+        asleep()
+    connection.cursor().execute("SET statement_timeout = 0")
+    with pytest.raises(OperationalError, match=r"silent for 0\.5 s"):
         asleep()
     connection.close()

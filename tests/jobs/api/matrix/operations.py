@@ -99,6 +99,12 @@ BODIES: Final[dict[str, Any]] = {
     "rotate_webhook_key": {},
     "test_webhook": {},
     "replay_webhook": {"deliveries": [1]},
+    "make_mail_subscription": {
+        "name": "ops",
+        "addresses": ["ops@acme.example"],
+        "events": ["run.ended"],
+    },
+    "change_mail_subscription": {"name": "other"},
     "create_job": JOB,
     "replace_job": {"task": "tests.add", "arguments": ADD},
     "patch_job": {"priority": 3},

@@ -144,8 +144,15 @@ def webhook_of(owner: Owner) -> int:
         state="failed",
         next_at=now(),
     )
-    make_subscription({**given, "addresses": [f"ops@{owner.slug}.example"]}, owner=owner)
+    subscription_of(owner)
     return endpoint.pk
+
+
+def subscription_of(owner: Owner) -> int:
+    """Return a mail subscription of an owner."""
+    given = {"name": f"mails of {owner.slug}", "events": ["run.ended"]}
+    addresses = [f"ops@{owner.slug}.example"]
+    return make_subscription({**given, "addresses": addresses}, owner=owner).pk
 
 
 NONE: Final = 2**40
@@ -168,6 +175,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
         "fs_aaaaaaaa",
     ),
     "webhook_id": Parameter(webhook_of, NONE),
+    "subscription_id": Parameter(subscription_of, NONE),
     "submission_id": Parameter(submission_of, NONE),
     "calendar_id": Parameter(calendar_key_of, NONE),
     "window_id": Parameter(window_key_of, NONE),

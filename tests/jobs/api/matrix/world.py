@@ -21,6 +21,7 @@ from jobs.models import (
     Backfill,
     Calendar,
     Job,
+    MailSubscription,
     Membership,
     Owner,
     Run,
@@ -152,6 +153,7 @@ def fingerprint(owner: Owner | None = None) -> Any:
         (Membership, "owner", ("id", "role")),
         (Owner, "id", ("id", "name", "paused_at")),
         (WebhookEndpoint, "owner", ("id", "name", "old_secret_until")),
+        (MailSubscription, "owner", ("id", "name", "is_active")),
     ]
     return [
         sorted(

@@ -1,0 +1,67 @@
+"""Requests about webhooks and mail subscriptions: whose they are, and finding and locking one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from django.db import transaction
+from django.http import HttpRequest
+
+from jobs.api.kit.callers import caller, refuse_other_scope, refuse_without
+from jobs.api.kit.etags import refuse_stale
+from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.problems import first_of
+from jobs.core import barrier
+from jobs.models import Owner, Scope
+from jobs.models.access import Access
+from jobs.models.notice import Interest
+
+Row = TypeVar("Row", bound=Interest)
+
+
+class ToMake(Protocol):
+    """A body that says whose events are asked for."""
+
+    owner: str | None
+    is_for_all: bool
+
+
+def owner_given(access: Access, body: ToMake) -> Owner | None:
+    """Return the owner of a new row; None: all owners. Refuses callers without the right."""
+    if not body.is_for_all:
+        return owner_of_request(access, body.owner, Scope.ADMIN)
+    refuse_without(access, Scope.ADMIN, None)
+    return None
+
+
+def visible(access: Access, model: type[Row]) -> Any:
+    """Return the rows that a caller administers, with their owners."""
+    rows = model._default_manager.select_related("owner")
+    return access.narrowed(rows, scope=Scope.ADMIN)
+
+
+def found(request: HttpRequest, model: type[Row], key: int) -> Row:
+    """Return one of them; refuse another one as unknown."""
+    row: Row = first_of(visible(caller(request), model).filter(pk=key))
+    refuse_other_scope(request, Scope.ADMIN, row.owner_id)
+    return row
+
+
+@contextmanager
+def locked(
+    request: HttpRequest,
+    model: type[Row],
+    key: int,
+    *,
+    etag: Callable[[Row], str],
+    is_required: bool = False,
+) -> Iterator[Row]:
+    """Yield one, locked with the barrier lifted, if it is the version of If-Match."""
+    seen = found(request, model, key)
+    with barrier.lifted(), transaction.atomic():
+        rows = model._default_manager.select_related("owner").select_for_update(of=("self",))
+        row: Row = first_of(rows.filter(pk=seen.pk))
+        refuse_stale(request, etag(row), is_required=is_required)
+        yield row
