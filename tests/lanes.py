@@ -1,8 +1,9 @@
-"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in six processes, side by side.
+"""python -m tests.lanes [PYTEST OPTIONS]: the whole suite in four processes, side by side.
 
-Three lanes begin with flows and chaos, which wait for much (leases, limits, processes that start),
-three with all other tests. Of three, each begins at another third of the files. Each takes files as
-long as some are left, first of its own kind. Each lane has servers of its own.
+Two lanes begin with flows and chaos, which wait for much (leases, limits, processes that start),
+two with all other tests. Of two, one begins with the first file and the other in the middle. Each
+takes files as long as some are left, first of its own kind. Each lane has servers of its own. More
+lanes are no faster on two cores: six use all of their time.
 
 With a path among the options, or servers given by URL, there is one lane.
 """
@@ -25,7 +26,7 @@ import pytest
 ROOT: Final = Path(__file__).parent
 NO_TESTS: Final = 5
 KINDS: Final = ("flows", "others")
-LANES: Final = 3
+LANES: Final = 2
 """Of each kind."""
 LANE: Final = "TEST_LANE"
 """The variable with the path of a lane; in the folder of all lanes each notes what it took."""

@@ -190,7 +190,11 @@ def test_a_repeated_submit_makes_one_run_though_web_processes_die(shop: Shop, ke
         else:
             shop.here.kill_one()
 
-    unanswered = shop.insisted(keys, kill=kill)
-    shop.judged(keys)
+    unanswered = rounds = 0
+    # On a busy machine few kills may hit a process that has a request just then.
+    while not unanswered and rounds < 3:
+        rounds += 1
+        unanswered += shop.insisted(keys, kill=kill)
+    shop.judged(keys * rounds)
     print(f"{keys:,} keys, {RETRIES} times each, {kills} kills, {unanswered:,} without an answer")
     assert unanswered > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -47,12 +49,15 @@ def test_a_forked_process_begins_though_a_pooled_connection_waits(
 ) -> None:
     """It reads no reply that the first process waits for; that one goes on as before."""
     connection, received = waiting
-    child = billiard.Process(target=int)
+    reader, writer = os.pipe()
+    child = billiard.Process(target=os.write, args=(writer, b"begun"))
     child.start()
-    child.join(SECONDS)
-    is_stuck = child.is_alive()
+    has_begun = bool(select.select([reader], [], [], SECONDS)[0])
     child.terminate()
-    assert not is_stuck and child.exitcode == 0
+    child.join()
+    os.close(writer)
+    os.close(reader)
+    assert has_begun
     current_app.send_task("tests.add", (1,), queue=QUEUE, task_id="a")
 
     def has_come() -> bool:

@@ -67,8 +67,11 @@ def test_a_long_lease_makes_no_longer_limits() -> None:
     assert limits_within(30) == limits_within(600) == (20.0, 25.0)
 
 
-def test_a_worker_s_connection_is_limited(committed: None, settings: Settings) -> None:
+def test_a_worker_s_connection_is_limited(
+    committed: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By less than the lease; a living server ends the statement itself."""
+    monkeypatch.setattr("jobs.system.patience.LEAST_STATEMENT_SECONDS", 0.0)
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "LEASE_SECONDS": 0.6}
     connection.close()
     asleep = wiring._bounded(lambda: connection.cursor().execute("SELECT pg_sleep(5)"))
