@@ -41,26 +41,29 @@ def main() -> int:
     from jobs.management.testing.harness import Fairshift
     from jobs.models import Owner
 
-    class Scene(test.TestCase):
-        """What their SimpleTestCase is here: with a database, and an owner."""
+    class Owned(unittest.TestCase):
+        """A test with an owner, and the worker of the pytest plugin."""
 
-        def _pre_setup(self) -> None:
-            super()._pre_setup()
+        def _callSetUp(self) -> None:  # noqa: N802  their classes have a setUp of their own
             Owner.objects.create(slug="suite")
-            self._patch = pytest.MonkeyPatch()
-            Scene.fairshift = Fairshift(self._patch)
+            patch = pytest.MonkeyPatch()
+            self.addCleanup(patch.undo)
+            Scene.fairshift = Fairshift(patch)
+            self.addCleanup(Scene.fairshift.close)
+            super()._callSetUp()  # type: ignore[misc]
 
-        def _post_teardown(self) -> None:
-            Scene.fairshift.close()
-            self._patch.undo()
-            super()._post_teardown()
+    class Scene(Owned, test.TestCase):
+        """What their SimpleTestCase is here: it has a database."""
+
+    class Committing(Owned, test.TransactionTestCase):
+        """What their TransactionTestCase is here."""
 
     Scene.fairshift: Any = None
     # The settings of this project may have loaded its own package of that name.
     for name in [name for name in sys.modules if name.partition(".")[0] in {"tests", "tasks"}]:
         del sys.modules[name]
     sys.path.insert(0, FOLDER)
-    test.SimpleTestCase = Scene
+    test.SimpleTestCase, test.TransactionTestCase = Scene, Committing
     _install(Scene)
     runner = DiscoverRunner(verbosity=0, interactive=False)
     databases = runner.setup_databases()
