@@ -15,7 +15,7 @@ statements has doubled: tables grow with these statements.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any, Final
@@ -63,7 +63,18 @@ def run_over_all(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any
     return _run(database.statement(name), parameters, waits=True)
 
 
-def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[str, Any]]:
+def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
+    """Run a text over all partitions, with a plan that the connection keeps.
+
+    Planning takes 5 ms over 33 partitions, and the statement 0.2 ms: this is for texts that never
+    change and are run each second.
+    """
+    return _run(sql, parameters, waits=True)
+
+
+def _run(
+    sql: str, parameters: Mapping[str, Any] | Sequence[Any], *, waits: bool
+) -> list[dict[str, Any]]:
     connection.ensure_connection()
     execute = partial(_execute, waits=waits)
     # As Django's cursor does: wrappers count queries, and explain errors.
@@ -73,7 +84,12 @@ def _run(sql: str, parameters: Mapping[str, Any], *, waits: bool) -> list[dict[s
 
 
 def _execute(
-    sql: str, parameters: Mapping[str, Any], _many: bool, _context: Any, *, waits: bool
+    sql: str,
+    parameters: Mapping[str, Any] | Sequence[Any],
+    _many: bool,
+    _context: Any,
+    *,
+    waits: bool,
 ) -> list[dict[str, Any]]:
     with connection.wrap_database_errors:
         raw: Any = connection.connection

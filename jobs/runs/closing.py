@@ -11,7 +11,7 @@ from typing import Final
 
 from django.db import transaction
 
-from jobs.core import sql
+from jobs.core import prepared, sql
 from jobs.core.states import State
 from jobs.runs.recording import move
 
@@ -71,7 +71,7 @@ def stop_closed() -> int:
     total, is_more = 0, True
     while is_more:
         with transaction.atomic():
-            ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
+            ids = [row["id"] for row in prepared.query(_CLOSED, [CHUNK])]
             total += len(move(ids, to=State.CANCELLING, cause="window closed") if ids else [])
             is_more = len(ids) == CHUNK
     return total

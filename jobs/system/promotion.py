@@ -13,7 +13,7 @@ from django.db import transaction
 
 from fleet import crash_point
 from jobs.calendars import changes
-from jobs.core import sql
+from jobs.core import prepared
 from jobs.core.states import DELAYED, FIRST, State
 from jobs.runs import gate
 from jobs.runs.celery_outcomes import notify_celery
@@ -58,7 +58,7 @@ def promote() -> int:
 def _promote_chunk() -> int | None:
     """Queue a chunk; return how many runs were queued, or None if none is due."""
     with transaction.atomic():
-        rows = sql.query(_DUE, [CHUNK])
+        rows = prepared.query(_DUE, [CHUNK])
         if not rows:
             return None
         gated = [row["id"] for row in rows if row["is_gated"]]
@@ -72,7 +72,7 @@ def _hold_late(watch: ClosingWatch) -> None:
     is_more = True
     while is_more:
         with transaction.atomic():
-            ids = [row["id"] for row in sql.query(_CLOSED, [CHUNK])]
+            ids = [row["id"] for row in prepared.query(_CLOSED, [CHUNK])]
             gate.gate_runs(ids, cause="due")
             is_more = len(ids) == CHUNK
         watch.check()
@@ -89,7 +89,7 @@ def expire() -> int:
 
 def _expire_chunk() -> int:
     with transaction.atomic():
-        ids = [row["id"] for row in sql.query(_TOO_LATE, [CHUNK])]
+        ids = [row["id"] for row in prepared.query(_TOO_LATE, [CHUNK])]
         if not ids:
             return 0
         moved = move(ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed")

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from fleet import Kind, Report, crash_point
 from jobs.catalog.retry_policy import LOST, delay_after, is_last
-from jobs.core import log_events, sql
+from jobs.core import log_events, prepared
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
 from jobs.runs import unblocking
@@ -50,7 +50,7 @@ def rescue_runs(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> 
 
 def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
     with transaction.atomic():
-        lost = sql.run(
+        lost = prepared.run_over_all(
             "system/lost_runs",
             {
                 "lease": setting("LEASE_SECONDS"),

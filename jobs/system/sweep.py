@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db import transaction
 
 from fleet import BrokerUnavailable, counted, crash_point
-from jobs.core import log_events, sql
+from jobs.core import log_events, prepared, sql
 from jobs.core.conf import setting
 from jobs.owners import fair_queue
 from jobs.runs import unblocking
@@ -154,7 +154,7 @@ def publish_overdue() -> int:
     If the queue has messages, the hint may be among them: only WITH_BACKLOG are published in one
     sweep. A run is checked again when it has waited twice as long, after a lease to an hour.
     """
-    queues = [row["queue"] for row in sql.query(_OVERDUE_QUEUES)]
+    queues = [row["queue"] for row in prepared.query(_OVERDUE_QUEUES)]
     return sum(_publish_overdue(queue) for queue in queues)
 
 

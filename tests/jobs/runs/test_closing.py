@@ -14,7 +14,7 @@ from fleet import Kind
 from jobs.calendars import changes
 from jobs.calendars.approvals import approve, revoke
 from jobs.calendars.windows import change_window
-from jobs.core import sql as database
+from jobs.core import prepared
 from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Run
 from jobs.runs import closing, gate
@@ -195,7 +195,7 @@ def test_what_runs_is_stopped_within_a_round_that_is_busy(
     calendar = calendar_of(acme, end="hard")
     run = running(acme)
     waiting(northwind)
-    query, seen = database.query, []
+    query, seen = prepared.query, []
     chunk = {"_promote_chunk": "_DUE", "_hold_late": "_CLOSED", "_expire_chunk": "_TOO_LATE"}[step]
 
     def watched(sql: str, parameters: Any = ()) -> Any:
@@ -205,7 +205,7 @@ def test_what_runs_is_stopped_within_a_round_that_is_busy(
                 freeze(calendar)
         return query(sql, parameters)
 
-    monkeypatch.setattr(database, "query", watched)
+    monkeypatch.setattr(prepared, "query", watched)
     promotion.expire() if step == "_expire_chunk" else promotion.promote()
     assert seen[:2] == ["running", "cancelling"]
 
