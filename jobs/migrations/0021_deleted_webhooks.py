@@ -1,7 +1,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from jobs.models.webhook import mark_deleted
+from jobs.models.fields import mark_deleted
 
 
 class Migration(migrations.Migration):

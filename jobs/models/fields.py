@@ -1,7 +1,9 @@
-"""Validators and limits that several models share."""
+"""Validators, limits and an `on_delete` of models. Migrations may import this module."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.core.exceptions import ValidationError
@@ -67,3 +69,10 @@ def validate_zone(value: str) -> None:
             _("%(zone)s is not an IANA time zone, such as Europe/Berlin."), params={"zone": value}
         )
     ZoneInfo(value)
+
+
+def mark_deleted(collector: Any, field: Any, rows: Sequence[Any], using: str) -> None:  # noqa: ARG001  Django hands it in
+    """Mark rows as deleted with what this key names: an `on_delete`. `DELETED` is what is set."""
+    for name, value in field.model.DELETED.items():
+        collector.add_field_update(field.model._meta.get_field(name), value, rows)
+    collector.add_field_update(field, None, rows)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.crypto import Place
-from jobs.models.fields import no_nul
+from jobs.models.fields import mark_deleted, no_nul
 from jobs.models.notice import Interest
 from jobs.models.owner import Owner
 
 URL_MOST = 2_000
 KEY_FIELD = "webhook key"
 """The field that encrypted keys are bound to."""
-
-
-def mark_deleted(collector: Any, field: Any, rows: Sequence[WebhookEndpoint], using: str) -> None:  # noqa: ARG001  Django hands it in
-    """Mark endpoints as deleted with the owner or job that they name: their `on_delete`."""
-    for name, value in WebhookEndpoint.DELETED.items():
-        collector.add_field_update(field.model._meta.get_field(name), value, rows)
-    collector.add_field_update(field, None, rows)
 
 
 class Endpoints(models.Manager["WebhookEndpoint"]):

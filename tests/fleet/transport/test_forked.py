@@ -50,7 +50,12 @@ def test_a_forked_process_begins_though_a_pooled_connection_waits(
     """It reads no reply that the first process waits for; that one goes on as before."""
     connection, received = waiting
     reader, writer = os.pipe()
-    child = billiard.Process(target=os.write, args=(writer, b"begun"))
+
+    def begin() -> None:
+        os.write(writer, b"begun")
+        os._exit(0)  # exit functions would end other processes of the first one
+
+    child = billiard.Process(target=begin)
     child.start()
     has_begun = bool(select.select([reader], [], [], SECONDS)[0])
     child.terminate()

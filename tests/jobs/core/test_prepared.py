@@ -15,6 +15,7 @@ from jobs.core.prepared import partition_of
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
+from jobs.system import promotion
 from jobs.wiring import SESSION
 from tests.jobs.system.test_partitions import stored_at
 
@@ -187,6 +188,20 @@ def test_what_looks_into_every_partition_is_planned_once(acme: Owner) -> None:
     Owner.objects.update(max_running=3)
     [row] = prepared.run_over_all("runs/count_room", asked)
     assert (row["room"], plans()) == (3, before)
+
+
+@pytest.mark.usefixtures("acme")
+def test_what_the_system_worker_asks_each_second_is_planned_a_few_times() -> None:
+    """The connection keeps the plan, unless a statement was slow: then the next one is planned."""
+    text = f"{promotion._TOO_LATE} -- {uuid4().hex}"
+    for _ in range(12):
+        prepared.query(text, [promotion.CHUNK])
+    [row] = database.query(
+        "SELECT custom_plans, generic_plans FROM pg_prepared_statements WHERE statement LIKE %s",
+        [f"%{text[-32:]}"],
+    )
+    assert row["custom_plans"] + row["generic_plans"] == 12
+    assert row["generic_plans"] >= 5
 
 
 def test_limits_are_those_of_runs_in_every_state(acme: Owner) -> None:
