@@ -11,16 +11,22 @@ import billiard
 import pytest
 import redis
 from celery import current_app
-from kombu import Connection, Consumer
+from kombu import Connection, Consumer, Exchange, Queue
 
 from tests.waiting import wait_for
 
-QUEUE = "jobs"
+FAIR, STOCK = "jobs", "tests.forked"
 SECONDS = 10
 
 
+@pytest.fixture(params=[FAIR, STOCK])
+def queue(request: pytest.FixtureRequest) -> Queue:
+    name = request.param
+    return current_app.amqp.queues[name] if name == FAIR else Queue(name, Exchange(name), name)
+
+
 @pytest.fixture
-def waiting(broker: redis.Redis) -> Iterator[tuple[Connection, list[str]]]:
+def waiting(broker: redis.Redis, queue: Queue) -> Iterator[tuple[Connection, list[str]]]:
     """A connection of a pool whose consumer waits, and the names it has received."""
     assert broker.ping()
     received: list[str] = []
@@ -30,12 +36,13 @@ def waiting(broker: redis.Redis) -> Iterator[tuple[Connection, list[str]]]:
         message.ack()  # type: ignore[attr-defined]
 
     pool = current_app.connection_for_read().Pool(1)
-    with pool.acquire(block=True) as connection:
-        queue = current_app.amqp.queues[QUEUE]
-        with Consumer(connection.default_channel, [queue], on_message=receive):
-            _look(connection)
-            assert connection.default_channel._in_poll
-            yield connection, received
+    with (
+        pool.acquire(block=True) as connection,
+        Consumer(connection.default_channel, [queue], on_message=receive),
+    ):
+        _look(connection)
+        assert connection.default_channel._in_poll
+        yield connection, received
     pool.force_close_all()
 
 
@@ -45,7 +52,7 @@ def _look(connection: Connection) -> None:
 
 
 def test_a_forked_process_begins_though_a_pooled_connection_waits(
-    waiting: tuple[Connection, list[str]],
+    waiting: tuple[Connection, list[str]], queue: Queue
 ) -> None:
     """It reads no reply that the first process waits for; that one goes on as before."""
     connection, received = waiting
@@ -63,7 +70,7 @@ def test_a_forked_process_begins_though_a_pooled_connection_waits(
     os.close(writer)
     os.close(reader)
     assert has_begun
-    current_app.send_task("tests.add", (1,), queue=QUEUE, task_id="a")
+    current_app.send_task("tests.add", (1,), queue=queue, task_id="a")
 
     def has_come() -> bool:
         _look(connection)
