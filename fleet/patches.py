@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 class Patch(NamedTuple):
     """Names of one of their modules or classes (`module:Class`), and our files that use them.
 
-    `overrides` are methods of our subclass; `replaces` are attributes that we set on their objects
-    or modules; `uses` are private names that we read or call. Files are below `fleet/`, or begin
-    with `jobs/`.
+    `overrides` are methods of our subclass, `replaces` attributes that we set on their objects or
+    modules, `uses` private names that we read or call. Files are below `fleet/` or `jobs/`.
     """
 
     of: str
@@ -113,9 +112,8 @@ PATCHES: Final = (
     # --- tasks and requests -------------------------------------------------------------------
     Patch(
         "celery.app.task:Task",
-        "the outcome of an attempt is decided in the child; forked copies end; `map` calls no task"
-        " that requires a row; messages of fair queues are acknowledged late; pydantic arguments"
-        " are stored as Celery sends them",
+        "an attempt's outcome is decided in the child; forked copies end; `map` calls no task that"
+        " requires a row; fair queues acknowledge late; pydantic arguments are as Celery sends",
         "pool/copies.py worker/child.py worker/indirect.py worker/leasing.py"
         " jobs/catalog/arguments.py",
         replaces="Request acks_late retry run",
@@ -185,9 +183,10 @@ PATCHES: Final = (
     ),
     Patch(
         "kombu.connection:Connection",
-        "Kombu's retries of a publish would block the loop",
-        "worker/consumer.py",
+        "its retries would block the loop; a forked process leaves pooled connections alone",
+        "transport/transport.py worker/consumer.py",
         replaces="ensure",
+        uses="_collect",
     ),
     Patch(
         "kombu.pidbox:Node",
@@ -215,8 +214,7 @@ PATCHES: Final = (
     ),
     Patch(
         "kombu.transport.redis:SentinelChannel",
-        "the next Sentinel is asked at once when one is down, and the one that answered last is"
-        " asked first",
+        "the Sentinel that answered last is asked first, and the next at once if one is down",
         "transport/sentinel.py",
         overrides="_sentinel_managed_pool",
         uses="_async_sentinel_manager _sentinel_manager",
@@ -239,12 +237,6 @@ PATCHES: Final = (
         "leases take the place of Kombu's list of unacknowledged messages",
         "transport/qos.py transport/quarantine.py",
         uses="_delivered _dirty _quick_ack",
-    ),
-    Patch(
-        "kombu.connection:Connection",
-        "a forked process leaves the connections of the first one's pools alone",
-        "transport/transport.py",
-        uses="_collect",
     ),
     Patch(
         "kombu.transport.redis:Transport",

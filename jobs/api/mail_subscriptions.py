@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 from jobs.api.kit import interests
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, etag_of, unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.pages import Page, PageOf
 from jobs.api.kit.reasons import WithReason
 from jobs.api.kit.texts import Slug, Text
 from jobs.api.kit.wanted_events import Events, Name, States, Tasks
@@ -100,9 +100,7 @@ def _etag(row: MailSubscription) -> str:
 @router.get("", auth=READS, response=PageOf[Subscription], operation_id="list_mail_subscriptions")
 def list_subscriptions(request: HttpRequest, page: Page) -> PageOf[Subscription]:
     """Return subscriptions, newest first."""
-    access = caller(request)
-    cursor = Cursor.read(page, of="mail subscriptions", caller=access.actor)
-    rows, following = cursor.newest_first(interests.visible(access, MailSubscription))
+    rows, following = interests.listed(request, page, MailSubscription, of="mail subscriptions")
     return PageOf[Subscription](items=[Subscription.of(row) for row in rows], next=following)
 
 

@@ -1,8 +1,8 @@
 """Caps of an owner's waiting runs and jobs: checked before a request stores more.
 
 Counting is costly, so a count is kept for 5 seconds, plus the rows that this process adds. Other
-processes may add rows in that time, so an owner can exceed a cap for a few seconds. While the rows
-of one owner are counted, only requests of this owner wait.
+processes may add rows in that time, so an owner can exceed a cap for a few seconds. Counting the
+rows of one owner delays requests of that owner, and of no other.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from jobs.api.kit.callers import caller, refuse_other_scope, refuse_without
 from jobs.api.kit.etags import refuse_stale
 from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import first_of
 from jobs.core import barrier
 from jobs.models import Owner, Scope
@@ -40,6 +41,16 @@ def visible(access: Access, model: type[Row]) -> Any:
     """Return the rows that a caller administers, with their owners."""
     rows = model._default_manager.select_related("owner")
     return access.narrowed(rows, scope=Scope.ADMIN)
+
+
+def listed(
+    request: HttpRequest, page: Page, model: type[Row], *, of: str
+) -> tuple[list[Row], str | None]:
+    """Return a page of them, newest first, and the cursor of the next one. `of` names the list."""
+    access = caller(request)
+    cursor = Cursor.read(page, of=of, caller=access.actor)
+    rows_and_next: tuple[list[Row], str | None] = cursor.newest_first(visible(access, model))
+    return rows_and_next
 
 
 def found(request: HttpRequest, model: type[Row], key: int) -> Row:

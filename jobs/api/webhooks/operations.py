@@ -38,9 +38,7 @@ DELETES = needs(Scope.ADMIN, "jobs.delete_webhookendpoint")
 @router.get("", auth=READS, response=PageOf[Webhook], operation_id="list_webhooks")
 def list_webhooks(request: HttpRequest, page: Page) -> PageOf[Webhook]:
     """Return endpoints, newest first."""
-    access = caller(request)
-    cursor = Cursor.read(page, of="webhooks", caller=access.actor)
-    rows, following = cursor.newest_first(interests.visible(access, WebhookEndpoint))
+    rows, following = interests.listed(request, page, WebhookEndpoint, of="webhooks")
     return PageOf[Webhook](items=[Webhook.of(row) for row in rows], next=following)
 
 

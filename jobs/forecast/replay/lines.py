@@ -80,7 +80,7 @@ class Lines:
         """Put calls into the queue in place of those that it has parked; say whether any."""
         lines = sorted(self._queue.parked_of)
         count = sum(self.fill(now, line) for line in lines)
-        # What was parked on its way into the queue has its substitute.
+        # `fill` may have parked some of its own calls, and has already put others in their place.
         self._queue.parked_of.clear()
         return count > 0
 

@@ -2,7 +2,7 @@
 
 `rules` says when a row leaves. `spans` finds the day partitions of runs and attempts, `replacement`
 replaces them by the rows that stay, `pruning` deletes rows one by one where a partition cannot go.
-`other_tables` has what is not partitioned. `archive` writes and reads files. `rounds` is the round
-of the system worker: all steps, in the order of deletion. `reads` previews what would leave, and
-reads a run back from the archive.
+`other_tables` deletes from tables without partitions. `archive` writes and reads files. `rounds`
+runs all of these steps, in the order of deletion: the system worker calls it. `reads` shows what
+would be deleted, and reads a run back from the archive.
 """
