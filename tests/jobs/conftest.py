@@ -99,11 +99,9 @@ def _delete_rows() -> None:
         [list(PARTITIONED)],
     )
     tables = [*(row["name"] for row in partitions), *TABLES]
+    deletes = [f"DELETE FROM {table}" for table in tables if table not in PARTITIONED]
     with connection.cursor() as cursor:
-        for table in tables:
-            if table not in PARTITIONED:
-                cursor.execute(f"DELETE FROM {table}")
-        cursor.execute(EMPTY_AUDIT)
+        cursor.execute("; ".join([*deletes, EMPTY_AUDIT]))
 
 
 @pytest.fixture

@@ -10,12 +10,14 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
-from tests.machines.installation import BEATS, FAR, Installation
+from tests.machines.installation import BEATS, FAR, WORKERS, Installation
 from tests.proxy import NONE, Faults
 from tests.waiting import wait_for
 
 LEASE: Final = 30.0
 HEARTBEAT: Final = 10.0
+FRESH_SECONDS: Final = 2.0
+"""By which a heartbeat of a worker that works is late at most."""
 SWEEP: Final = 2.0
 """Seconds, as shipped."""
 CUT_SECONDS: Final = 45.0
@@ -65,7 +67,8 @@ class Record:
         return f"{self.name} ({self.victim}, {lasted}): {said}"
 
 
-Block = Callable[[str], AbstractContextManager[Record]]
+Fault = Callable[["Hand", str], AbstractContextManager[Record]]
+"""A method of `Hand`, with the name of its victim."""
 
 
 class Hand:
@@ -217,6 +220,10 @@ class Hand:
         )
 
     def _begin(self, name: str, victim: str, *, is_failover: bool = False) -> Record:
+        if victim in WORKERS:
+            # After its last fault it may still look for its servers.
+            fresh = HEARTBEAT + FRESH_SECONDS
+            wait_for(lambda: self._age(victim) < fresh, seconds=60, what=f"{victim} to be back")
         began_at = self.at.ask("SELECT clock_timestamp()")
         record = Record(
             *(name, victim, time.monotonic(), began_at),
@@ -231,9 +238,13 @@ class Hand:
 
     def _lease_ends(self, victim: str) -> float:
         """Return when the lease of a worker ends by its last heartbeat, monotonic."""
+        return time.monotonic() - self._age(victim) + LEASE
+
+    def _age(self, victim: str) -> float:
+        """Return how many seconds ago a worker was last heard of."""
         age = self.at.ask(AGE, victim)
         assert isinstance(age, float)
-        return time.monotonic() - age + LEASE
+        return age
 
     def measure(self, starts: list[Any]) -> None:
         """Add the figures that the log and the tables have, after the last run has ended."""

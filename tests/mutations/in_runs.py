@@ -190,6 +190,12 @@ ROWS: Final = (
         (f"{RECORDING}what_is_given_back_keeps_its_place",),
     ),
     Mutation(
+        "a run whose worker was lost keeps its place",
+        "G5",
+        "",
+        (f"{RESCUE}a_run_whose_worker_was_lost_keeps_its_place",),
+    ),
+    Mutation(
         "an admission outside its windows is refused",
         "G14",
         "WHEN false",

@@ -1,5 +1,6 @@
 """jobs/system/rescue.py: what a lost worker held is tried again, or ends as a dead letter."""
 
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -93,6 +94,20 @@ def test_the_second_attempt_comes_at_once(acme: Owner, worker: UUID) -> None:
     new = admitted(living_worker(), run)
     assert (new.token, new.attempt) == (2, 2)
     assert recorded(old, Kind.SUCCEEDED) is None
+
+
+def test_a_run_whose_worker_was_lost_keeps_its_place(committed: None, acme: Owner) -> None:
+    """It starts before what came after it, also if that happens twice."""
+    first = submit("tests.add", x=0, y=1, owner=acme)
+    time.sleep(0.5)  # a slow machine publishes late
+    second = submit("tests.add", x=1, y=1, owner=acme)
+    for _ in range(2):
+        worker = living_worker()
+        started(worker, first)
+        leave(worker)
+        age(first, "next_at", seconds=600)
+        assert promote() == 1
+    assert hinted() == [first.id, first.id, first.id, second.id]
 
 
 def test_a_run_that_kills_its_workers_is_slowed_down(acme: Owner) -> None:
