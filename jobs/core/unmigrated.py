@@ -27,7 +27,8 @@ def explain_missing_tables() -> None:
 def _add_wrapper(connection: BaseDatabaseWrapper, **_signal: object) -> None:
     # The same object connects again after a lost connection.
     if _explained not in connection.execute_wrappers:
-        connection.execute_wrappers.append(_explained)
+        # First: a caller's `execute_wrapper` block removes the last one when it ends.
+        connection.execute_wrappers.insert(0, _explained)
 
 
 def _explained(

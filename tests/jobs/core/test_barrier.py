@@ -1,9 +1,10 @@
 """jobs/core/barrier.py: while it is raised, rows of other owners do not exist, in raw SQL too."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, connections, transaction
 
 from jobs.calendars import attach
 from jobs.core import barrier, sql
@@ -95,6 +96,27 @@ def test_the_end_of_a_request_lowers_it_also_in_a_broken_transaction(
     assert sql.query("SELECT current_user = session_user AS same")[0]["same"]
     assert count("jobs_owner") == 2
     barrier.lower()
+
+
+def test_a_wrapper_around_a_request_ends_with_it(
+    acme: Owner, stranger: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django removes the last wrapper then, which must not be the barrier's."""
+    monkeypatch.setattr(connections["default"], "execute_wrappers", [])  # as of a new connection
+    seen: list[str] = []
+
+    def note(execute: Any, statement: str, *given: Any) -> Any:
+        seen.append(statement)
+        return execute(statement, *given)
+
+    with connection.execute_wrapper(note):
+        barrier.raise_for([acme.pk])
+    seen.clear()
+    with barrier.lifted():
+        assert count("jobs_owner") == 2
+    assert count("jobs_owner") == 1, "the barrier is up again"
+    barrier.lower()
+    assert not seen
 
 
 def test_every_table_with_an_owner_has_the_policy() -> None:
