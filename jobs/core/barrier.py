@@ -67,9 +67,7 @@ def raise_for(owner_ids: Collection[int]) -> None:
 def note_raised(owners: str) -> None:
     """Note that a statement of the caller has raised the barrier, for this array of ids."""
     _state.owners, _state.is_up = owners, True
-    if _keep_up not in connection.execute_wrappers:
-        # First: a caller's `execute_wrapper` block removes the last one when it ends.
-        connection.execute_wrappers.insert(0, _keep_up)
+    sql.wrap_first(connection, _keep_up)
 
 
 def is_raised() -> bool:

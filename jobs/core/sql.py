@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import DatabaseError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobs.core.locks import LockClass
 
@@ -49,6 +50,15 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
             return []
         names = [column.name for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def wrap_first(connection: BaseDatabaseWrapper, wrapper: Callable[..., Any]) -> None:
+    """Run a wrapper around each statement of a connection, before all other wrappers.
+
+    A caller's `connection.execute_wrapper` block removes the last wrapper when it ends.
+    """
+    if wrapper not in connection.execute_wrappers:
+        connection.execute_wrappers.insert(0, wrapper)
 
 
 def array(values: Iterable[object]) -> str:

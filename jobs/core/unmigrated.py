@@ -11,6 +11,8 @@ from django.db import ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from jobs.core.sql import wrap_first
+
 UNDEFINED: Final = {"42P01", "42703"}
 """PostgreSQL's error codes for a missing table and a missing column."""
 
@@ -26,9 +28,7 @@ def explain_missing_tables() -> None:
 
 def _add_wrapper(connection: BaseDatabaseWrapper, **_signal: object) -> None:
     # The same object connects again after a lost connection.
-    if _explained not in connection.execute_wrappers:
-        # First: a caller's `execute_wrapper` block removes the last one when it ends.
-        connection.execute_wrappers.insert(0, _explained)
+    wrap_first(connection, _explained)
 
 
 def _explained(

@@ -33,7 +33,7 @@ class WebhookEndpoint(Interest):
     """
 
     DELETED = {"is_active": False, "deleted_at": Now()}
-    """What a deletion sets. Change jobs/definitions/sql/delete_hooks.sql with it."""
+    """The columns that a deletion sets. `jobs/definitions/sql/delete_hooks.sql` sets them, too."""
 
     owner = models.ForeignKey(
         Owner, mark_deleted, null=True, related_name="+", verbose_name=_("owner")

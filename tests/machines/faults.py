@@ -17,7 +17,7 @@ from tests.waiting import wait_for
 LEASE: Final = 30.0
 HEARTBEAT: Final = 10.0
 FRESH_SECONDS: Final = 2.0
-"""By which a heartbeat of a worker that works is late at most."""
+"""The most by which a heartbeat of a healthy worker is late."""
 SWEEP: Final = 2.0
 """Seconds, as shipped."""
 CUT_SECONDS: Final = 45.0

@@ -1,8 +1,8 @@
 """Several machines in a network that breaks (G24): `make chaos WHAT=machines`, with RUNS and SEED.
 
 RUNS are submitted over HTTP while every fault happens, one after the other by the seed, with the
-shipped settings; many runs have the faults several times. Another play has five of them at the
-same time.
+shipped settings. With many RUNS the faults are repeated. Another play has five faults at the same
+time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUNS = amount("RUNS", 2_000)
 FEW_RUNS = 400
 BETWEEN_SECONDS = 5.0
 RUNS_PER_SECOND = 20
-"""So many the cores of one machine carry while they are all machines of the play."""
+"""As many as two cores can execute while all machines of the play share them."""
 
 pytestmark = [
     pytest.mark.chaos,
@@ -69,7 +69,7 @@ def test_every_fault(tmp_path: Path) -> None:
 
 
 def _plan(chance: Random) -> list[tuple[Fault, float, str]]:
-    """Return each fault with its length and its victim, as often as the runs take time."""
+    """Return the faults in order, each with its seconds and its victim, until all runs are sent."""
     wanted = RUNS / RUNS_PER_SECOND
     plan: list[tuple[Fault, float, str]] = []
     while not plan or sum(seconds + BETWEEN_SECONDS for _, seconds, _ in plan) < wanted:
