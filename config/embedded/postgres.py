@@ -42,6 +42,11 @@ def forget_variables() -> None:
             os.environ.pop(option.envvar.decode(), None)
 
 
+def data_folder(places: Places) -> Path:
+    """Return the folder of PostgreSQL's data."""
+    return places.state / "postgres18"
+
+
 class Postgres:
     """PostgreSQL 18 on a unix socket; durable, as fsync and synchronous_commit stay on."""
 
@@ -53,7 +58,7 @@ class Postgres:
     def __init__(self, places: Places, *, account: Account) -> None:
         self._places = places
         self._account = account
-        self._data = places.state / "postgres18"
+        self._data = data_folder(places)
         # Complete: libpq takes omitted parts from PGPORT and other variables.
         where = urlencode({"host": places.sockets, "port": PORT})
         self.url = f"postgresql://{SUPERUSER}@/{DATABASE}?{where}"

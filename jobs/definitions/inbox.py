@@ -67,6 +67,9 @@ def read(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
 def _read_chunk(name: str) -> dict[str, int] | None:
     """Apply the oldest calls of one list; count those done and refused. None without calls."""
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
+    with dispatch.broker().client(timeout=timeout) as client:
+        if inbox.is_empty(client, name):
+            return None
     with transaction.atomic():
         # Locked before the list is read: a second reader must not read the same calls.
         InboxMark.objects.bulk_create([InboxMark(name=name)], ignore_conflicts=True)

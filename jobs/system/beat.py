@@ -154,35 +154,35 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
 
     def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
         """Publish a send, unless a message of this round waits, or the system's queue is full."""
-        if not self.is_in_ledger(entry) and self._is_full(entry.options.get("queue")):
+        queue = entry.options.get("queue")
+        waiting = 0 if self.is_in_ledger(entry) else self._backlog(queue)
+        if not self.is_in_ledger(entry) and self._is_full(queue, waiting):
             return False
         if entry.task in ROUNDS:
-            if self._waits(entry):
+            if waiting and self._waits(entry):
                 return False
             every = getattr(entry.schedule, "run_every", timedelta()).total_seconds()
             entry.options.setdefault("expires", max(EXPIRES_SECONDS, every))
         return super()._publish(entry, sending, producer)
 
-    def _waits(self, entry: Any) -> bool:
-        """Say whether the last message of this entry still waits."""
-        queue = entry.options.get("queue")
+    def _backlog(self, queue: str | None) -> int:
+        """Return how many messages wait in a queue; 0 if Redis is away: the publish will log it."""
         timeout = setting("PUBLISH_TIMEOUT_SECONDS")
         try:
-            if not queue or broker().backlog(queue, timeout=timeout) == 0:
-                return False
+            return broker().backlog(queue, timeout=timeout) if queue else 0
+        except BrokerUnavailable:
+            return 0
+
+    def _waits(self, entry: Any) -> bool:
+        """Say whether the last message of this entry still waits."""
+        queue, timeout = entry.options["queue"], setting("PUBLISH_TIMEOUT_SECONDS")
+        try:
             return entry.name in broker().waiting(queue, header=NAME_HEADER, timeout=timeout)
         except BrokerUnavailable:
-            # The publish will fail, and log it.
             return False
 
-    def _is_full(self, queue: str | None) -> bool:
-        try:
-            waiting = (
-                broker().backlog(queue, timeout=setting("PUBLISH_TIMEOUT_SECONDS")) if queue else 0
-            )
-        except BrokerUnavailable:
-            # The publish will fail, and log it.
-            return False
+    def _is_full(self, queue: str | None, waiting: int) -> bool:
+        """Say whether this many waiting messages are too many; log when a queue becomes full."""
         is_full = waiting >= PILE
         if is_full and not self._was_full:
             log_events.BEAT_INBOX_FULL.log(log, count=waiting, queue=queue)

@@ -73,7 +73,8 @@ def _hold_late(watch: ClosingWatch) -> None:
     while is_more:
         with transaction.atomic():
             ids = [row["id"] for row in prepared.query(_CLOSED, [CHUNK])]
-            gate.gate_runs(ids, cause="due")
+            if ids:
+                gate.gate_runs(ids, cause="due")
             is_more = len(ids) == CHUNK
         watch.check()
 

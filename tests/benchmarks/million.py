@@ -25,8 +25,8 @@ _INSERT: Final = """
 INSERT INTO jobs_job (owner_id, key, name, task, queue, payload, payload_key, labels, schedule,
     interval_minutes, phase, shard, cron, zone, smooth, misfire, misfire_cap, overlap, retry_on,
     give_up_on, lock_key, history_policy, effective_from, enabled, changed_at)
-SELECT %(first_owner)s + n %% %(owners)s, 'job-' || n, '', 'bench.count', '', '[[], {}, {}]', 0,
-    '{}',
+SELECT (%(owners)s::bigint[])[n %% cardinality(%(owners)s::bigint[]) + 1],
+    'job-' || n, '', 'bench.count', '', '[[], {}, {}]', 0, '{}',
     CASE WHEN step.minutes > 0 THEN 'interval' ELSE 'cron' END, nullif(step.minutes, 0),
     CASE WHEN step.minutes > 0 THEN place.slot / 120 END,
     CASE WHEN step.minutes > 0 THEN place.slot %% 120 END,
@@ -50,18 +50,17 @@ def put_in(count: int, *, history: str) -> None:
 
     from jobs.models import Owner
 
-    Owner.objects.bulk_create(
-        [Owner(slug=f"o{number}") for number in range(OWNERS)], ignore_conflicts=True
-    )
-    ids = Owner.objects.filter(slug__regex=r"^o\d+$").order_by("id").values_list("id", flat=True)
+    slugs = [f"o{number}" for number in range(OWNERS)]
+    Owner.objects.bulk_create([Owner(slug=slug) for slug in slugs], ignore_conflicts=True)
+    # Other members may have made some of them, and others beside: their ids have gaps.
+    owners = Owner.objects.filter(slug__in=slugs).order_by("id").values_list("id", flat=True)
     steps = [minutes for minutes, share in INTERVALS.items() for _ in range(share)]
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobs_job CASCADE")
         cursor.execute(
             _INSERT,
             {
-                "first_owner": ids[0],
-                "owners": OWNERS,
+                "owners": list(owners),
                 "count": count,
                 "steps": [*steps, *([0] * CRON_SHARE)],
                 "crons": crons(),

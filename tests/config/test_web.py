@@ -11,7 +11,6 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import Settings
 
 from config.logins import ADDRESS_LIMIT
 from tests.commands import python
@@ -78,12 +77,6 @@ def test_pages_run_no_script_but_their_own_files(db: None) -> None:
     assert directives["default-src"] == "'self'"
     assert directives["frame-ancestors"] == directives["object-src"] == "'none'"
     assert "unsafe" not in policy
-
-
-@pytest.fixture
-def db(db: None, settings: Settings) -> None:
-    """A database of which no password costs time; nothing here is about their strength."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def attempt(password: str, *, name: str = "ada", address: str = "192.0.2.1") -> int:

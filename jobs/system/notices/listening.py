@@ -16,6 +16,17 @@ NAME: Final = "notices"
 """The listener of `jobs/system/ends.py`."""
 ENDS: Final = {EventType.RUN_ENDED.value, EventType.SUBMISSION_ENDED.value}
 
+_ANY: Final = """
+SELECT EXISTS (SELECT FROM jobs_webhookendpoint WHERE is_active)
+    OR EXISTS (SELECT FROM jobs_mailsubscription WHERE is_active)
+    OR EXISTS (SELECT FROM jobs_endlistener WHERE name = %s) AS found
+"""
+
+
+def is_any() -> bool:
+    """Say whether anybody asks for events, or did so until now: `sync_all` has something to do."""
+    return bool(sql.query(_ANY, [NAME])[0]["found"])
+
 
 def _sync(interests: Sequence[Interest]) -> None:
     """Listen to the owners whose ends these active interests ask for, and to no others."""

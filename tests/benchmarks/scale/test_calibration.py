@@ -10,6 +10,8 @@ from tests.benchmarks.scale.costs import Costs, Layout, Linear, Simulated
 from tests.benchmarks.scale.simulation import simulate
 from tests.benchmarks.scale.test_simulation import COSTS
 
+pytestmark = pytest.mark.proof  # a part of the benchmarks, and a calibration simulates for seconds
+
 LAYOUT = Layout(1, 4, cores=2)
 
 

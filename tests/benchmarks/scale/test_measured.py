@@ -7,6 +7,7 @@ from tests.benchmarks.scale.measured import costs_of, layout_of, measured, point
 from tests.benchmarks.scale.simulation import simulate
 
 
+@pytest.mark.proof  # it simulates for seconds, as the next one
 def test_the_simulated_rates_are_those_of_the_code() -> None:
     """A change of the simulation, or of a shipped rule of workers, needs a new measurement."""
     found = measured()
@@ -18,6 +19,7 @@ def test_the_simulated_rates_are_those_of_the_code() -> None:
         assert now.rate == pytest.approx(found.simulated[point_name(workers, ms)], rel=0.01)
 
 
+@pytest.mark.proof
 def test_the_command_answers_for_other_machines() -> None:
     """Long tasks on many cores: slots limit them, and a day has 86,400 seconds."""
     arguments = "--workers 4 --slots 8 --cores 8 --postgres-cores 8 --task-ms 1000"

@@ -44,6 +44,7 @@ def status(url: str, login: str = "") -> int:
         return error.code
 
 
+@pytest.mark.proof  # a whole installation
 def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
     """Site and Flower answer behind logins; the end is an exit code 0 and no process left."""
     output = state / "output"

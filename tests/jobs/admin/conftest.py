@@ -17,12 +17,6 @@ TRACEBACK = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Settings) -> None:
-    """Hashing one as for production takes longer than most scenes, and no scene is about it."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def offered(settings: Settings) -> None:
     """The tasks of scenes are on offer."""

@@ -8,11 +8,12 @@ from pytest_django import Settings
 
 from jobs.core import sql
 from jobs.core.locks import LockClass
-from jobs.models import Owner, WebhookDelivery, WebhookEndpoint
+from jobs.models import EndListener, Owner, WebhookDelivery, WebhookEndpoint
 from jobs.models.notice import Interest
 from jobs.system import ends
 from jobs.system.notices import events, listening, rounds
 from jobs.system.notices.delivery import deliver
+from tests.jobs.api.conftest import statements
 from tests.jobs.scenes import open_transaction
 from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, endpoint
 from tests.receivers import Receiver
@@ -65,6 +66,20 @@ def test_an_endpoint_that_is_made_in_a_round_misses_no_end(
     monkeypatch.setattr(ends, "take", late)
     collect()
     assert made[0].deliveries.count() == 1
+
+
+def test_a_round_for_nobody_is_one_statement(db: None) -> None:
+    """Beat has it run each second."""
+    with statements() as found:
+        assert rounds.notify() == {"events": 0, "sent": 0}
+    assert len(found) == 1
+
+
+def test_the_last_listener_leaves_in_the_next_round(acme: Owner) -> None:
+    """Also if its endpoint was deleted by SQL: nothing is recorded for nobody."""
+    ends.listen(listening.NAME, owner_id=acme.pk)
+    rounds.notify()
+    assert not EndListener.objects.exists()
 
 
 def test_listeners_are_synced_one_at_a_time(acme: Owner) -> None:
