@@ -16,8 +16,6 @@ settings.register_profile("random", deadline=None)
 settings.load_profile("same")
 
 
-QUICK_HASHER: Final = "django.contrib.auth.hashers.MD5PasswordHasher"
-"""A password hashed as for production takes 0.4 s of CPU time; no test is about its strength."""
 RARELY: Final = (20_000, 20, 20)
 """The collector's thresholds: Python's own, 700, 10 and 10, cost a twentieth of all CPU time."""
 
@@ -25,7 +23,6 @@ RARELY: Final = (20_000, 20, 20)
 def pytest_configure(config: pytest.Config) -> None:
     """Each client of Django's loads the middleware: it must not read all static files then."""
     project.WHITENOISE_AUTOREFRESH = True
-    project.PASSWORD_HASHERS = [QUICK_HASHER]
     config.pluginmanager.register(Heap())
     gc.disable()  # until all tests are collected: they stay
 

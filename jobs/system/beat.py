@@ -154,9 +154,8 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
 
     def _publish(self, entry: Any, sending: Sending, producer: Any) -> bool:
         """Publish a send, unless a message of this round waits, or the system's queue is full."""
-        queue = entry.options.get("queue")
-        waiting = 0 if self.is_in_ledger(entry) else self._backlog(queue)
-        if not self.is_in_ledger(entry) and self._is_full(queue, waiting):
+        waiting = None if self.is_in_ledger(entry) else self._backlog(entry.options.get("queue"))
+        if waiting is not None and self._is_full(entry.options["queue"], waiting):
             return False
         if entry.task in ROUNDS:
             if waiting and self._waits(entry):
@@ -165,13 +164,16 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
             entry.options.setdefault("expires", max(EXPIRES_SECONDS, every))
         return super()._publish(entry, sending, producer)
 
-    def _backlog(self, queue: str | None) -> int:
-        """Return how many messages wait in a queue; 0 if Redis is away: the publish will log it."""
+    def _backlog(self, queue: str | None) -> int | None:
+        """Return the number of waiting messages; None if Redis is unavailable, or without a queue.
+
+        The publish then fails, and logs it.
+        """
         timeout = setting("PUBLISH_TIMEOUT_SECONDS")
         try:
-            return broker().backlog(queue, timeout=timeout) if queue else 0
+            return broker().backlog(queue, timeout=timeout) if queue else None
         except BrokerUnavailable:
-            return 0
+            return None
 
     def _waits(self, entry: Any) -> bool:
         """Say whether the last message of this entry still waits."""
@@ -181,7 +183,7 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         except BrokerUnavailable:
             return False
 
-    def _is_full(self, queue: str | None, waiting: int) -> bool:
+    def _is_full(self, queue: str, waiting: int) -> bool:
         """Say whether this many waiting messages are too many; log when a queue becomes full."""
         is_full = waiting >= PILE
         if is_full and not self._was_full:

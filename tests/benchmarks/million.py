@@ -52,7 +52,7 @@ def put_in(count: int, *, history: str) -> None:
 
     slugs = [f"o{number}" for number in range(OWNERS)]
     Owner.objects.bulk_create([Owner(slug=slug) for slug in slugs], ignore_conflicts=True)
-    # Other members may have made some of them, and others beside: their ids have gaps.
+    # Other benchmarks may have created owners before. So the ids are not consecutive.
     owners = Owner.objects.filter(slug__in=slugs).order_by("id").values_list("id", flat=True)
     steps = [minutes for minutes, share in INTERVALS.items() for _ in range(share)]
     with connection.cursor() as cursor:

@@ -16,9 +16,10 @@ from tests.audit import EMPTY_AUDIT
 from tests.few_partitions import django_db_setup
 from tests.flows.world import broker_client
 from tests.jobs.keys import KEY_1, use_ring
+from tests.passwords import quick_passwords
 from tests.periodic import make_cursor
 
-__all__ = ["django_db_setup"]
+__all__ = ["django_db_setup", "quick_passwords"]
 
 # In the order of their keys. Deleting is faster than TRUNCATE over a hundred partitions.
 TABLES = (

@@ -24,7 +24,10 @@ SELECT EXISTS (SELECT FROM jobs_webhookendpoint WHERE is_active)
 
 
 def is_any() -> bool:
-    """Say whether anybody asks for events, or did so until now: `sync_all` has something to do."""
+    """Return whether there is an active endpoint or mail subscription, or a row of the listener.
+
+    If not, `sync_all` has nothing to do.
+    """
     return bool(sql.query(_ANY, [NAME])[0]["found"])
 
 

@@ -1,6 +1,6 @@
 """The system worker's round: events become deliveries and mails, and what is due is sent.
 
-Without an endpoint, subscription or listener, a round is one look-up in empty tables.
+Without an active endpoint, an active subscription and a listener, a round is one statement.
 """
 
 from __future__ import annotations

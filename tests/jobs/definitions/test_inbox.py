@@ -219,7 +219,7 @@ def test_two_readers_do_not_overtake_each_other(
 
 
 def test_an_empty_inbox_costs_no_statement(sender: Celery, acme: Owner) -> None:
-    """Beat has it read each second."""
+    """Beat sends this task every second."""
     with statements() as found:
         assert inbox.read() == NOTHING
     assert not found

@@ -68,15 +68,15 @@ def test_an_endpoint_that_is_made_in_a_round_misses_no_end(
     assert made[0].deliveries.count() == 1
 
 
-def test_a_round_for_nobody_is_one_statement(db: None) -> None:
-    """Beat has it run each second."""
+def test_a_round_without_a_listener_is_one_statement(db: None) -> None:
+    """Beat sends this task every second."""
     with statements() as found:
         assert rounds.notify() == {"events": 0, "sent": 0}
     assert len(found) == 1
 
 
 def test_the_last_listener_leaves_in_the_next_round(acme: Owner) -> None:
-    """Also if its endpoint was deleted by SQL: nothing is recorded for nobody."""
+    """Also if SQL deleted its endpoint: no further ends are recorded."""
     ends.listen(listening.NAME, owner_id=acme.pk)
     rounds.notify()
     assert not EndListener.objects.exists()
