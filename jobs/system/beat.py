@@ -165,9 +165,9 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         return super()._publish(entry, sending, producer)
 
     def _backlog(self, queue: str | None) -> int | None:
-        """Return the number of waiting messages; None if Redis is unavailable, or without a queue.
+        """Return the number of waiting messages; None without a queue, or if Redis is unavailable.
 
-        The publish then fails, and logs it.
+        If Redis is unavailable, the publish that follows fails, and logs it.
         """
         timeout = setting("PUBLISH_TIMEOUT_SECONDS")
         try:
