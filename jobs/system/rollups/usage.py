@@ -172,7 +172,8 @@ def _runs(counted: Sequence[dict[str, Any]] | None, waiting: Rows | None) -> Cou
             found[State(row["outcome"])] += row["count"]
     for row in waiting:
         found[State(row["state"])] += row["count"]
-    return found
+    # The statements give them in any order.
+    return Counter({state: found[state] for state in State if state in found})
 
 
 def _seconds(rows: Iterable[Mapping[str, Any]]) -> float:
