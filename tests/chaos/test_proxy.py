@@ -59,7 +59,11 @@ def plain(proxied: tuple[World, Proxy]) -> Iterator[Caller]:
 
 
 @pytest.mark.parametrize(
-    "seconds", [SHORT_SECONDS, pytest.param(SECONDS, marks=pytest.mark.chaos, id="long")]
+    "seconds",
+    [
+        pytest.param(SHORT_SECONDS, marks=pytest.mark.proof, id="short"),
+        pytest.param(SECONDS, marks=pytest.mark.chaos, id="long"),
+    ],
 )
 def test_workers_outlive_a_bad_network(
     proxied: tuple[World, Proxy], plain: Caller, seconds: int

@@ -22,6 +22,8 @@ from tests.own_servers import new_state_dir, remove_state_dir
 from tests.preloaded import Preloaded
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 CLIENT = """
 import json, pathlib, sys
 from config.embedded import ensure

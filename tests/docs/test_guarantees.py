@@ -8,6 +8,14 @@ PAGE = "docs/understand/guarantees.md"
 TESTS = PROJECT / "tests"
 ROWS = table(read(PAGE), after="# What is promised, and how it is proven")
 """Of each promise: its number, its words, its tests, its plays."""
+NAMED = {
+    path: not elsewhere
+    for row in ROWS
+    for path, elsewhere in re.findall(r"`([\w/]+)`( \(`make proof`\))?", row[2])
+    if "/" in path
+}
+"""The tests of promises; whether `make test` plays them."""
+WITHOUT_PROCESSES = {"flows/test_leaks"}
 
 
 def test_no_promise_is_missing() -> None:
@@ -25,17 +33,23 @@ def test_tests_are_there() -> None:
 
 def test_make_test_plays_them() -> None:
     """A file of which it plays no scene is said to be for `make proof`."""
-    named = [re.findall(r"`([\w/]+)`( \(`make proof`\))?", row[2]) for row in ROWS]
-    files = {path: not elsewhere for row in named for path, elsewhere in row if "/" in path}
-    found = {path: TESTS / f"{path}.py" for path in files if (TESTS / f"{path}.py").is_file()}
+    found = {path: TESTS / f"{path}.py" for path in NAMED if (TESTS / f"{path}.py").is_file()}
     played = {path: not _only_in_proof(file.read_text()) for path, file in found.items()}
-    assert played == {path: files[path] for path in found}
+    assert played == {path: NAMED[path] for path in found}
+
+
+def test_make_test_plays_no_other_flows() -> None:
+    """Processes take most of its time: a flow that no promise names is for `make proof`."""
+    flows = {f"flows/{path.stem}": path.read_text() for path in TESTS.glob("flows/test_*.py")}
+    others = {flow: text for flow, text in flows.items() if flow not in NAMED}
+    assert {flow for flow, text in others.items() if not _only_in_proof(text)} == WITHOUT_PROCESSES
 
 
 def _only_in_proof(text: str) -> bool:
     """Say whether the file, or each of its scenes that chaos does not play, is marked."""
-    return "pytestmark = pytest.mark.proof" in text or (
-        text.count("\ndef test_") == 1 and "marks=pytest.mark.proof" in text
+    scenes = [block for block in text.split("\n\n\n") if "def test_" in block]
+    return bool(re.search(r"^pytestmark = .*pytest\.mark\.proof", text, re.MULTILINE)) or all(
+        "pytest.mark.proof" in scene or "@pytest.mark.chaos\n" in scene for scene in scenes
     )
 
 

@@ -25,6 +25,8 @@ from tests.flows.world import ended, publishing_to
 from tests.receivers import receiver
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 
 def users() -> list[str]:
     """Return the lines of the page's example."""

@@ -11,6 +11,8 @@ from tests.flows.processes import Process, Processes
 from tests.flows.world import ended, outcomes
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 
 def _start(
     processes: Processes, tmp_path: Path, *, failing: int, slots: int, **environ: str

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+import pytest
 import redis
 from django.conf import settings
 from django.db import transaction
@@ -13,6 +14,8 @@ from jobs.core.states import State
 from tests.flows.processes import Layout, Processes
 from tests.flows.world import keys_with
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 # With the short lease of most scenes, half of the runs would count as waiting for too long.
 LAYOUT = Layout(lease=30)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
 import redis
 from celery.result import AsyncResult
 
@@ -16,6 +17,8 @@ from tests.flows.tasks import told
 from tests.flows.world import keys_with, make_owner, outcomes, reached
 from tests.tasks import total
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 LONG = {"seconds": 60}
 

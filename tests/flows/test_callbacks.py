@@ -20,6 +20,8 @@ from tests.judge import TaskLog, read_task_events
 from tests.tasks import add, total
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 WAYS = ["value_error", "retry", "exit", "set", "unpicklable", "unloadable", "one_megabyte"]
 # Long enough for a result of a megabyte on a busy machine: a signal in the middle of its writing
 # would leave half a message in the pool's pipe, of which Celery's worker dies.

@@ -6,12 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from jobs.models import Run
 from jobs.owners.tokens import make_token
 from tests.commands import python
 from tests.flows.processes import Layout, Processes
 from tests.flows.web import Site, site
 from tests.flows.world import make_owner
+
+pytestmark = pytest.mark.proof
 
 LAYOUT = Layout(lease=30)
 COUNT = 500

@@ -30,6 +30,8 @@ from tests.pgbouncer import pgbouncer
 from tests.proxy import Faults, Proxy
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 SECONDS = 5.0
 SLACK = 3.0  # seconds, of a machine that has other work
 SAFE = {

@@ -6,6 +6,7 @@ import signal
 from socket import gethostname
 from typing import Any
 
+import pytest
 import redis
 
 from jobs import submit
@@ -15,6 +16,8 @@ from jobs.system.draining import drain_worker, undrain_worker
 from tests.flows.processes import Layout, Processes
 from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 WORKER = f"shared-0@{gethostname()}"
 # What waits in the worker is given back when a lease has passed, whether it drains or not.

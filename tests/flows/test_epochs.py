@@ -26,6 +26,8 @@ from tests.judge import Verdict, read_task_events
 from tests.judge.log import TaskEvent
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 __all__ = ["broker"]
 
 CAP = 2

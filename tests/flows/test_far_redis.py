@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
 from celery import group
 
 from jobs import submit_many
@@ -15,6 +16,8 @@ from tests.flows.world import event_count
 from tests.proxy import Faults, Proxy
 from tests.tasks import record
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 LATE = Faults(delay_seconds=0.3)
 SLOTS = 4

@@ -21,7 +21,7 @@ from tests.flows.processes import environment
 from tests.waiting import wait_for
 
 # One Flower beside the shared workers, for all scenes.
-pytestmark = pytest.mark.usefixtures("stack")
+pytestmark = [pytest.mark.proof, pytest.mark.usefixtures("stack")]
 
 SITE = "https://jobs.example.org/"
 

@@ -23,6 +23,8 @@ from tests.flows.world import ended
 from tests.judge import read_task_events
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 
 def test_no_plain_message_calls_the_body_of_a_task_that_requires_a_row(
     processes: Processes, owner: Owner, broker: redis.Redis

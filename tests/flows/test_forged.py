@@ -22,6 +22,8 @@ from tests.flows.processes import Processes
 from tests.flows.world import ended
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 WORKER = f"worker@{gethostname()}"
 SLOW = "(.*){60}!"
 """Nine characters that keep Python's `re` busy for years."""

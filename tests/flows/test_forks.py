@@ -15,6 +15,8 @@ from tests.judge import read_task_events
 from tests.processes import is_running
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 JOBS = 300
 LAYOUT = Layout(1, 1, lease=30)
 

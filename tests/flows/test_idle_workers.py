@@ -5,6 +5,7 @@ from __future__ import annotations
 from socket import gethostname
 from typing import Any
 
+import pytest
 from celery import current_app
 
 from jobs import submit
@@ -15,6 +16,8 @@ from tests.control import await_heard
 from tests.flows.processes import QUICK, Layout, Processes
 from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 WORKER = f"shared-0@{gethostname()}"
 OPENED = "pool_shrink,pool_grow,cancel_consumer,add_consumer"

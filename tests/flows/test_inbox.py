@@ -16,6 +16,8 @@ from tests.audit import EMPTY_AUDIT
 from tests.flows.processes import Processes
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 COUNT = 500
 
 

@@ -19,6 +19,8 @@ from tests.flows.world import ended, make_owner, outcomes, reached, states
 from tests.jobs.windows_world import calendar_of, window
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 # A task that asks whether it is cancelled has time to find out.
 LAYOUT = Layout(environ={"FAIRSHIFT_CANCEL_GRACE_SECONDS": "20"})
 HOOKED = """

@@ -23,6 +23,8 @@ from tests.flows.world import bodies, ended, most_at_once, outcomes, publishing_
 from tests.own_servers import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 WORKER = f"one@{gethostname()}"
 START_WITHIN = QUICK["LEASE_SECONDS"]
 # The worker's loop looks once a second; the machine may be busy.

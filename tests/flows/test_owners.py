@@ -12,6 +12,8 @@ from tests.flows.processes import Processes
 from tests.flows.tasks import fan_out, misbehave, whose
 from tests.flows.world import ended
 
+pytestmark = pytest.mark.proof
+
 
 def _new_ids(count: int) -> list[str]:
     return [str(uuid4()) for _ in range(count)]

@@ -10,6 +10,8 @@ from tests.flows.processes import QUICK, Processes
 from tests.flows.world import bodies, ended, outcomes, reached, states
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 
 @pytest.mark.parametrize("pool", ["threads", "solo"])
 def test_the_journey_on_other_pools(processes: Processes, verdict: Any, pool: str) -> None:

@@ -20,6 +20,8 @@ from tests.flows.secured import ADMIN, Secured, secured
 from tests.flows.world import ended, publishing_to, reached
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 WORKER = f"worker@{gethostname()}"
 SYSTEM = f"system@{gethostname()}"
 VALUE = "vAlue-4711"

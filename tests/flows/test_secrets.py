@@ -15,6 +15,8 @@ from tests.jobs.keys import KEY_1, KEY_2, use_ring
 from tests.jobs.test_encryption import columns_with
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
+
 CANARY = "kolibri-4711-wagtail"
 
 

@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.test import Client
 from opentelemetry.sdk.trace import TracerProvider
 from pytest_django import Settings
@@ -15,6 +16,8 @@ from jobs.owners.tokens import make_token
 from tests.flows.processes import Processes
 from tests.flows.traced import say
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 TASKS = "tests.tasks,tests.flows.traced"
 

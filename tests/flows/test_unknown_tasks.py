@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
 from tests.flows.processes import Process, Processes
 from tests.flows.world import bodies, ended, reached
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 OLD = {"FAIRSHIFT_TASKS": "tests.tasks"}
 TASK = "flows.whose"

@@ -1,5 +1,6 @@
 """Webhooks of real runs to real receivers, over real workers, beside slow and broken ones."""
 
+import pytest
 from django.conf import settings
 from django.test import override_settings
 from standardwebhooks.webhooks import Webhook
@@ -12,6 +13,8 @@ from tests.flows.processes import Processes
 from tests.flows.world import make_owner
 from tests.receivers import Receiver, receiver
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 
 def hook(owner: Owner, to: Receiver) -> MadeEndpoint:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
+import pytest
 from celery import current_app
 from celery.result import AsyncResult
 from django.db import connection
@@ -20,6 +21,8 @@ from tests.flows.tasks import told
 from tests.flows.world import bodies, ended, outcomes, reached
 from tests.judge import read_task_events
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 

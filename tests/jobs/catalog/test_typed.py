@@ -92,6 +92,7 @@ ignore_missing_imports = True
 CHECK = "import sys; from mypy import api; print(api.run(sys.argv[1:])[0])"
 
 
+@pytest.mark.proof  # mypy reads the types of Django and ours anew
 def test_mypy_refuses_wrong_calls_and_no_right_one(tmp_path: Path) -> None:
     """With the plugin; each wrong line is refused for its own reason, and no other line."""
     (tmp_path / "calls.py").write_text(CALLS)
