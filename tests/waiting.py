@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def wait_for(
-    condition: Callable[[], T], *, seconds: float = 15, what: str = "", every: float = 0.02
+    condition: Callable[[], T], *, seconds: float = 15, what: str = "", every: float = 0.05
 ) -> T:
     """Return the condition's first true value; fails when there is none in time.
 

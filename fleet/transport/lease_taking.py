@@ -56,6 +56,8 @@ class LeaseTaking:
     def __init__(self) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         self._lock = threading.RLock()
+        self._renewing = threading.RLock()
+        """Taken before the other one: a renewal that came after the end would count us again."""
         self._held = HeldLeases()
         self._pending_ops = PendingOps(self.worker)
         self._epochs = Epochs(self.worker, self._held, self._pending_ops)

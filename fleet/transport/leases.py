@@ -152,15 +152,16 @@ class Leases(LeaseTaking):
 
     def renew(self, client: Redis) -> None:
         """Send a heartbeat to each queue, and audit it; name the leases to one that was emptied."""
-        for queue, known in list(self._epochs.known.items()):
-            numbers = (known.epoch, known.last_lease)
-            before = self._confirmed_tags(queue)
-            renewal = ("renew", (self.worker, *numbers))
-            [(count, *epoch), _] = scripts.run_all(client, queue, [renewal, ("audit", ())])
-            with self._lock:
-                self._epochs.meet(client, queue, *epoch)
-                if before is not None and before == self._confirmed_tags(queue):
-                    self._compare(client, queue, len(before), int(count))
+        with self._renewing:
+            for queue, known in list(self._epochs.known.items()):
+                numbers = (known.epoch, known.last_lease)
+                before = self._confirmed_tags(queue)
+                renewal = ("renew", (self.worker, *numbers))
+                [(count, *epoch), _] = scripts.run_all(client, queue, [renewal, ("audit", ())])
+                with self._lock:
+                    self._epochs.meet(client, queue, *epoch)
+                    if before is not None and before == self._confirmed_tags(queue):
+                        self._compare(client, queue, len(before), int(count))
 
     def _confirmed_tags(self, queue: str) -> set[str] | None:
         """Return the leases of a queue; None while operations or a take are unconfirmed."""
@@ -188,7 +189,7 @@ class Leases(LeaseTaking):
 
     def leave(self, client: Redis) -> None:
         """Send pending operations, and give back all that is held."""
-        with self._lock:
+        with self._renewing, self._lock:
             for lease in self._held.leases():
                 if lease.is_acked:
                     self.finish(lease.tag, 0)  # terminated: no callback reports its end

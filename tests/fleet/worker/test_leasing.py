@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from kombu import transport as kombu_transport
 
 from fleet.keys import queue_key
 from fleet.refusal import Refused
+from fleet.transport import scripts
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
 from fleet.transport.transport import fair_queues
@@ -208,6 +210,26 @@ def test_leases_are_given_back_at_the_end(
     else:
         started.terminate(None)
     assert len(hinted()) == 1
+    assert broker.zcard(queue_key("jobs", "workers")) == 0
+
+
+def test_a_renewal_under_way_brings_no_worker_back(
+    started: FairQueues, app: Celery, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that has left is not counted: its last renewal was before."""
+    run_all, begun = scripts.run_all, threading.Event()
+
+    def late(client: redis.Redis, queue: str, acts: Any, **more: Any) -> Any:
+        if any(name == "renew" for name, _ in acts):
+            begun.set()
+            time.sleep(0.2)
+        return run_all(client, queue, acts, **more)
+
+    took(app)
+    monkeypatch.setattr("fleet.transport.leases.scripts.run_all", late)
+    assert begun.wait(10)
+    started.terminate(None)
+    started.renewal.join(20)
     assert broker.zcard(queue_key("jobs", "workers")) == 0
 
 
