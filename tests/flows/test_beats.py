@@ -40,6 +40,7 @@ def _each_due_time_once(world: Beats, request: pytest.FixtureRequest) -> Iterato
     assert len(world.doubled("second") - before) <= may_hit
 
 
+@pytest.mark.proof  # servers of its own, for what no promise says
 def test_a_beat_waits_for_postgresql(world: Beats) -> None:
     """At its boot, and when it is killed later: the beat stays, and sends when it is back."""
     postgres = world.servers.postgres

@@ -14,7 +14,10 @@ SELECT count(*) FROM jobs_run WHERE labels ->> 'judge_key' = 'long-1' AND starte
 """
 
 
-@pytest.mark.parametrize("how", ["refused", "read-only", "full", "replaced"])
+OTHERS = [pytest.param(how, marks=pytest.mark.proof) for how in ("read-only", "full", "replaced")]
+
+
+@pytest.mark.parametrize("how", ["refused", *OTHERS])
 def test_submits_and_runs_go_on_without_redis(installation: Installation, how: str) -> None:
     """No submit waits, running work keeps its lease, and the rest starts soon after the end."""
     long = installation.submitter("--count", "1", "--seconds", str(LONG_SECONDS), prefix="long")

@@ -107,7 +107,13 @@ def test_the_page_needs_no_script_or_style_of_others(admin_client: Client) -> No
         assert find(source.removeprefix("/static/")), source
 
 
-@pytest.mark.parametrize("name", CALLERS)
+LONG = ("acme", "read only")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.proof if name in LONG else ()) for name in CALLERS],
+)
 def test_answers_keep_to_the_document(
     committed: None, name: str, acme: Owner, northwind: Owner
 ) -> None:

@@ -10,6 +10,7 @@ UNION SELECT proname FROM pg_proc WHERE proname LIKE 'jobs\\_%'
 """
 
 
+@pytest.mark.proof  # its migrations take as long as those of a test database
 @pytest.mark.django_db
 def test_no_table_sequence_view_or_function_is_left() -> None:
     """`migrate jobs zero`, in a transaction that is rolled back."""

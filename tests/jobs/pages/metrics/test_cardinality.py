@@ -66,6 +66,7 @@ def few_names(settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("few_names")
+@pytest.mark.proof
 def test_100_000_owners_have_as_many_series_as_few(acme: Owner) -> None:
     """Each has had a run; the busiest are named, and no run is left out."""
     at = minutes_ago(3)
