@@ -11,6 +11,7 @@ With a path among the options, or servers given by URL, there is one lane.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,9 +25,14 @@ from typing import Final
 
 import pytest
 
+from tests.own_servers import STATES_IN
+
 ROOT: Final = Path(__file__).parent
 NO_TESTS: Final = 5
 KINDS: Final = ("flows", "others")
+MEMORY: Final = Path("/dev/shm")
+ROOM: Final = 8 * 2**30
+"""Bytes that a folder in memory has free if it is used: many times what a run takes."""
 LANES: Final = 2
 """Of each kind."""
 LANE: Final = "TEST_LANE"
@@ -120,6 +126,9 @@ def _start(lane: Path, given: Sequence[str], *, is_shown: bool) -> subprocess.Po
         output = None if is_shown else log
         # What a lane has compiled spares the next run a tenth of its time.
         environment = os.environ | {LANE: str(lane), "PYTHONDONTWRITEBYTECODE": ""}
+        if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
+            # A twentieth faster: commits do not wait for a disk.
+            environment.setdefault(STATES_IN, str(MEMORY))
         return subprocess.Popen(command, env=environment, stdout=output, stderr=output)
 
 

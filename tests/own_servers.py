@@ -14,10 +14,13 @@ from pathlib import Path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+STATES_IN = "TEST_STATES_IN"
+"""The variable with the folder for state folders; by default that of temporary files."""
+
 
 def new_state_dir() -> Path:
     """Return a new state folder that the servers' user can reach, also as root."""
-    path = Path(tempfile.mkdtemp(prefix="fairshift-test-"))
+    path = Path(tempfile.mkdtemp(prefix="fairshift-test-", dir=os.environ.get(STATES_IN)))
     path.chmod(0o755)
     # WhiteNoise warns in each test process if there is none.
     (path / "static").mkdir()

@@ -51,7 +51,7 @@ LEFT_TABLES = "SELECT relname FROM pg_class WHERE relname ~ '^jobs_(run|attempt)
 @pytest.mark.parametrize(
     ("runs", "kills", "every"),
     [
-        pytest.param(SHORT_RUNS, SHORT_KILLS, 24, id="short"),
+        pytest.param(SHORT_RUNS, SHORT_KILLS, 24, marks=pytest.mark.proof, id="short"),
         pytest.param(RUNS, KILLS, 3, id="long", marks=pytest.mark.chaos),
     ],
 )

@@ -63,6 +63,7 @@ def test_a_killed_leader_is_followed(world: Beats) -> None:
     assert world.hear("second") < TAKEN_OVER_SECONDS
 
 
+@pytest.mark.proof
 def test_a_frozen_leader_is_followed_and_sends_nothing_more(world: Beats) -> None:
     """It finds that it leads no more before it sends anything."""
     leader, other = world.two()

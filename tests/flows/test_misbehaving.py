@@ -26,9 +26,11 @@ RECYCLED = Layout(1, 8, ("--max-tasks-per-child", "1"), lease=30)
 
 
 def layouts(**choices: Layout) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "layout", choices.values(), ids=choices, indirect=True, scope="module"
-    )
+    given = [
+        pytest.param(layout, id=name, marks=pytest.mark.proof if layout is RECYCLED else ())
+        for name, layout in choices.items()
+    ]
+    return pytest.mark.parametrize("layout", given, indirect=True, scope="module")
 
 
 kept = layouts(kept=KEPT)

@@ -7,6 +7,8 @@ import pytest
 from tests.benchmarks.scale.costs import Child, Costs, Layout, Linear
 from tests.benchmarks.scale.simulation import simulate
 
+pytestmark = pytest.mark.proof  # each simulates for a part of a second, or for seconds
+
 COSTS = Costs(
     main=Linear(300e-6, 100e-6),
     postgres=Linear(500e-6, 20e-6),
