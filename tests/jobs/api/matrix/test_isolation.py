@@ -1,9 +1,12 @@
 """Every operation of the document, for every kind of caller: no owner learns of another one's rows.
 
-The matrix is made from the OpenAPI document, so that a new operation is in it by itself.
+The matrix is made from the OpenAPI document, so that a new operation is in it by itself. `make
+test` plays what a new operation would fail first.
 """
 
 from uuid import UUID
+
+import pytest
 
 from tests.jobs.api.conftest import statements
 from tests.jobs.api.matrix.operations import BODIES, OF_INSTALLATION, OPERATIONS, Operation, by
@@ -86,6 +89,7 @@ def test_no_answer_contains_foreign_rows(
     assert fingerprint(world.stranger) == before
 
 
+@pytest.mark.proof
 @by(READS)
 def test_no_answer_counts_foreign_rows(one_wall: None, world: World, operation: Operation) -> None:
     """Whether the stranger has rows or not, acme gets the same; a dry run counts the same."""
@@ -127,6 +131,7 @@ def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Op
     assert fingerprint(world.stranger) == before
 
 
+@pytest.mark.proof
 @by(OPERATIONS)
 def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) -> None:
     """403 for every scope but `read`, whether the row exists or not."""
