@@ -200,6 +200,7 @@ PATHS: Final = (
 )
 
 
+@pytest.mark.proof  # it reads every page of a large world
 def test_no_text_of_a_page_is_outside_gettext(
     as_root: Client, keys: dict[str, Any], bracketed: None
 ) -> None:

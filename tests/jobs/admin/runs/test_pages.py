@@ -218,6 +218,7 @@ QUESTIONS: tuple[dict[str, str], ...] = (
 )
 
 
+@pytest.mark.proof  # it fills and analyzes partitions
 def test_no_question_of_the_run_list_reads_a_whole_partition(as_root: Client) -> None:
     """Each is answered by an index, once PostgreSQL knows that the table is large.
 

@@ -63,6 +63,7 @@ def test_bytes_by_chance(data: bytes) -> None:
     soon(b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\n" + data + b"\nEND:VEVENT\nEND:VCALENDAR")
 
 
+@pytest.mark.proof  # for seconds
 def test_a_file_as_large_as_may_be_is_read_in_time() -> None:
     """Of one line, of blank ones, of folds, of quotes, of parameters, of dates."""
     at = datetime(2026, 1, 1, tzinfo=UTC)

@@ -37,6 +37,8 @@ from tests.jobs.system.rollups.minutes import (
 
 pytestmark = pytest.mark.usefixtures("committed", "broker")
 
+OTHERS = [pytest.param(seed, marks=pytest.mark.proof) for seed in (1, 2)]
+
 LATE = """
 WITH first AS (UPDATE jobs_owner SET name = 'late' WHERE id = %s)
 INSERT INTO jobs_attempt
@@ -45,7 +47,7 @@ SELECT run_id, token + 1, 2, outcome, admitted_at, ended_at, run_state, %s FROM 
 """
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *OTHERS])
 def test_rollups_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: int) -> None:
     """By minute, owner, task, outcome and error: every attempt, and every end without one."""
     history([acme, northwind], random.Random(seed), count=40)
@@ -72,7 +74,7 @@ def test_times_are_those_of_the_rows(acme: Owner) -> None:
         assert len(buckets) > 5
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *OTHERS[:1]])
 def test_totals_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: int) -> None:
     """A row for each minute in which anything ended: outcomes, worker time and histograms."""
     history([acme, northwind], random.Random(seed), count=40)
