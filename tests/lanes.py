@@ -25,7 +25,7 @@ from typing import Final
 
 import pytest
 
-from tests.own_servers import STATES_IN
+from tests import STATES_IN
 
 ROOT: Final = Path(__file__).parent
 NO_TESTS: Final = 5

@@ -12,10 +12,9 @@ import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+from tests import STATES_IN
 
-STATES_IN = "TEST_STATES_IN"
-"""The variable with the folder for state folders; by default that of temporary files."""
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
 def new_state_dir() -> Path:
