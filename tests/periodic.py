@@ -9,8 +9,7 @@ from jobs.core import sql
 migration = import_module("jobs.migrations.0006_periodic_tasks")
 rollups = import_module("jobs.migrations.0010_rollups")
 retention = import_module("jobs.migrations.0015_retention")
-hooks = import_module("jobs.migrations.0019_context_and_ends")
-notices = import_module("jobs.migrations.0020_webhooks_and_mails")
+later = import_module("jobs.migrations.0024_rounds_by_the_pulse")
 
 
 def make_periodic_tasks() -> None:
@@ -18,8 +17,7 @@ def make_periodic_tasks() -> None:
     migration.make_periodic_tasks(apps, None)
     rollups.make_periodic_task(apps, None)
     retention.make_periodic_task(apps, None)
-    hooks.make_periodic_task(apps, None)
-    notices.make_periodic_task(apps, None)
+    later.remove_periodic_tasks(apps, None)
 
 
 def make_cursor() -> None:

@@ -41,9 +41,9 @@ def lists(queue: str) -> list[str]:
     return [queue if not step else f"{queue}{Channel.sep}{step}" for step in PRIORITY_STEPS]
 
 
-def is_empty(client: Redis, name: str) -> bool:
-    """Say whether a list has no message."""
-    return client.exists(name) == 0
+def are_empty(client: Redis, *names: str) -> bool:
+    """Say whether no list has a message."""
+    return client.exists(*names) == 0
 
 
 def oldest(client: Redis, name: str, *, most: int) -> list[bytes]:

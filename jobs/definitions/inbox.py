@@ -51,6 +51,12 @@ class Change:
     jobs: Mapping[JobKey, JobSpec | None]
 
 
+def is_any_waiting() -> bool:
+    """Say whether calls wait. Raises BrokerUnavailable."""
+    with dispatch.broker().client(timeout=setting("PUBLISH_TIMEOUT_SECONDS")) as client:
+        return not inbox.are_empty(client, *inbox.lists(setting("INBOX_QUEUE")))
+
+
 def read(*, seconds: float = ROUND_SECONDS) -> dict[str, int]:
     """Apply the waiting calls, oldest first, for about `seconds`; count those done and refused.
 
@@ -68,7 +74,7 @@ def _read_chunk(name: str) -> dict[str, int] | None:
     """Apply the oldest calls of one list; count those done and refused. None without calls."""
     timeout = setting("PUBLISH_TIMEOUT_SECONDS")
     with dispatch.broker().client(timeout=timeout) as client:
-        if inbox.is_empty(client, name):
+        if inbox.are_empty(client, name):
             return None
     with transaction.atomic():
         # Locked before the list is read: a second reader must not read the same calls.

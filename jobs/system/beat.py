@@ -44,7 +44,6 @@ ROUNDS: Final = frozenset(
     f"fairshift.system.{task}"
     for task in (
         "pulse",
-        "read_inbox",
         "promote",
         "backfill",
         "settle",
@@ -53,9 +52,7 @@ ROUNDS: Final = frozenset(
         "make_partitions",
         "extend_openings",
         "roll_up",
-        "notify",
         "remove_old_history",
-        "call_hooks",
     )
 )
 """Tasks that do all pending work in one round: at most one message of each waits."""

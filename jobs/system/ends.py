@@ -47,6 +47,12 @@ WHERE name = %s AND taken_at < clock_timestamp() - interval '1 minute'
 _LISTEN: Final = """
 INSERT INTO jobs_endlistener (name, owner_id) VALUES (%s, %s) ON CONFLICT DO NOTHING
 """
+_ANY: Final = """
+SELECT EXISTS (SELECT FROM jobs_end WHERE listener = %(listener)s)
+    OR EXISTS (SELECT FROM jobs_endmark WHERE listener = %(listener)s AND waits)
+    OR NOT EXISTS (SELECT FROM jobs_endlistener WHERE name = %(listener)s
+        AND taken_at > clock_timestamp() - interval '1 hour') AS found
+"""
 _SILENT: Final = """
 DELETE FROM jobs_endlistener WHERE taken_at < clock_timestamp() - make_interval(days => %s)
 RETURNING name
@@ -98,6 +104,11 @@ def unlisten(name: str, *, owner_id: int = EndListener.ALL) -> None:
 def is_listening(name: str) -> bool:
     """Say whether ends of any owner are recorded for a listener."""
     return EndListener.objects.filter(name=name).exists()
+
+
+def is_take_due(name: str) -> bool:
+    """Say whether there are ends to take, or the listener is missing or has long taken nothing."""
+    return bool(sql.query(_ANY, {"listener": name})[0]["found"])
 
 
 def take(name: str, *, most: int = MOST) -> Ends:

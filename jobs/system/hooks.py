@@ -43,6 +43,10 @@ _DUE: Final = """
 SELECT id, facts, run_id, submission_id FROM jobs_hookcall
 WHERE hook = %s AND next_at <= clock_timestamp() ORDER BY next_at, id LIMIT %s
 """
+_ANY_DUE: Final = """
+SELECT EXISTS (SELECT FROM jobs_hookcall WHERE hook = ANY(%s) AND next_at <= clock_timestamp())
+    AS found
+"""
 _GONE: Final = """
 WITH gone AS (
     DELETE FROM jobs_hookcall
@@ -72,6 +76,11 @@ def call_hooks() -> dict[str, int]:
     return done
 
 
+def is_round_due() -> bool:
+    """Say whether `call_hooks` has something to do; without a hook in this process, it has not."""
+    return any_hooks() and (ends.is_take_due(LISTENER) or _is_any_due())
+
+
 def begin_listening() -> None:
     """Have ends recorded if this process has a hook; repeating it changes nothing."""
     if any_hooks():
@@ -80,7 +89,7 @@ def begin_listening() -> None:
 
 def drop_gone() -> None:
     """Drop old calls of hooks that this process does not know."""
-    for row in sql.query(_GONE, [[*run_hooks, *submission_hooks], GONE_DAYS]):
+    for row in sql.query(_GONE, [_names(), GONE_DAYS]):
         log_events.HOOK_GONE.log(logger, hook=row["hook"], count=row["count"])
 
 
@@ -128,6 +137,14 @@ def _call_due(
             HookCall.objects.filter(pk=row.pk).delete()
             done["called"] += 1
     return True
+
+
+def _is_any_due() -> bool:
+    return bool(sql.query(_ANY_DUE, [_names()])[0]["found"])
+
+
+def _names() -> list[str]:
+    return [*run_hooks, *submission_hooks]
 
 
 def _due(name: str) -> Iterator[HookCall]:

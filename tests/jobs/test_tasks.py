@@ -1,13 +1,19 @@
-"""jobs/tasks.py: the system's own rounds, each one at a time."""
+"""jobs/tasks.py: the system's own rounds, each one at a time, and those that the pulse sends."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from celery import current_app
 
 from jobs import tasks
-from jobs.system import promotion, rescue
+from jobs.catalog.hooks import run_hooks
+from jobs.core import sql
+from jobs.models import EndListener, HookCall, Owner
+from jobs.runs.dispatch import broker
+from jobs.system import hooks, promotion, rescue
 from tests.jobs.scenes import at_once
+from tests.jobs.system.notices.scenes import endpoint
 
 ROUNDS = [
     (tasks.promote, promotion, "expire"),
@@ -45,3 +51,59 @@ def test_a_round_that_fails_makes_way_for_the_next(
         with pytest.raises(Exception, match="many"):
             tasks.rescue()
     assert at_once(tasks.rescue) == [0]
+
+
+def sent_by_pulse() -> list[str]:
+    """Let the pulse beat, and return what it has sent, without ticks."""
+    with broker().client(timeout=5) as client:
+        client.flushdb()
+    tasks.pulse()
+    names = broker().waiting("system", header="task", timeout=5)
+    return sorted(name.removeprefix("fairshift.system.") for name in names - {tasks.tick.name})
+
+
+@pytest.fixture
+def hooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(run_hooks, "scene", lambda end: None)
+
+
+def test_the_pulse_sends_rounds_that_have_work(committed: None, acme: Owner) -> None:
+    """No other: an idle installation has no message for them."""
+    assert sent_by_pulse() == []
+    endpoint(acme, "https://example.org/")
+    assert sent_by_pulse() == ["notify"]
+
+
+def test_calls_in_the_inbox_are_work(committed: None, acme: Owner) -> None:
+    """The pulse sends the round that reads them, whatever their priority."""
+    current_app.send_task("fairshift.delete_jobs", ("acme", ["a"]), queue="inbox", priority=9)
+    tasks.pulse()
+    assert tasks.read_inbox.name in broker().waiting("system", header="task", timeout=5)
+
+
+@pytest.mark.usefixtures("committed", "hooked")
+def test_hooks_have_work_when_ends_or_calls_are_due(acme: Owner) -> None:
+    """And once an hour, so that nobody takes their listener for one whose code is gone."""
+    assert sent_by_pulse() == ["call_hooks"], "there is no listener yet"
+    hooks.call_hooks()
+    assert sent_by_pulse() == []
+    call = HookCall.objects.create(hook="scene", facts={}, next_at=sql.now())
+    assert sent_by_pulse() == ["call_hooks"]
+    call.delete()
+    EndListener.objects.update(taken_at="2026-01-01T00:00:00Z")
+    assert sent_by_pulse() == ["call_hooks"]
+
+
+def test_rounds_are_sent_though_ticks_fail(
+    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of one kind of work keeps no other waiting."""
+
+    def fail() -> None:
+        raise ValueError("no ticks")
+
+    endpoint(acme, "https://example.org/")
+    monkeypatch.setattr(tasks, "make_ticks", fail)
+    with pytest.raises(ValueError, match="no ticks"):
+        tasks.pulse()
+    assert broker().waiting("system", header="task", timeout=5) == {tasks.notify.name}

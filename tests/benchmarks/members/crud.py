@@ -208,7 +208,7 @@ def _send(world: World, calls: Sequence[tuple[str, Any]]) -> None:
 
 
 def _read(world: World, stack: Stack, verb: str, count: int) -> float:
-    """Have the inbox read as beat does, a round a second; return the calls/s until the last."""
+    """Have the inbox read as the pulse has it, each second; return the calls/s until the last."""
     want = 0 if verb == "delete" else count
     began = time.monotonic()
     asked_at = 0.0

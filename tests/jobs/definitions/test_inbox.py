@@ -219,16 +219,19 @@ def test_two_readers_do_not_overtake_each_other(
 
 
 def test_an_empty_inbox_costs_no_statement(sender: Celery, acme: Owner) -> None:
-    """Beat sends this task every second."""
+    """The pulse asks each second."""
     with statements() as found:
+        assert not inbox.is_any_waiting()
         assert inbox.read() == NOTHING
     assert not found
 
 
 def test_the_round_is_a_system_task(sender: Celery, acme: Owner) -> None:
-    """What beat sends each second."""
+    """The pulse sends it while calls wait, of whatever priority."""
     upsert(sender, add("a"))
+    assert inbox.is_any_waiting()
     assert tasks.read_inbox() == {"done": 1, "refused": 0}
+    assert not inbox.is_any_waiting()
 
 
 def test_on_another_queue_no_worker_carries_them_out(acme: Owner) -> None:

@@ -157,14 +157,17 @@ def test_an_emptied_table_begins_anew() -> None:
 
 
 def test_a_pulse_is_cheap() -> None:
-    """One statement hands out and finds what is silent; one looks for jobs that were written."""
+    """One statement hands out and finds what is silent; one looks for jobs that were written.
+
+    A third asks whether anybody is to be notified.
+    """
     trigger_late_commits()
     behind(2)
     with CaptureQueriesContext(connection) as queries:
         tasks.pulse()
     kinds = [query["sql"].split(None, 1)[0] for query in queries]
     # The lock of the second round, and its release, are two.
-    assert len(queries) == 4, kinds
+    assert len(queries) == 5, kinds
 
 
 def test_the_task_sends_ticks_to_the_systems_workers(acme: Owner) -> None:
