@@ -147,6 +147,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield Shop(installation, here)
 
 
+@pytest.mark.proof
 def test_submits_over_http_need_no_redis(shop: Shop) -> None:
     """One fault after the other: no request takes 2 s, and each of its runs starts once."""
     shop.begin()
@@ -174,6 +175,7 @@ def test_many_submits_over_http_need_no_redis(shop: Shop, how: str) -> None:
     assert resumed < HEALED_SECONDS
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "keys", [SHORT_KEYS, pytest.param(KEYS, marks=pytest.mark.chaos, id="long")]
 )

@@ -21,7 +21,7 @@ def objects(kind: str) -> dict[str, Any]:
     """Return all objects of a kind, by name."""
     found: dict[str, Any] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
-        for one in yaml.safe_load_all(path.read_text()):
+        for one in yaml.load_all(path.read_text(), yaml.CSafeLoader):
             if one["kind"] == kind:
                 name = one["metadata"]["name"]
                 assert name not in found, f"two of {kind} {name}"

@@ -1,10 +1,13 @@
 """Keys of the wrong type in Redis, under workers that are at work: each is put aside."""
 
+import pytest
 import redis
 
 from fleet.keys import QUEUE_KEYS, queue_key, wrong_key
 from tests.flows.installation import ENDED, Installation
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 QUEUE = "jobs"
 SPOILT = ("state", "meta", "body", "eligible", "wake", "workers", "takes", "sleepers", QUEUE)

@@ -97,9 +97,10 @@ def test_every_test_of_the_table_exists() -> None:
         assert f"def {name.partition('[')[0]}(" in (PROJECT / file).read_text(), (file, name)
 
 
+@pytest.mark.proof
 @each([row for row in TABLE if row.is_quick])
 def test_some_of_the_table(mutation: Mutation, servers: Mapping[str, str], tmp_path: Path) -> None:
-    """A few rows at every run show that the table is played as it should be."""
+    """A few rows at every `make proof` show that the table is played as it should be."""
     be_noticed(mutation, servers, tmp_path)
 
 

@@ -21,7 +21,7 @@ from fleet.keys import audited_key
 from fleet.transport.scripts import source
 from tests.fleet.fair_worlds import LEASE, SECOND, START, LuaQueue, connected
 
-SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "60"))
+SEQUENCES = int(os.environ.get("FAIR_SEQUENCES", "30"))
 STEPS = 30
 
 OWNERS = ("acme", "globex", "stranger")
@@ -465,8 +465,8 @@ TestSequences.settings = settings(
 
 
 class ManySequences(Sequences):
-    """Ten times as many."""
+    """Twenty times as many."""
 
 
 TestManySequences = pytest.mark.chaos(ManySequences.TestCase)
-TestManySequences.settings = settings(TestSequences.settings, max_examples=10 * SEQUENCES)
+TestManySequences.settings = settings(TestSequences.settings, max_examples=20 * SEQUENCES)

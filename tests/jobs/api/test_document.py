@@ -21,7 +21,7 @@ from tests.jobs.api.judging import judge, judge_one
 from tests.jobs.scenes import submitted
 
 CALLERS = {"acme": ALL, "northwind": ALL, "read only": ("read",), "anonymous": ()}
-EXAMPLES = {"acme": 5, "northwind": 2, "read only": 2, "anonymous": 1}
+EXAMPLES = {"acme": 5, "northwind": 1, "read only": 2, "anonymous": 1}
 """Of each operation; thousands in `make chaos WHAT=api`."""
 
 

@@ -248,9 +248,10 @@ def play(
         somebody.close()
 
 
-def test_journeys(clock: FakeClock, network: Network) -> None:
+@pytest.mark.parametrize("examples", [20, pytest.param(60, marks=pytest.mark.proof)])
+def test_journeys(clock: FakeClock, network: Network, examples: int) -> None:
     """Runs end, each outcome under the newest token, in caps and locks, by the table of moves."""
-    play(clock, network, examples=40, steps=30)
+    play(clock, network, examples=examples, steps=30)
 
 
 @pytest.mark.chaos
