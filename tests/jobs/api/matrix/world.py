@@ -20,11 +20,13 @@ from jobs.models import (
     AuditEntry,
     Backfill,
     Calendar,
+    IdempotencyKey,
     Job,
     MailSubscription,
     Membership,
     Owner,
     Run,
+    Submission,
     WebhookEndpoint,
     Window,
     WindowDecision,
@@ -55,6 +57,8 @@ class World:
     """Words that no answer to acme may contain."""
     filters: Mapping[str, str]
     """Values of filters that find rows of the stranger only."""
+    untouched: Mapping[Owner | None, Any]
+    """The fingerprints of all rows, and of the stranger's."""
 
     def keys_of(self, operation: Operation, owner: Owner) -> dict[str, Any]:
         """Return the path parameters of a row that the operation can act on."""
@@ -91,6 +95,7 @@ def make_world(operations: list[Operation]) -> World:
         alone=alone,
         secrets=frozenset(words_of(stranger)),
         filters={name: value(stranger) for name, value in FILTERS.items()},
+        untouched={owner: fingerprint(owner) for owner in (None, stranger)},
     )
 
 
@@ -142,6 +147,8 @@ def fingerprint(owner: Owner | None = None) -> Any:
     """Return what must be unchanged after a refused request."""
     rows: list[tuple[Any, str, tuple[str, ...]]] = [
         (Run, "owner", ("id", "state", "payload", "window_policy")),
+        (Submission, "owner", ("id",)),
+        (IdempotencyKey, "owner", ("id",)),
         (ApiToken, "owner", ("id", "revoked_at")),
         (AuditEntry, "owner", ("id",)),
         (Calendar, "owner", ("id", "name", "cut_off_seconds", "version")),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.db import models, transaction
 
-from jobs.core import sql
+from jobs.core import prepared, sql
 from jobs.models import Attempt, AuditEntry, Job, Owner, Run, Target, WindowDecision
 from tests.jobs.pages.matrix.places import WORD
 
@@ -22,7 +22,9 @@ SHORTEST: Final = 100
 
 def stored(owner: Owner | None = None) -> Any:
     """Return all columns of all rows as text, or of those of one owner, by table."""
-    rows = sql.query(*_all_rows(owner))
+    # PostgreSQL would begin parallel workers, which take longer than all of it.
+    sql.query("SET LOCAL max_parallel_workers_per_gather = 0")
+    rows = prepared.query(*_all_rows(owner))
     return {row["name"]: row["rows"] for row in rows}
 
 

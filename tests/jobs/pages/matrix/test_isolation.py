@@ -165,7 +165,7 @@ def test_no_answer_contains_foreign_rows(one_wall: str, world: World, place: Pla
     make_ready(world, place)
     client, keys = world.visitors["member"], world.keys_of(world.acme)
     before = stored(world.stranger)
-    answers = [ask(client, place, keys, how) for how in ASKED]
+    answers = [ask(client, place, keys, how) for how in WITH_TEXT]
     if place.has_form and place.id not in OF_INSTALLATION:
         data = filled_in(client, place, keys)
         sent = send(client, place, keys, {**data, **LAST_OF_ALL})
