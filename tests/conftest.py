@@ -2,12 +2,14 @@
 
 import gc
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from django.conf import settings as project
 from django.utils import translation
 from hypothesis import settings
+
+from tests.own_servers import ARE_OWN
 
 # One busy machine must not fail what another one passes: the same examples each time, at any speed.
 # `--hypothesis-profile random` looks for new ones.
@@ -25,6 +27,21 @@ def pytest_configure(config: pytest.Config) -> None:
     project.WHITENOISE_AUTOREFRESH = True
     config.pluginmanager.register(Heap())
     gc.disable()  # until all tests are collected: they stay
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_keepdb: bool) -> bool:
+    """The test database is there already, and goes with its server."""
+    return django_db_keepdb or ARE_OWN
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """The test database, as if it had been migrated just now."""
+    from tests.periodic import make_cursor  # the apps are loaded later than this file
+
+    with django_db_blocker.unblock():
+        make_cursor()
 
 
 class Heap:

@@ -7,23 +7,13 @@ REDIS_URL given, those servers are used as they are.
 
 import atexit
 import os
-import shutil
-import tempfile
-from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Final
 
-from tests import STATES_IN
+from tests.state_dirs import new_state_dir, remove_state_dir
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-
-
-def new_state_dir() -> Path:
-    """Return a new state folder that the servers' user can reach, also as root."""
-    path = Path(tempfile.mkdtemp(prefix="fairshift-test-", dir=os.environ.get(STATES_IN)))
-    path.chmod(0o755)
-    # WhiteNoise warns in each test process if there is none.
-    (path / "static").mkdir()
-    return path
+ARE_OWN: Final = not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"))
 
 
 def remove_own_servers(path: Path, *, owner: int) -> None:
@@ -32,19 +22,7 @@ def remove_own_servers(path: Path, *, owner: int) -> None:
         remove_state_dir(path)
 
 
-def remove_state_dir(path: Path) -> None:
-    """Stop the servers that use this state folder, if any, and remove it."""
-    # Not before: this module is loaded before the project. Not as a command, whose start costs
-    # half a second of CPU time.
-    from config.embedded.__main__ import stop
-    from config.embedded.places import Places
-
-    with redirect_stdout(None):
-        stop(Places(path))
-    shutil.rmtree(path)
-
-
-if not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL")):
+if ARE_OWN:
     own_state_dir = new_state_dir()
     os.environ["FAIRSHIFT_STATE_DIR"] = str(own_state_dir)
     atexit.register(remove_own_servers, own_state_dir, owner=os.getpid())

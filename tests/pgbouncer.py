@@ -14,7 +14,7 @@ import psycopg
 
 from config.embedded.accounts import server_account
 from fleet.stack.stack import free_port
-from tests.own_servers import new_state_dir
+from tests.state_dirs import new_state_dir
 from tests.waiting import wait_for
 
 PROGRAM: Final = "/usr/sbin/pgbouncer"

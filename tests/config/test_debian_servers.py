@@ -18,7 +18,7 @@ from config.embedded.accounts import Account, server_account
 from fleet.stack.stack import free_port
 from tests.commands import Done, python
 from tests.jobs.keys import KEY_1
-from tests.own_servers import new_state_dir
+from tests.state_dirs import new_state_dir
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof

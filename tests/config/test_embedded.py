@@ -18,8 +18,8 @@ from config.embedded.accounts import server_account
 from config.embedded.client import ask, connect
 from config.embedded.places import Places
 from tests.commands import python
-from tests.own_servers import new_state_dir, remove_state_dir
 from tests.preloaded import Preloaded
+from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof

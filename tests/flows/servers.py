@@ -1,10 +1,7 @@
 """PostgreSQL and Redis of a scene's own: to be killed, frozen, stopped and started again."""
 
-import atexit
 import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,15 +13,14 @@ import redis
 from config.embedded.accounts import Account, server_account
 from config.embedded.care import Care, Server
 from config.embedded.places import Places
-from config.embedded.postgres import Postgres, data_folder
+from config.embedded.postgres import DATABASE, Postgres, data_folder
 from config.embedded.redis import Redis
-from tests.own_servers import new_state_dir, remove_state_dir
+from tests.migrated import copy_to
+from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 START_SECONDS = 30
 STOP_SECONDS = 60
-_copy: list[Path] = []
-"""A copy of PostgreSQL's data, made after the migration of this process's first installation."""
 
 
 class Breakable:
@@ -86,36 +82,27 @@ class Breakable:
 class Servers:
     """A PostgreSQL and a Redis on unix sockets, below one state folder.
 
-    With `copies`, PostgreSQL begins with a copy of the data of this process's first installation:
-    creating and migrating a database takes 6 s of CPU time. All copies have the same
-    system_identifier, so the check E204 cannot tell them apart.
+    With `migrated`, PostgreSQL begins with a migrated database; see `tests/migrated.py`.
     """
 
-    def __init__(self, state_dir: Path, *, copies: bool = False) -> None:
+    def __init__(self, state_dir: Path, *, migrated: bool = False) -> None:
         account = server_account()
         self._places = Places(state_dir)
         self._places.make_sockets(account)
-        self._data = data_folder(self._places)
-        self._copies = copies
-        self.is_copy = copies and bool(_copy)
-        if self.is_copy:
-            _copied(_copy[0], self._data)
+        if migrated:
+            copy_to(data_folder(self._places))
         self.postgres = Breakable(
             Postgres(self._places, account=account), places=self._places, account=account
         )
         self.redis = Breakable(
             Redis(self._places, account=account), places=self._places, account=account
         )
-
-    def keep_copy(self) -> None:
-        """Keep the data for later installations, once in a process, until it ends."""
-        if self._copies and not _copy:
-            folder = new_state_dir()
-            atexit.register(_remove, folder, owner=os.getpid())
-            self.postgres.stop()
-            _copied(self._data, folder / self._data.name)
-            self.postgres.start()
-            _copy.append(folder / self._data.name)
+        if migrated:
+            with psycopg.connect(
+                self.postgres.url, dbname="postgres", autocommit=True
+            ) as connection:
+                connection.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+                connection.execute(f"ALTER DATABASE test_{DATABASE} RENAME TO {DATABASE}")
 
     def sql(self, statement: str) -> list[tuple[object, ...]]:
         """Run one statement on a connection of its own; return its rows, if it has any."""
@@ -136,25 +123,14 @@ class Servers:
 
 
 @contextmanager
-def own_servers(*, copies: bool = False) -> Iterator[Servers]:
+def own_servers(*, migrated: bool = False) -> Iterator[Servers]:
     """Servers of the scene's own; afterwards nothing of them is left."""
     state_dir = new_state_dir()
     try:
-        with closing(Servers(state_dir, copies=copies)) as servers:
+        with closing(Servers(state_dir, migrated=migrated)) as servers:
             yield servers
     finally:
         remove_state_dir(state_dir)
-
-
-def _remove(folder: Path, *, owner: int) -> None:
-    """Remove the copy at the end of this process, not at the end of one that it forked."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder)
-
-
-def _copied(data: Path, to: Path) -> None:
-    """Copy the data of a stopped PostgreSQL, with the owner of the files."""
-    subprocess.run(["cp", "-a", data, to], check=True)
 
 
 def _children(pid: int) -> list[int]:

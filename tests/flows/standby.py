@@ -15,7 +15,7 @@ from django.conf import settings
 from config.embedded.accounts import server_account
 from config.embedded.binaries import postgres_folder
 from config.embedded.places import Places
-from tests.own_servers import new_state_dir
+from tests.state_dirs import new_state_dir
 from tests.waiting import wait_for
 
 

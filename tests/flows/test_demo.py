@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.flows.servers import own_servers
-from tests.own_servers import new_state_dir, remove_state_dir
+from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof

@@ -20,7 +20,7 @@ from jobs.models import Owner, Run
 from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.servers import Breakable
 from tests.flows.world import bodies, ended, most_at_once, outcomes, publishing_to, reached, states
-from tests.own_servers import new_state_dir, remove_state_dir
+from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof

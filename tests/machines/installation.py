@@ -20,8 +20,8 @@ from tests.machines.caller import OWNERS
 from tests.machines.network import Switch, switch
 from tests.machines.remains import remains, show_threads
 from tests.machines.servers import Cache, Database, start_sentinel
-from tests.own_servers import new_state_dir, remove_state_dir
 from tests.proxy import Proxy
+from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 ROOT: Final = Path(__file__).resolve().parents[2]

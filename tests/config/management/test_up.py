@@ -18,8 +18,8 @@ from django.core.management import CommandError, call_command
 from config.demo.world import make_world
 from config.management.commands.up import admin_login
 from config.state import PROJECT
-from tests.own_servers import new_state_dir, remove_state_dir
 from tests.processes import descendants, is_running
+from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
 START_SECONDS = 60
