@@ -320,7 +320,7 @@ def random_settings(random: Random) -> dict[str, Any]:
 @pytest.mark.parametrize("part", range(10))
 def test_busy_sequences(part: int) -> None:
     """The same, where the random numbers are not hypothesis's: these queues are full and busy."""
-    for seed in range(part, SEQUENCES, 10):
+    for seed in range(part, 2 * SEQUENCES, 10):
         machine = Sequences()
         random = Random(seed)
         machine.begin([random_message(random) for _ in range(10)])
@@ -464,9 +464,16 @@ TestSequences.settings = settings(
 )
 
 
+class MoreSequences(Sequences):
+    """Twice as many."""
+
+
 class ManySequences(Sequences):
     """Twenty times as many."""
 
+
+TestMoreSequences = pytest.mark.proof(MoreSequences.TestCase)
+TestMoreSequences.settings = settings(TestSequences.settings, max_examples=2 * SEQUENCES)
 
 TestManySequences = pytest.mark.chaos(ManySequences.TestCase)
 TestManySequences.settings = settings(TestSequences.settings, max_examples=20 * SEQUENCES)
