@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from celery import group
 
 from jobs import submit_many
@@ -12,6 +13,8 @@ from tests.flows.world import broker_client, event_count
 from tests.proxy import NONE, Faults, Proxy
 from tests.tasks import record
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 RUNS = 40
 CUTS = 4

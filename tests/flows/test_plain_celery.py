@@ -68,6 +68,7 @@ def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
     assert starts(stack, "plain.reject_until") - before <= 50
 
 
+@pytest.mark.proof
 def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processes) -> None:
     """With `worker_deduplicate_successful_tasks`: the flag is set after a lost worker too."""
     processes.start_worker("first", 1, DEDUPLICATE="1")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from fleet.crash_points import KNOWN
 from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.catalog.encoding import encode_body
@@ -67,6 +69,7 @@ def lateness(runs: Sequence[Run]) -> list[float]:
     return sorted((run.created_at - run.due_at).total_seconds() for run in runs)
 
 
+@pytest.mark.proof
 def test_every_due_time_has_its_run_and_no_other(stack: Processes, owner: Owner) -> None:
     """With history and without, of two owners: once, not early, under the due time's id."""
     kept_ = due_soon(owner, seconds=3, count=8, history="full")

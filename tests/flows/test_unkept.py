@@ -5,6 +5,7 @@ import signal
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
+import pytest
 import redis
 
 from fleet.keys import queue_key
@@ -16,6 +17,8 @@ from tests.jobs.without_history import due_hint, job_without_history, written_co
 from tests.judge import TaskLog, read_task_events
 from tests.judge.log import TaskEvent
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 RUNS = 200
 NOW = datetime.now(UTC).replace(microsecond=0)

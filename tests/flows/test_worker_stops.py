@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import psycopg
+import pytest
 
 from fleet.stack.programs import job_worker
 from jobs import submit
@@ -12,6 +13,8 @@ from jobs.core.states import State
 from tests.flows.processes import ALONE, Processes, database_url
 from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
 
 # A start waits for the holder of that lock.
 SLOW_STARTS = """

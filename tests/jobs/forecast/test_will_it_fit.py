@@ -342,6 +342,7 @@ def test_what_a_submit_would_refuse_is_refused(acme: Owner) -> None:
             told(acme, at=at)
 
 
+@pytest.mark.proof
 def test_thousands_of_targets_are_told_in_seconds(acme: Owner) -> None:
     """As many as a fleet has, in windows of a few seconds."""
     living_worker()

@@ -97,6 +97,7 @@ def test_a_month_counts_the_runs_that_are_planned(as_root: Client, acme: Owner) 
     assert "3 runs planned" in text(as_root, "calendar", calendar.pk, month=f"{at:%Y-%m}")
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("count", "minutes"), [(500, 1), (24, 30)])
 def test_a_day_of_many_windows_is_one_line_of_the_month(
     as_root: Client, acme: Owner, count: int, minutes: int

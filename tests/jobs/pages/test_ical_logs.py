@@ -35,6 +35,7 @@ def test_django_names_no_secret(
     assert SECRET not in caplog.text
 
 
+@pytest.mark.proof
 def test_the_web_server_names_no_secret(committed: None, tmp_path: Path) -> None:
     """With its access log on; the rest of a line stays."""
     secret = new_secret(Calendar.objects.create(name="plant"))

@@ -223,6 +223,7 @@ def test_moments_of_any_zone() -> None:
     assert first == span(0, 6) and first.start.tzinfo is UTC
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("needed", [1, 500], ids=["fits", "never fits"])
 def test_three_thousand_targets(needed: int) -> None:
     """The next openings of 3,000 targets over 50 windows are found in about a second."""

@@ -100,6 +100,7 @@ def written_past_all_checks(hours: Calendar, *, count: int = 60) -> None:
     Calendar.objects.update(version=99)
 
 
+@pytest.mark.proof
 def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
     as_root: Client, acme: Owner
 ) -> None:

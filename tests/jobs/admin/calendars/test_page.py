@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -133,6 +134,7 @@ def test_a_calendar_is_deleted_with_what_hangs_on_it(as_root: Client, acme: Owne
     assert not Calendar.objects.exists()
 
 
+@pytest.mark.proof
 def test_lists_ask_the_same_questions_however_many_rows(as_root: Client, acme: Owner) -> None:
     """For ten calendars and windows as for two."""
     counts: dict[str, list[int]] = {name: [] for name in LISTS}
@@ -151,6 +153,7 @@ def test_lists_ask_the_same_questions_however_many_rows(as_root: Client, acme: O
     assert all(few == many for few, many in counts.values()), counts
 
 
+@pytest.mark.proof
 def test_a_month_asks_the_same_questions_however_many_windows(as_root: Client, acme: Owner) -> None:
     """So does a calendar's own page."""
     calendar = calendar_of(acme, needs_approval=True)

@@ -129,6 +129,7 @@ LISTS = (
 )
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_ask_a_fixed_number_of_questions(as_root: Client, acme: Owner, name: str) -> None:
     """However many rows a page has, and of however many owners, it takes as many queries."""
@@ -160,6 +161,7 @@ def more(acme: Owner, number: int) -> None:
         AuditEntry.write("pause", on=job)
 
 
+@pytest.mark.proof
 def test_large_counts_are_estimated_and_capped(
     as_root: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
