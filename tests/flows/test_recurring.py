@@ -86,6 +86,7 @@ def test_every_due_time_has_its_run_and_no_other(stack: Processes, owner: Owner)
     assert late[0] >= 0
 
 
+@pytest.mark.proof
 def test_pulses_and_ticks_may_end_anywhere(
     processes: Processes, owner: Owner, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def test_each_due_time_has_one_run_whoever_dies(
     assert world.verdict().figures["runs"] > JOBS * SECONDS / 60 / 2
 
 
+@pytest.mark.proof
 def test_what_nobody_was_there_for_follows_the_policy(
     world: Recurring, processes: Processes
 ) -> None:

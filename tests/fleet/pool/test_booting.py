@@ -23,6 +23,8 @@ from tests.fleet.pool.test_pool import (
     with_slots,
 )
 
+pytestmark = pytest.mark.proof
+
 __all__ = ["pool"]
 
 

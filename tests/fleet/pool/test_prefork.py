@@ -25,7 +25,7 @@ from tests.fleet.nodes import Node, double, nap
 from tests.jobs.scenes import hinted, known, states
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.usefixtures("committed")
+pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.proof]
 
 
 class PreforkNode(Node):

@@ -15,6 +15,8 @@ from fleet.pool import pipes
 from fleet.pool.reconciling import LOOK_SECONDS
 from tests.fleet.pool.test_pool import A_MOMENT, Running, length, nap, pool, until_read
 
+pytestmark = pytest.mark.proof
+
 __all__ = ["pool"]
 
 

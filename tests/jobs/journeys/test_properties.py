@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
+import pytest
 import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -130,6 +131,7 @@ class Journeys:
         assert locked.count() <= 1, "a lock has one holder"
 
 
+@pytest.mark.proof
 @settings(
     max_examples=settings.default.max_examples // 10,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -7,6 +7,7 @@ import json
 import time
 from typing import Any, Final
 
+import pytest
 from django.core import signing
 from pytest_django import Settings
 
@@ -77,6 +78,7 @@ def test_a_bad_body_is_refused(world: World, operation: Operation) -> None:
     assert fingerprint() == world.untouched[None]
 
 
+@pytest.mark.proof
 @by(WITH_BODY)
 def test_an_empty_body_is_one_without_fields(world: World, operation: Operation) -> None:
     """If a field is missing, the answer names it, as for `{}`; nothing is stored."""
@@ -99,6 +101,7 @@ def test_a_body_over_the_limit_is_refused(
     assert fingerprint() == world.untouched[None]
 
 
+@pytest.mark.proof
 @by(WITH_BODY)
 def test_a_field_that_callers_cannot_set_is_named(world: World, operation: Operation) -> None:
     """Unknown ones, and those that only the system sets: each is listed."""
@@ -111,6 +114,7 @@ def test_a_field_that_callers_cannot_set_is_named(world: World, operation: Opera
     assert fingerprint() == world.untouched[None]
 
 
+@pytest.mark.proof
 @by(OPERATIONS)
 def test_an_unknown_query_parameter_is_refused(world: World, operation: Operation) -> None:
     """A misspelled filter would find, or export, all rows; nothing is stored."""
