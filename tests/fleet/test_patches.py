@@ -54,6 +54,7 @@ def source(thing: Any) -> str:
         return ""  # a class that a function of theirs has made
 
 
+@functools.cache
 def has(thing: Any, name: str) -> bool:
     """Say whether a module, or a class with its bases, has a name; also on instances alone."""
     if hasattr(thing, name):
