@@ -9,7 +9,7 @@ from django.conf import settings as project
 from django.utils import translation
 from hypothesis import settings
 
-from tests.own_servers import ARE_OWN
+from tests.own_servers import IS_DATABASE_OWN
 
 # One busy machine must not fail what another one passes: the same examples each time, at any speed.
 # `--hypothesis-profile random` looks for new ones.
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_keepdb: bool) -> bool:
     """The test database is there already, and goes with its server."""
-    return django_db_keepdb or ARE_OWN
+    return django_db_keepdb or IS_DATABASE_OWN
 
 
 @pytest.fixture(scope="session")

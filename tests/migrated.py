@@ -1,9 +1,9 @@
 """PostgreSQL's data with a migrated test database, made once a day, of which each run has a copy.
 
-Creating and migrating a database takes 7 s of CPU time, a copy 0.1 s. It is kept in pytest's cache,
-by all that it is made of: migrations, models, settings, libraries. A day has its own: the day's
-partitions are in it. All copies have the same system_identifier, so the check E204 cannot tell them
-apart.
+Creating and migrating a database takes 7 s of CPU time, a copy 0.2 s. The data is kept beside
+pytest's cache, under a name made from all that it consists of: migrations, models, settings,
+libraries. A day has its own: the day's partitions are in it. All copies have the same
+system_identifier, so the check E204 cannot tell them apart.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ from typing import Final
 from tests.state_dirs import data_in, new_state_dir, remove_state_dir, stop_servers
 
 ROOT: Final = Path(__file__).parent.parent
-CACHE: Final = ROOT / ".pytest_cache/migrated"
-MADE_OF: Final = ("requirements.lock", "config/settings.py", "jobs/migrations", "jobs/models")
+CACHE: Final = ROOT / f".pytest_cache/migrated-{os.geteuid()}"
+MADE_OF: Final = (
+    *("requirements.lock", "config/settings.py", "config/embedded"),
+    *("jobs/migrations", "jobs/models"),
+)
+KEPT: Final = 3
+"""The newest copies, which stay: those of other environments and of code that is tried out."""
 
 
 def copy_to(data: Path) -> None:
@@ -33,9 +38,10 @@ def copy_to(data: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kept = CACHE / key(ROOT)
         if not kept.exists():
-            for old in set(CACHE.iterdir()) - {CACHE / "lock"}:
-                shutil.rmtree(old)
             _make(kept)
+            folders = [path for path in CACHE.iterdir() if path.is_dir()]
+            for old in sorted(folders, key=lambda path: path.stat().st_ctime)[:-KEPT]:
+                shutil.rmtree(old)
         _copy(kept, data)
 
 
@@ -56,8 +62,9 @@ def _files(project: Path) -> Iterator[Path]:
 def _make(kept: Path) -> None:
     state = new_state_dir()
     given = {"FAIRSHIFT_STATE_DIR": str(state), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    left_out = {"DATABASE_URL", "REDIS_URL"}
-    environ = {name: value for name, value in os.environ.items() if name not in left_out}
+    # Without the variables of one run: all runs of the day have this copy.
+    left_out = ("DATABASE_URL", "REDIS_URL", "FAIRSHIFT_")
+    environ = {name: one for name, one in os.environ.items() if not name.startswith(left_out)}
     try:
         subprocess.run(
             [sys.executable, "-m", "tests.migrated"], env=environ | given, cwd=ROOT, check=True

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from tests.migrated import copy_to
-from tests.own_servers import ARE_OWN
+from tests.own_servers import IS_DATABASE_OWN
 from tests.state_dirs import data_in
 
-if ARE_OWN:
+if IS_DATABASE_OWN:
     copy_to(data_in(Path(os.environ["FAIRSHIFT_STATE_DIR"])))

@@ -14,6 +14,8 @@ from tests.state_dirs import new_state_dir, remove_state_dir
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 ARE_OWN: Final = not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"))
+"""Whether at least one server is."""
+IS_DATABASE_OWN: Final = not os.environ.get("DATABASE_URL")
 
 
 def remove_own_servers(path: Path, *, owner: int) -> None:

@@ -27,9 +27,10 @@ UPDATE django_celery_beat_intervalschedule SET every = 1 WHERE every = 5 AND per
 """
 BEGIN_NOW = """
 UPDATE jobs_cursor SET slot = floor(extract(epoch FROM clock_timestamp()) * 2),
-    beat_at = clock_timestamp(), again_seen = pg_current_snapshot()
+    beat_at = clock_timestamp(), again_seen = pg_current_snapshot();
+UPDATE django_celery_beat_periodictask SET date_changed = clock_timestamp()
 """
-"""Moves the cursor of due times to the present, as a migration does."""
+"""Moves the cursor of due times, and what beat takes for its last sends, to the present."""
 SHIPPED = {f"FAIRSHIFT_{name}": str(RULES[name].default) for name in QUICK}
 """The settings that scenes shorten, as they are shipped."""
 OF_RUNS = "jobs_outbox, jobs_attempt, jobs_run, jobs_backfill, jobs_submission"

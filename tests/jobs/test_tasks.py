@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from celery import current_app
 
+from fleet.broker.inbox import lists
 from jobs import tasks
 from jobs.catalog.hooks import run_hooks
 from jobs.core import sql
-from jobs.models import EndListener, HookCall, Owner
+from jobs.models import End, EndListener, EndMark, HookCall, Owner
 from jobs.runs.dispatch import broker
 from jobs.system import hooks, promotion, rescue
 from tests.jobs.scenes import at_once
@@ -68,10 +70,13 @@ def hooked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_pulse_sends_rounds_that_have_work(committed: None, acme: Owner) -> None:
-    """No other: an idle installation has no message for them."""
+    """No other: an idle installation has no message for them. They stand behind ticks."""
     assert sent_by_pulse() == []
     endpoint(acme, "https://example.org/")
     assert sent_by_pulse() == ["notify"]
+    with broker().client(timeout=5) as client:
+        last = lists("system")[-1]
+        assert client.llen(last) == 1 and b'"expires": "' in client.lindex(last, 0)
 
 
 def test_calls_in_the_inbox_are_work(committed: None, acme: Owner) -> None:
@@ -90,20 +95,31 @@ def test_hooks_have_work_when_ends_or_calls_are_due(acme: Owner) -> None:
     call = HookCall.objects.create(hook="scene", facts={}, next_at=sql.now())
     assert sent_by_pulse() == ["call_hooks"]
     call.delete()
+    ended = {"state": "succeeded", "ended_at": sql.now(), "recorded_at": sql.now()}
+    end = End.objects.create(listener="hooks", run_id=uuid4(), owner_id=acme.pk, **ended)
+    assert sent_by_pulse() == ["call_hooks"]
+    end.delete()
+    mark = EndMark.objects.create(
+        listener="hooks", submission_id=1, checked_at=sql.now(), waits=True
+    )
+    assert sent_by_pulse() == ["call_hooks"], "its backfill may have made its last run"
+    mark.delete()
+    assert sent_by_pulse() == []
     EndListener.objects.update(taken_at="2026-01-01T00:00:00Z")
     assert sent_by_pulse() == ["call_hooks"]
 
 
-def test_rounds_are_sent_though_ticks_fail(
+def test_rounds_are_sent_though_ticks_or_the_inbox_fail(
     committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of one kind of work keeps no other waiting."""
 
     def fail() -> None:
-        raise ValueError("no ticks")
+        raise ValueError("no ticks, and no calls")
 
     endpoint(acme, "https://example.org/")
     monkeypatch.setattr(tasks, "make_ticks", fail)
+    monkeypatch.setitem(tasks._IF_DUE, tasks.read_inbox, fail)
     with pytest.raises(ValueError, match="no ticks"):
         tasks.pulse()
     assert broker().waiting("system", header="task", timeout=5) == {tasks.notify.name}

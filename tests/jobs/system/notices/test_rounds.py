@@ -69,7 +69,7 @@ def test_an_endpoint_that_is_made_in_a_round_misses_no_end(
 
 
 def test_a_round_without_a_listener_is_one_statement(db: None) -> None:
-    """Beat sends this task every second."""
+    """The pulse asks the same each second."""
     with statements() as found:
         assert rounds.notify() == {"events": 0, "sent": 0}
     assert len(found) == 1
