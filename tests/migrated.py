@@ -46,8 +46,8 @@ def copy_to(data: Path) -> None:
 
 
 def key(project: Path) -> str:
-    """Return the name of the data that fits a project's files, on this day, for this user."""
-    facts = sha256(f"{sys.version} {sys.prefix} {os.geteuid()}".encode())
+    """Return the name of the data that fits a project's files, on this day."""
+    facts = sha256(f"{sys.version} {sys.prefix}".encode())
     for path in _files(project):
         facts.update(f"{path.relative_to(project)}\0".encode() + path.read_bytes() + b"\0")
     return f"{datetime.now(UTC):%Y%m%d}-{facts.hexdigest()[:16]}"

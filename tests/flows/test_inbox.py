@@ -54,7 +54,7 @@ def test_a_reader_may_end_anywhere(
             [{"key": "k1", "task": "tests.add", "arguments": {"x": 1, "y": 2}, "priority": 9}],
         )
     processes.start_system(**allowed)
-    # As the pulse does each second.
+    # As the pulse does while calls wait.
     current_app.send_task("fairshift.system.read_inbox", queue="system")
     lists = inbox.lists("inbox")
     wait_for(lambda: not broker.exists(*lists), seconds=40, what="an empty inbox")
