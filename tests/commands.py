@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.preloaded import Preloaded
+from tests.waiting import SLOWEST
 
 Done = subprocess.CompletedProcess[str]
 PROJECT = Path(__file__).parent.parent
@@ -24,7 +25,7 @@ def ran(
         command,
         env=environ,
         cwd=folder,
-        timeout=seconds,
+        timeout=SLOWEST * seconds,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -44,7 +45,7 @@ def python(*words: str, environ: Mapping[str, str] | None = None, seconds: float
     )
     with process:
         try:
-            output, errors = process.communicate(timeout=seconds)
+            output, errors = process.communicate(timeout=SLOWEST * seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             raise

@@ -1,6 +1,12 @@
 """Settings of all tests."""
 
 import gc
+import json
+import os
+from collections.abc import Generator
+from contextlib import suppress
+from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +26,55 @@ settings.load_profile("same")
 
 RARELY: Final = (20_000, 20, 20)
 """The collector's thresholds: Python's own, 700, 10 and 10, cost a twentieth of all CPU time."""
+
+
+ROOT: Final = Path(__file__).parent
+WAITING: Final = ("flows", "chaos", "compose", "contrast", "machines", "browser")
+"""Folders whose tests mostly wait for processes, limits and leases."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a lane, import a part of the test files first, each lane a different one.
+
+    After a clone, pytest must compile all of them (8 s of CPU time), and stores the results. So the
+    lanes share this work.
+    """
+    lane = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if lane and not session.config.option.collectonly:
+        number, count = int(lane.removeprefix("gw")), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        for path in sorted(ROOT.rglob("test_*.py"))[number::count]:
+            # pytest reports the error when it collects the file.
+            with suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
+                import_module(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order the files so that lanes always have one that waits beside one that computes.
+
+    The files of both kinds are spread evenly. Lanes take whole files from the beginning.
+    """
+    files = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    kinds: dict[bool, list[list[pytest.Item]]] = {True: [], False: []}
+    for file in files:
+        kinds[file[0].path.relative_to(ROOT).parts[0] in WAITING].append(file)
+    places = [
+        (number / len(kind), file) for kind in kinds.values() for number, file in enumerate(kind)
+    ]
+    items[:] = [item for _, file in sorted(places, key=lambda place: place[0]) for item in file]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[
+    None, dict[str, Any] | None, dict[str, Any] | None
+]:
+    """A lane sends its reports as UTF-8, which tests with lone surrogates in their logs are not."""
+    data = yield
+    if data and data.get("outcome") == "passed":
+        data["sections"] = []
+    elif data:
+        text = json.dumps(data, ensure_ascii=False, default=str).encode(errors="replace")
+        data = json.loads(text)
+    return data
 
 
 def pytest_configure(config: pytest.Config) -> None:

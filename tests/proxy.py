@@ -16,7 +16,7 @@ from typing import Final, Self
 from urllib.parse import parse_qs, urlsplit
 
 CHUNK: Final = 1 << 16
-END_SECONDS: Final = 10.0
+END_SECONDS: Final = 100.0
 CLONE_NEWNET: Final = 0x40000000
 
 

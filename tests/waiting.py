@@ -3,9 +3,12 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import redis
+
+SLOWEST: Final = 10
+"""How many times slower than usual a machine may be before a limit fails a test."""
 
 T = TypeVar("T")
 
@@ -15,14 +18,25 @@ def wait_for(
 ) -> T:
     """Return the condition's first true value; fails when there is none in time.
 
-    It is tried `every` so many seconds: one that costs much takes time from what it waits for.
+    `seconds` is the limit on a machine of usual speed; a slow one has SLOWEST times as long. The
+    condition is tried every `every` seconds: one that costs much takes time from what it waits for.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SLOWEST * seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"Not within {seconds} s: {what or condition}")
+            raise AssertionError(f"Not within {SLOWEST * seconds} s: {what or condition}")
         time.sleep(every)
     return value
+
+
+def stays_false(condition: Callable[[], object], *, seconds: float, every: float = 0.05) -> bool:
+    """Say whether a condition is false for as long as `seconds`."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return False
+        time.sleep(every)
+    return True
 
 
 def answers(client: redis.Redis) -> bool:

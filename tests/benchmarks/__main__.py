@@ -1,4 +1,4 @@
-"""python -m tests.benchmarks [WHAT...] [--json FILE] [--rounds N] [--quick]."""
+"""python -m tests.benchmarks [WHAT...] [--json FILE] [--rounds N] [--quick | --large]."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main() -> None:
     console = Console(width=max(150, Console().width) if not sys.stdout.isatty() else None)
     began = time.monotonic()
     rows, errors = {}, {}
-    with world_of(rounds=given.rounds, is_quick=given.quick) as world:
+    with world_of(rounds=given.rounds, is_quick=given.quick, is_large=given.large) as world:
         found = conditions(world)
         print_conditions(found, console)
         for member in given.what or MEMBERS:
@@ -59,11 +59,13 @@ def _arguments(members: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("what", nargs="*", metavar="WHAT", help=f"of {', '.join(members)}")
     parser.add_argument("--json", metavar="FILE", help="write everything, single rounds too")
     parser.add_argument("--rounds", type=int, metavar="N", help="of which the median counts")
-    parser.add_argument("--quick", action="store_true", help="small, one round: a smoke test")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="small, one round: a smoke test")
+    size.add_argument("--large", action="store_true", help="pages, api: ten times as many rows")
     given = parser.parse_args()
     for unknown in set(given.what) - set(members):
         parser.error(f"there is no member {unknown!r}; there are: {', '.join(members)}")
-    given.rounds = given.rounds or (1 if given.quick else 3)
+    given.rounds = given.rounds or (1 if given.quick else 5)
     if given.rounds < 1:
         parser.error(f"--rounds is {given.rounds}, but must be 1 or more")
     return given

@@ -21,7 +21,7 @@ TASKS = "tests.benchmarks.tasks"
 
 
 @contextmanager
-def world_of(*, rounds: int, is_quick: bool) -> Iterator[World]:
+def world_of(*, rounds: int, is_quick: bool, is_large: bool) -> Iterator[World]:
     """Make the world of one invocation, and leave nothing of it behind.
 
     Raises BenchmarkError when Redis holds something: it would be lost.
@@ -42,6 +42,7 @@ def world_of(*, rounds: int, is_quick: bool) -> Iterator[World]:
                 fair=fair(),
                 rounds=rounds,
                 is_quick=is_quick,
+                is_large=is_large,
             )
         finally:
             connections.close_all()

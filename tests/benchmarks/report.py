@@ -69,7 +69,7 @@ def print_rows(rows: Mapping[str, list[Row]], console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("member", "what"):
         table.add_column(name)
-    for name in ("figure", "baseline", "ratio"):
+    for name in ("figure", "baseline", "ratio", "spread"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("against", "target", "ok?"):
         table.add_column(name)
@@ -81,6 +81,7 @@ def print_rows(rows: Mapping[str, list[Row]], console: Console) -> None:
                 f"{_number(row.figure)} {row.unit}",
                 "" if row.baseline is None else _number(row.baseline),
                 "" if row.ratio is None else f"{row.ratio:.2f}×",
+                "" if row.spread is None else "{:.2f}–{:.2f}".format(*row.spread),
                 row.against,
                 row.target,
                 {True: "yes", False: "NO", None: ""}[row.is_met],

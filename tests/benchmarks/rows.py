@@ -13,7 +13,9 @@ class Row:
     """One line of the table.
 
     A target is for the ratio to the baseline, or, with `of_figure`, for the figure itself;
-    without one the row only informs. `samples` are the single rounds, by what was measured.
+    without one the row only informs. `ratios` are those of the single rounds, if both sides took
+    turns: their median counts, since the speed of a machine changes between rounds. `samples` are
+    the single rounds, by what was measured.
     """
 
     what: str
@@ -24,12 +26,20 @@ class Row:
     at_least: float | None = None
     at_most: float | None = None
     of_figure: bool = False
+    ratios: Sequence[float] = ()
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float | None:
         """The figure as a multiple of its baseline."""
+        if self.ratios:
+            return median(self.ratios)
         return self.figure / self.baseline if self.baseline else None
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """The lowest and the highest ratio of a round; None if the sides took no turns."""
+        return (min(self.ratios), max(self.ratios)) if self.ratios else None
 
     @property
     def target(self) -> str:
@@ -62,6 +72,7 @@ class Row:
             "baseline": self.baseline,
             "against": self.against,
             "ratio": self.ratio,
+            "spread": self.spread,
             "target": self.target,
             "is_met": self.is_met,
             "samples": {name: list(values) for name, values in self.samples.items()},
@@ -78,7 +89,12 @@ def compared(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> Row:
-    """Return the row of two alternating series: the median of each."""
+    """Return the row of two series whose rounds took turns, or of one beside a fixed figure.
+
+    Figure and baseline are medians; the ratio is the median of the rounds' ratios.
+    """
+    took_turns = len(figures) == len(baselines)
+    pairs = zip(figures, baselines, strict=True) if took_turns else ()
     return Row(
         what=what,
         unit=unit,
@@ -87,5 +103,6 @@ def compared(
         against=against,
         at_least=at_least,
         at_most=at_most,
+        ratios=[one / other for one, other in pairs],
         samples={what: figures, against: baselines},
     )

@@ -32,15 +32,11 @@ def stock() -> Side:
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
-def stock_program(
-    name: str, slots: int, *, prefetch: int | None = None, options: Sequence[str] = QUIET
-) -> Program:
-    """Return a worker of stock Celery; without `prefetch`, with the multiplier of its app."""
+def stock_program(name: str, slots: int, *, options: Sequence[str] = QUIET) -> Program:
+    """Return a worker of stock Celery."""
     command = [sys.executable, "-m", "celery", "--app", "tests.benchmarks.stock", "worker"]
     given = ["--hostname", f"{name}@%h", "--queues", "stock", "--loglevel", "WARNING"]
     given += ["--pool", "prefork", "--concurrency", str(slots), *options]
-    if prefetch:
-        given += ["--prefetch-multiplier", str(prefetch)]
     # Celery would take stock Celery for a part of the Django project, and slow it down.
     return Program(name, [*command, *given], environment={"DJANGO_SETTINGS_MODULE": ""})
 

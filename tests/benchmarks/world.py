@@ -23,6 +23,8 @@ from tests.benchmarks.sides import Side
 CHUNK = 500
 POLL_SECONDS = 0.002
 START_SECONDS = 60.0
+MEMBER_SECONDS = 150.0
+"""The most that the rounds of one member take: with its beginning, it ends within 3 minutes."""
 
 
 class BenchmarkError(RuntimeError):
@@ -49,14 +51,28 @@ class World:
     fair: Side
     rounds: int
     is_quick: bool
+    is_large: bool = False
 
     @property
     def log(self) -> Path:
         return Path(self.environment["BENCH_LOG"])
 
-    def pick(self, normal: int, quick: int) -> int:
+    def pick(self, normal: int, quick: int, *, large: int | None = None) -> int:
         """Return how large a member is in this invocation."""
+        if self.is_large and large is not None:
+            return large
         return quick if self.is_quick else normal
+
+    def turns(self, *, seconds: float = MEMBER_SECONDS) -> Iterator[int]:
+        """Number the rounds of a member: as many as wanted, of which `seconds` can hold all.
+
+        There is one at least. A round is taken to last as long as those before it.
+        """
+        began = time.monotonic()
+        for number in range(self.rounds):
+            if number and (time.monotonic() - began) * (number + 1) / number > seconds:
+                return
+            yield number
 
     def commits_are_durable(self) -> None:
         """Fail when PostgreSQL may lose a commit."""

@@ -56,6 +56,7 @@ def browsing() -> Iterator[Callable[..., Any]]:
 
         def new_page(**context: Any) -> Any:
             page = chromium.new_context(**{"viewport": WIDE, **context}).new_page()
+            page.set_default_timeout(300_000)
             page.on("console", lambda said: _note(complaints, said))
             page.on("pageerror", lambda error: complaints.append(str(error)))
             return page

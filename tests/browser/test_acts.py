@@ -350,7 +350,7 @@ def test_every_act_of_the_pages(
     The search and the colours come first and last: their forms are outside of the content.
     """
     page = browse("/", viewport=size, color_scheme=scheme, timezone_id="UTC")
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(100_000)
     world = World(keys, hands(page, name=f"{scheme}-{size['width']}"))
     page.keyboard.press("/")
     page.keyboard.type("sw")

@@ -110,7 +110,7 @@ def _push_as_stock(count_by_priority: dict[int, int]) -> None:
         "        app.send_task('tests.add', (number, 1), queue='jobs', priority=int(priority))\n"
     )
     told = [settings.REDIS_URL, json.dumps(count_by_priority)]
-    subprocess.run([sys.executable, "-c", code, *told], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, *told], check=True, timeout=300)
 
 
 def _details(flower: Callable[[str], Any], task_id: str) -> str:

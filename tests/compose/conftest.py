@@ -105,7 +105,7 @@ class Caller:
     def ask(self, *words: str) -> list[dict[str, Any]]:
         """Run a command; return the JSON values that it has printed."""
         process = self.start(*words, "--json")
-        output, _ = process.communicate(timeout=90)
+        output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
         return [json.loads(line) for line in output.splitlines()]
 

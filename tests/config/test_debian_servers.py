@@ -58,7 +58,7 @@ def _running(command: list[str], folder: Path, account: Account) -> Iterator[Non
         yield
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(200)
 
 
 @contextmanager

@@ -144,7 +144,7 @@ def answer(url: str) -> str:
 
 def end(client: subprocess.Popen[str]) -> None:
     """End a client in the ordinary way."""
-    client.communicate("", timeout=10)
+    client.communicate("", timeout=300)
 
 
 def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> None:

@@ -17,6 +17,7 @@ LEASE = "1.5"
 SLACK = 10
 
 
+@pytest.mark.smoke
 @both
 def test_a_message_that_a_dying_worker_was_about_to_get(play: Play, side: str) -> None:
     """Stock pops it for a worker that never reads the answer; here it waits for a living one."""

@@ -104,7 +104,7 @@ def journey(scene: Scenery) -> None:
     assert sum(scene.held().values()) > 0
     worker.send_signal(signal.SIGTERM)
     # Celery's own consumer forgets what a child was sent: that child may wait 30 s for a word.
-    worker.wait(40)
+    worker.wait(300)
     ended = len(scene.said("end")) - before
     left = scene.client.llen(scene.queue)
     assert 20 < ended < 400

@@ -23,7 +23,7 @@ DEMO = read("docs/start/demo.md")
 
 def test_commands_are_run_by_ci() -> None:
     """Each command that a reader is told to type is a line of .ci/run, but for its ARGS."""
-    ran = re.sub(r" ARGS=\".*\"", "", read(".ci/run")).splitlines()
+    ran = re.sub(r"^part | ARGS=\".*\"", "", read(".ci/run"), flags=re.MULTILINE).splitlines()
     typed = [line for block in blocks(README, info="sh") for line in block.text.splitlines()]
     assert typed != []
     assert [line for line in typed if line not in ran] == []

@@ -29,7 +29,7 @@ def test_table_names_the_targets() -> None:
 def test_the_version_of_django_is_a_parameter() -> None:
     """In an environment of its own, so that the locked one stays as it is."""
     made = _make("--dry-run", "--always-make", "test", "DJANGO=6.0")
-    assert ".venv-django-6.0/bin/python -m tests.lanes" in made.stdout
+    assert ".venv-django-6.0/bin/python -m pytest" in made.stdout
     assert ".venv-django-6.0/bin/python -m pip install" in made.stdout
     assert '"Django==6.0.*"' in made.stdout
     assert ".venv/" not in made.stdout

@@ -91,7 +91,7 @@ class Node:
 
     def turn(self, *, until: Callable[[], object]) -> None:
         """Turn the loop until something holds."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 200
         while not until():
             assert time.monotonic() < deadline, "the loop turned in vain"
             try:
@@ -121,5 +121,5 @@ class Node:
 
     def end(self) -> None:
         self.io_thread.stop()
-        self.io_thread.join(20)
+        self.io_thread.join(200)
         self.connection.release()

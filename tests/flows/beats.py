@@ -90,7 +90,7 @@ class Beats:
         self.installation = installation
         self.servers = installation.servers
         made = installation.python(ENTRIES, **installation.urls)
-        output, _ = made.communicate(timeout=60)
+        output, _ = made.communicate(timeout=300)
         assert made.returncode == 0, output
         self.ear = Ear(self.servers.client())
         self.running: list[Process] = []

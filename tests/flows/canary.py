@@ -140,7 +140,7 @@ class Scene:
     def python(self, code: str, **environ: str) -> str:
         """Run code with Django; return what it prints."""
         process = self.here.python(code, **{**self.here.urls, **environ})
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
         return str(output)
 

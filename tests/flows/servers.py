@@ -19,8 +19,8 @@ from tests.migrated import copy_to
 from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
-START_SECONDS = 30
-STOP_SECONDS = 60
+START_SECONDS = 300
+STOP_SECONDS = 300
 
 
 class Breakable:

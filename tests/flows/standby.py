@@ -58,5 +58,5 @@ def standby(url: str) -> Iterator[str]:
         yield copied
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(200)
         shutil.rmtree(folder)

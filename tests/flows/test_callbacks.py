@@ -43,7 +43,7 @@ def _calls(log: TaskLog, task: str) -> int:
 def test_a_result_is_kept_for_who_asks(stack: Processes, verdict: Any) -> None:
     """With `ignore_result=False` an AsyncResult of the run's id has the return value."""
     asked = submit("tests.add", x=1, y=2, owner="acme", ignore_result=False)
-    assert AsyncResult(str(asked.id)).get(timeout=60) == 3
+    assert AsyncResult(str(asked.id)).get(timeout=300) == 3
     silent = ended(submit("tests.add", x=1, y=2, owner="acme"))
     assert AsyncResult(str(silent.id)).state == "PENDING"
     verdict(ended(asked), silent)
@@ -62,8 +62,8 @@ def test_link_and_result_see_the_success_after_retries(stack: Processes, verdict
         link=link,
         link_error=told.s(),
     )
-    assert AsyncResult(str(run.id)).get(timeout=60) == 7
-    assert linked.get(timeout=60) == 7
+    assert AsyncResult(str(run.id)).get(timeout=300) == 7
+    assert linked.get(timeout=300) == 7
     run = ended(run)
     assert outcomes(run) == ["retrying", "retrying", "succeeded"]
     assert _calls(stack.tasks, "flows.told") == 1, "the link alone"
@@ -106,7 +106,7 @@ def test_nobody_waits_for_the_result_of_what_never_started(
         run.cancel()
     assert ended(run).state == how
     with pytest.raises(TaskRevokedError):
-        AsyncResult(str(run.id)).get(timeout=60)
+        AsyncResult(str(run.id)).get(timeout=300)
     assert _calls(stack.tasks, "flows.told") == 0
     verdict(ended(run))
 
@@ -117,8 +117,8 @@ def test_a_chord_ends_with_all_results(stack: Processes, verdict: Any) -> None:
     calls = [{"way": way, "times": 1, "n": n} for n, way in enumerate(ways, start=1)]
     body, sum_of_all = _kept(total.s())
     submission = submit_many("flows.misbehave", calls, owner="acme", chord=body, **LIMITS)
-    assert sum_of_all.get(timeout=30) == sum(range(1, len(calls) + 1))
-    submission.wait(timeout=60)
+    assert sum_of_all.get(timeout=300) == sum(range(1, len(calls) + 1))
+    submission.wait(timeout=300)
     assert all(outcomes(run)[-1] == "succeeded" for run in submission.runs.all())
     assert _calls(stack.tasks, "tests.total") == 1
     verdict(submission)
@@ -138,10 +138,10 @@ def test_a_chord_fails_when_a_member_fails(stack: Processes, verdict: Any, way: 
         member = submission.runs.order_by("id").last()
         reached(member, State.RUNNING)
         member.cancel()
-    assert heard.get(timeout=60) == never.id
+    assert heard.get(timeout=300) == never.id
     # Celery calls the errback first.
     wait_for(lambda: never.state == "FAILURE")
-    submission.wait(timeout=60)
+    submission.wait(timeout=300)
     assert _calls(stack.tasks, "tests.total") == 0
     verdict(submission)
 
@@ -151,7 +151,7 @@ def test_a_plain_chord_ends_with_all_results(stack: Processes) -> None:
     body, sum_of_all = _kept(total.s())
     alone = [add.s(n, n) for n in range(5)]
     chord([*alone, chain(add.s(1, 2), add.s(3))], body).apply_async()
-    assert sum_of_all.get(timeout=60) == 26
+    assert sum_of_all.get(timeout=300) == 26
     assert _calls(stack.tasks, "tests.total") == 1
 
 
@@ -169,7 +169,7 @@ def test_a_plain_chord_fails_when_a_member_fails(stack: Processes, how: str) -> 
     errback, heard = _kept(told.s())
     body, never = _kept(total.s().on_error(errback))
     chord([add.s(1, 2), ENDS[how]], body).apply_async()
-    assert heard.get(timeout=60) == never.id
+    assert heard.get(timeout=300) == never.id
     # Celery calls the errback first.
     wait_for(lambda: never.state == "FAILURE")
     assert _calls(stack.tasks, "tests.total") == 0

@@ -147,7 +147,7 @@ def test_the_demo_ends_well_and_leaves_nothing(world: World) -> None:
     assert _status(told["Flower"]) == 401
     assert _status(told["Flower"], Authorization=f"Basic {secret}") == 200
     demo.terminate()
-    demo.communicate(timeout=30)
+    demo.communicate(timeout=300)
     assert demo.returncode == 0
     wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 
@@ -158,7 +158,7 @@ def test_interrupting_it_in_the_middle_leaves_nothing(world: World) -> None:
     assert demo.stderr is not None
     _until(demo.stderr, "done,")
     demo.send_signal(signal.SIGINT)
-    _, told = demo.communicate(timeout=90)
+    _, told = demo.communicate(timeout=300)
     assert demo.returncode == 130, told
     wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
 
@@ -185,7 +185,7 @@ def test_a_process_that_ends_by_itself_ends_the_demo(world: World) -> None:
         if "gunicorn" in line and os.getpgid(int(line.split()[0])) == int(line.split()[0])
     ]
     os.kill(web, signal.SIGKILL)
-    _, told = demo.communicate(timeout=60)
+    _, told = demo.communicate(timeout=300)
     assert demo.returncode == 1
     assert "web ended with -9. The end of " in told and "demo-logs/web.log" in told
     assert "Traceback" not in told
@@ -203,7 +203,7 @@ def test_an_end_without_the_database_is_one_sentence(world: World) -> None:
             _until(demo.stderr, "stays up")
             servers.postgres.stop()
             demo.terminate()
-            _, told = demo.communicate(timeout=60)
+            _, told = demo.communicate(timeout=300)
         finally:
             for name in own:
                 del world.environment[name]

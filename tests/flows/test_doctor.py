@@ -33,7 +33,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.proof
 
 SECONDS = 5.0
-SLACK = 3.0  # seconds, of a machine that has other work
+SLACK = 30.0  # seconds, of a machine that has other work
 SAFE = {
     "DJANGO_SETTINGS_MODULE": "tests.flows.doctor_settings",
     "ALLOWED_HOSTS": "fairshift.example",
@@ -50,7 +50,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """Two workers, the system's worker and beat, with partitions for some days."""
     with installed(tmp_path_factory.mktemp("doctor")) as installation:
         made = installation.python(MANY_DAYS, **installation.urls)
-        output, _ = made.communicate(timeout=60)
+        output, _ = made.communicate(timeout=300)
         assert made.returncode == 0, output
         pulsed = "SELECT count(*) FROM jobs_cursor WHERE beat_at > now() - interval '9 s'"
         wait_for(lambda: installation.count(pulsed), seconds=60, what="the pulse")
@@ -163,7 +163,7 @@ def test_a_missing_partition(sound: Installation) -> None:
     told = found(sound)
     assert told.keys() == {"D104"}
     assert "make_partitions" in told["D104"]["fix"]
-    sound.python(MANY_DAYS, **sound.urls).communicate(timeout=60)
+    sound.python(MANY_DAYS, **sound.urls).communicate(timeout=300)
     assert not found(sound)
 
 
@@ -255,7 +255,7 @@ def test_settings_with_which_nothing_starts(
 def test_processes_that_are_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Killed one after the other, with work that waits: each by its own id."""
     with installed(tmp_path_factory.mktemp("missing")) as it:
-        it.python(MANY_DAYS, **it.urls).communicate(timeout=60)
+        it.python(MANY_DAYS, **it.urls).communicate(timeout=300)
         # Its workers have no key ring.
         submitted = it.submitter("--count", "1", prefix="waiting")
         assert submitted.wait() == 0

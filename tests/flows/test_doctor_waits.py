@@ -85,7 +85,7 @@ def children_of(pid: int) -> set[int]:
 def play(it: Installation, code: str, **environ: str) -> None:
     """Run code with Django."""
     process = it.python(code, **it.urls, **environ)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
 
 

@@ -48,7 +48,7 @@ def test_no_pattern_stalls_a_worker(processes: Processes, owner: Owner) -> None:
         assert not ping(pattern, matcher, seconds=1)
     began_at = time.monotonic()
     assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
-    assert time.monotonic() - began_at < 10
+    assert time.monotonic() - began_at < 100
     assert ping("worker@*", "glob") and not ping("other@*", "glob", seconds=1)
     assert "refused a command to the nodes" in worker.log.read_text()
 
@@ -78,7 +78,7 @@ def forger(revoked: list[str]) -> Iterator[Event]:
     thread.start()
     yield heard
     stopped.set()
-    thread.join(10)
+    thread.join(100)
 
 
 @pytest.mark.parametrize("opened", ["", "revoke"])
@@ -93,8 +93,8 @@ def test_no_answer_to_a_greeting_revokes_a_task(processes: Processes, opened: st
     revoked, kept = (
         plain.add.apply_async((1, 2), task_id=task_id, queue="jobs") for task_id in (first, last)
     )
-    assert kept.get(timeout=30) == 3
+    assert kept.get(timeout=300) == 3
     if opened:
         wait_for(lambda: revoked.state == "REVOKED", what="a task that its id has revoked")
     else:
-        assert revoked.get(timeout=30) == 3
+        assert revoked.get(timeout=300) == 3

@@ -24,7 +24,7 @@ LAYOUT = Layout(1, 1, lease=30)
 def _run_once_each_in_the_pool_s_process(stack: Processes) -> Submission:
     """Submit runs; return them when each has begun once, in the one process of the pool."""
     after = submit_many("tests.record", [{"n": n} for n in range(JOBS)], owner="acme")
-    assert after.wait(timeout=60)[State.SUCCEEDED] == JOBS
+    assert after.wait(timeout=300)[State.SUCCEEDED] == JOBS
     ids = {str(run.id) for run in after.runs.all()}
     events = read_task_events(stack.tasks.path)
     pids = [event.pid for event in events if event.event == "start" and event.run in ids]
@@ -48,8 +48,8 @@ def test_a_copy_of_a_durable_run_ends_with_the_body(
 def test_a_copy_of_a_plain_task_ends_with_the_body(stack: Processes, verdict: Any) -> None:
     """It stores no result and takes no job."""
     called = current_app.send_task("flows.fork_on", queue="jobs", ignore_result=False)
-    copy = AsyncResult(called.id).get(timeout=20)
+    copy = AsyncResult(called.id).get(timeout=300)
     after = _run_once_each_in_the_pool_s_process(stack)
     wait_for(lambda: not is_running(copy), what="the copy's end")
-    assert AsyncResult(called.id).get(timeout=20) == copy > 0
+    assert AsyncResult(called.id).get(timeout=300) == copy > 0
     verdict(after)

@@ -76,7 +76,7 @@ def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
 
 def test_what_waits_in_the_old_queue_is_done(working: Shop) -> None:
     """By the page's worker: the message was sent before the default queue changed."""
-    call = "add.apply_async((1, 2), queue='celery', ignore_result=False).get(timeout=30)"
+    call = "add.apply_async((1, 2), queue='celery', ignore_result=False).get(timeout=300)"
     assert working.shell(f"from shop.tasks import add\nprint({call})").strip() == "3"
 
 
@@ -97,7 +97,7 @@ try:
     charge.delay(7)
 except RowRequired as error:
     print(type(error).__name__)
-print(remind.apply_async((7,), ignore_result=False).get(timeout=30))
+print(remind.apply_async((7,), ignore_result=False).get(timeout=300))
 {block("submitted")}
 print(run.pk, run.max_attempts)
 """

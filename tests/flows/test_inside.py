@@ -118,7 +118,7 @@ def test_a_snooze_that_ends_in_a_closed_window_waits_for_the_next_opening(
     ]
     _, held_at, why = run.moves[4]
     assert why == "window closed" and held_at < opens_at
-    assert 0 <= (run.moves[6][1] - opens_at).total_seconds() < 5
+    assert 0 <= (run.moves[6][1] - opens_at).total_seconds() < 50
     assert [(a.number, a.outcome) for a in run.attempts] == [(1, "snoozed"), (1, "succeeded")]
     verdict(run)
 
@@ -163,11 +163,11 @@ def test_a_hook_is_called_after_a_kill(
     run.cancel()
     assert End.objects.filter(run_id=run.id).count() == 1
     killed = processes.python(code, FAULT=f"{point}:1")
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=300)
     assert killed.returncode != 0
     assert path.exists() == (point == "hooks.after_call")
     HookCall.objects.update(next_at=sql.now())
-    output, _ = processes.python(code).communicate(timeout=60)
+    output, _ = processes.python(code).communicate(timeout=300)
     assert "'called': 1" in output, output
     assert path.read_text() == f"{run.id} cancelled\n" * calls
     assert not HookCall.objects.exists() and not End.objects.exists()

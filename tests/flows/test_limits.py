@@ -48,7 +48,7 @@ def test_an_owners_cap_holds_over_all_workers(stack: Processes, verdict: Any) ->
     make_owner("acme", max_running=2)
     calls = [{"n": n, "seconds": 0.1} for n in range(12)]
     submission = submit_many("tests.record", calls, owner="acme")
-    submission.wait(timeout=20)
+    submission.wait(timeout=300)
     assert most_at_once(stack.tasks, _ids(submission)) == 2
     verdict(submission)
 
@@ -57,7 +57,7 @@ def test_a_lock_lets_one_run_at_a_time(stack: Processes, verdict: Any) -> None:
     """Runs with one key never overlap; those with another key do not wait for them."""
     calls = [{"n": n % 2, "seconds": 0.1} for n in range(10)]
     submission = submit_many("tests.record", calls, owner="acme", lock="rack-{n}")
-    submission.wait(timeout=20)
+    submission.wait(timeout=300)
     by_key: dict[str, set[str]] = {}
     for run in submission.runs.all():
         by_key.setdefault(run.lock_key, set()).add(str(run.id))
@@ -78,7 +78,7 @@ def test_a_paused_owner_waits_and_others_do_not(
     assert {run.state for run in paused.runs.all()} == {State.QUEUED}
     assert paused.runs.first().why_waiting() == "Owner acme is paused: audit"
     resume_owner(owner)
-    assert paused.wait(timeout=20)[State.SUCCEEDED] == 5
+    assert paused.wait(timeout=200)[State.SUCCEEDED] == 5
     verdict(paused, other)
 
 

@@ -59,7 +59,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # What it needs is installed, and nothing is fetched.
     options = ["--no-deps", "--no-build-isolation", "--quiet", "--target", str(folder / "site")]
     command = [sys.executable, "-m", *install.split(), *options]
-    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    subprocess.run(command, cwd=folder, check=True, timeout=300)
     return folder / "site"
 
 
@@ -156,7 +156,7 @@ class Shop:
                 process.terminate()
             for process, log in zip(started, logs, strict=True):
                 try:
-                    process.wait(20)
+                    process.wait(200)
                 except subprocess.TimeoutExpired:
                     process.kill()
                 log.close()

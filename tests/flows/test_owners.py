@@ -20,7 +20,7 @@ def _new_ids(count: int) -> list[str]:
 
 
 def _returned(ids: list[str]) -> list[Any]:
-    return [AsyncResult(one).get(timeout=30) for one in ids]
+    return [AsyncResult(one).get(timeout=300) for one in ids]
 
 
 def test_plain_children_of_a_run_are_its_owner_s(stack: Processes, verdict: Any) -> None:

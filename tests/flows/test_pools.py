@@ -29,7 +29,7 @@ def test_the_journey_on_other_pools(processes: Processes, verdict: Any, pool: st
     retried = submit("tests.fail", times=1, owner="acme")
     dropped = submit("tests.record", n=1, owner="acme", countdown=60)
     dropped.cancel()
-    many.wait(timeout=40)
+    many.wait(timeout=300)
     assert many.progress[State.SUCCEEDED] == 30
     failed, kept, retried = ended(failed), ended(kept), ended(retried)
     assert (failed.error_type, outcomes(failed)) == ("SystemExit", ["retrying", "failed"])

@@ -46,7 +46,7 @@ class Stranger:
 
     def close(self) -> None:
         self._receiver.should_stop = True
-        self._thread.join(10)
+        self._thread.join(100)
         self.app.close()
 
     def told(self, run: Run) -> list[dict[str, Any]]:

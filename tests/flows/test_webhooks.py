@@ -51,7 +51,7 @@ def test_slow_and_dead_receivers_delay_no_other(
         ours = submit_many("tests.add", [{"x": n, "y": 1} for n in range(5)], owner=owner)
         theirs = submit_many("tests.add", [{"x": n, "y": 1} for n in range(5)], owner=other)
         for submission in (ours, theirs):
-            submission.wait(timeout=60)
+            submission.wait(timeout=300)
         wait_for(lambda: len(set(quick.ids)) == 5 and len(set(same.ids)) == 5, seconds=60)
         # The slow one has answered nothing yet, and the broken one only with errors.
         assert not WebhookDelivery.objects.filter(

@@ -80,7 +80,7 @@ def _recorded(processes: Processes, slots: int) -> tuple[datetime, datetime]:
 
 def _all_done(made: list[Submission]) -> None:
     for submission in made:
-        submission.wait(timeout=120)
+        submission.wait(timeout=300)
 
 
 def _plan(start: datetime, end: datetime, slots: int | None = None) -> Plan:

@@ -246,7 +246,7 @@ def at_once(*acts: Callable[[], T]) -> list[T | Exception]:
     def perform(index: int, act: Callable[[], T]) -> None:
         try:
             connection.ensure_connection()
-            gate.wait(10)
+            gate.wait(100)
             outcomes[index] = act()
         except Exception as error:
             outcomes[index] = error
@@ -259,7 +259,7 @@ def at_once(*acts: Callable[[], T]) -> list[T | Exception]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
         assert not thread.is_alive(), "an act did not come to its end"
     return outcomes
 
@@ -283,7 +283,7 @@ def behind(act: Callable[[], T]) -> Iterator[tuple[Callable[[], None], list[T | 
             yield begin, outcomes
     finally:
         if thread.ident:
-            thread.join(30)
+            thread.join(300)
     assert not thread.is_alive(), "the act still waits"
 
 

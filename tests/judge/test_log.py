@@ -98,7 +98,7 @@ def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
     """Four writers at once: every line is whole, and each writer's lines keep their order."""
     path = tmp_path / "tasks"
     writers = [writer(path, "500") for _ in range(4)]
-    assert [process.wait(timeout=60) for process in writers] == [0] * 4
+    assert [process.wait(timeout=300) for process in writers] == [0] * 4
     events = read_task_events(path)
     for process in writers:
         own = [event.attempt for event in events if event.pid == process.pid]
@@ -115,7 +115,7 @@ def test_killed_writers_leave_a_readable_log(tmp_path: Path) -> None:
             wait_for(lambda grown=grown: size_of(path) > grown, seconds=30)
         finally:
             process.send_signal(signal.SIGKILL)
-            process.wait(timeout=10)
+            process.wait(timeout=300)
         TaskLog(path).start(run=f"after-{number}", attempt=1, token=1, task="")
     runs = [event.run for event in read_task_events(path)]
     assert [run for run in runs if run and run.startswith("after")] == [

@@ -20,6 +20,8 @@ MEMBERS: Final = (
     "far",
     "cpu",
     "durable",
+    "durable_owners",
+    "encrypted",
     "cost",
     "rollups",
     "retention",

@@ -63,7 +63,7 @@ def _crud(world: World, client: partial[HttpClient]) -> list[Row]:
     rates: dict[str, list[float]] = {"create": [], "update": [], "delete": []}
     # Each process opens its connections, and plans its statements.
     _one_by_one(client, 20 * CLIENTS, begin="warm")
-    for number in range(world.rounds):
+    for number in world.turns(seconds=30):
         for verb, rate in _one_by_one(client, count, begin=f"round-{number}").items():
             rates[verb].append(60 * rate)
     return [
@@ -137,7 +137,7 @@ def _submission(world: World, client: partial[HttpClient]) -> Row:
 
 def _paced(world: World, client: partial[HttpClient]) -> Row:
     """Submit at a fixed rate while two slots have more work than they can do."""
-    seconds = world.pick(60, 6)
+    seconds = world.pick(30, 6)
 
     def submit(http: HttpClient, number: int) -> None:
         arguments = {"owner": OWNER, "number": number}
@@ -168,7 +168,7 @@ def _paced(world: World, client: partial[HttpClient]) -> Row:
 
 
 def _lists(world: World, client: partial[HttpClient]) -> Row:
-    count = world.pick(10_000_000, 50_000)
+    count = world.pick(1_000_000, 50_000, large=10_000_000)
     put_in(count, owner=OWNER)
     http, medians = client(), {}
     for name, query in FILTERS.items():

@@ -69,7 +69,7 @@ def measure(world: World) -> list[Row]:
         for name, value in cost.items():
             found[what][name].append(value)
 
-    for number in range(world.rounds):
+    for number in world.turns():
         world.begin()
         add(FLUSH, {"seconds": flush_seconds()})
         add(CROWDED, {"part": crowding(others=CORES - 1)})

@@ -33,7 +33,7 @@ def measure(world: World) -> list[Row]:
             stacks[side.name] = up.enter_context(world.workers(side, slots=SLOTS))
             world.warm_up(side, stacks[side.name], slots=SLOTS)
         time.sleep(SETTLE_SECONDS)
-        for _ in range(world.rounds):
+        for _ in world.turns():
             before = {name: _cpu_seconds(stack, name) for name, stack in stacks.items()}
             began = time.monotonic()
             time.sleep(seconds)

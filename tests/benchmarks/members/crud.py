@@ -16,7 +16,7 @@ from celery import Celery
 from fleet.stack.programs import system_worker
 from fleet.stack.stack import Stack
 from tests.benchmarks.rows import Row, compared
-from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
+from tests.benchmarks.world import MEMBER_SECONDS, START_SECONDS, BenchmarkError, World
 
 OTHERS = 10_000.0
 """Jobs a minute that others create, update or delete over their API, at their limit."""
@@ -38,7 +38,7 @@ def measure(world: World) -> list[Row]:
         ("in bulk", _called, 60.0),
         ("by message, one job each", _by_message, 10.0),
     ):
-        found = [rates(world) for _ in range(world.rounds)]
+        found = [rates(world) for _ in world.turns()]
         rows += _beside_others(found, what=what, at_least=at_least)
     return rows + _one_call_each(world)
 
@@ -61,7 +61,7 @@ def _beside_others(
 
 def _one_call_each(world: World) -> list[Row]:
     ours, theirs = [], []
-    for _ in range(world.rounds):
+    for _ in world.turns(seconds=MEMBER_SECONDS / 3):
         ours.append(_one_by_one(world))
         theirs.append(_periodic_tasks(world))
     return _beside_others(ours, what="one call each", at_least=6.0) + [

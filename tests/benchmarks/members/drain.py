@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from statistics import median
 
 from tests.benchmarks.rows import Row, compared
-from tests.benchmarks.sides import Side, stock_program
+from tests.benchmarks.sides import Side
 from tests.benchmarks.world import BenchmarkError, Call, World
 
 OWNERS = 100
 SLOTS = (2, 4)
-# The best two of 16, 64, 128 and 256 by the median of 3 rounds on two busy cores; measured roughly.
-PREFETCHES = (64, 128)
+SECONDS = 85.0
+"""The most that the rounds of one number of slots take."""
 
 
 def measure(world: World) -> list[Row]:
     """Compare with stock Celery at its best, on 2 slots and on 4."""
-    count = world.pick(6_000, 2_000)
+    count = world.pick(3_000, 2_000)
 
     def fair(slots: int) -> float:
         return drained(world, world.fair, owners=OWNERS, count=count, slots=slots)
@@ -33,21 +30,18 @@ def measure(world: World) -> list[Row]:
 def beside_stock(
     world: World, drain: Callable[[int], float], *, slots: int, count: int, at_least: float
 ) -> Row:
-    """Compare the tasks/s of a drain on this many slots with stock Celery's best."""
+    """Compare the tasks/s of a drain on this many slots with stock Celery's best, in turn."""
+    stock: list[float] = []
     ours: list[float] = []
-    stock: dict[int, list[float]] = {prefetch: [] for prefetch in PREFETCHES}
-    for _ in range(world.rounds):
-        for prefetch, found in stock.items():
-            side = replace(world.stock, program=partial(stock_program, prefetch=prefetch))
-            found.append(drained(world, side, owners=OWNERS, count=count, slots=slots))
+    for _ in world.turns(seconds=SECONDS):
+        stock.append(drained(world, world.stock, owners=OWNERS, count=count, slots=slots))
         ours.append(drain(slots))
-    best = max(PREFETCHES, key=lambda prefetch: median(stock[prefetch]))
     return compared(
         ours,
-        stock[best],
+        stock,
         what=f"{slots} slots, {OWNERS} owners",
         unit="tasks/s",
-        against=f"stock Celery, prefetch {best}",
+        against="stock Celery",
         at_least=at_least,
     )
 

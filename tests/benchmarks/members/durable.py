@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from statistics import median
 from typing import Any
 
-from django.conf import settings
-from django.test import override_settings
-
 from fleet.stack.stack import Stack
-from jobs.core.keyring import new_key
 from tests.benchmarks.members.drain import OWNERS, SLOTS, beside_stock
-from tests.benchmarks.rows import Row, compared
+from tests.benchmarks.rows import Row
 from tests.benchmarks.world import BenchmarkError, World
 
-FEW = 10
 RECORDED_SECONDS = 60.0
 POLL_SECONDS = 0.005
 
 
 def measure(world: World) -> list[Row]:
-    """Compare with plain tasks on stock Celery at its best; 10,000 owners with 10; a key ring."""
+    """Compare with plain tasks on stock Celery at its best, on 2 slots and on 4."""
     world.commits_are_durable()
-    count = world.pick(6_000, 2_000)
+    count = world.pick(3_000, 2_000)
     lags: list[float] = []
 
     def fair(slots: int) -> float:
@@ -44,59 +38,27 @@ def measure(world: World) -> list[Row]:
         figure=median(lags),
         samples={"lag": lags},
     )
-    return [*rows, lag, _owners(world), _encrypted(world)]
-
-
-def _owners(world: World) -> Row:
-    many = world.pick(10_000, 500)
-    count = world.pick(10_000, 2_000)
-    rates: dict[int, list[float]] = {FEW: [], many: []}
-    for _ in range(world.rounds):
-        for owners, found in rates.items():
-            found.append(drained(world, owners=owners, count=count, slots=2)[0])
-    return compared(
-        rates[many],
-        rates[FEW],
-        what=f"2 slots, {many:,} owners",
-        unit="tasks/s",
-        against=f"{FEW} owners",
-        at_least=0.9,
-    )
-
-
-def _encrypted(world: World) -> Row:
-    """Compare with and without a key ring, in turn."""
-    ring, count = new_key(1), world.pick(10_000, 2_000)
-    keys = {"FAIRSHIFT_ENCRYPTION_KEYS": ring}
-    with_ring = replace(world, environment={**world.environment, **keys})
-    rates: dict[bool, list[float]] = {True: [], False: []}
-    for _ in range(world.rounds):
-        for is_on, found in rates.items():
-            values = {**settings.FAIRSHIFT, "ENCRYPTION_KEYS": ring if is_on else ""}
-            with override_settings(FAIRSHIFT=values):
-                one = with_ring if is_on else world
-                found.append(drained(one, owners=OWNERS, count=count, slots=2)[0])
-    return compared(
-        rates[True],
-        rates[False],
-        what="2 slots, encrypted at rest",
-        unit="tasks/s",
-        against="not encrypted",
-        at_least=0.9,
-    )
+    return [*rows, lag]
 
 
 def drained(world: World, *, owners: int, count: int, slots: int) -> tuple[float, float]:
-    """Return the tasks/s at which one worker drains `count` runs, and the rows' lag in seconds.
-
-    Seen from outside: the tasks count in Redis, and plain SQL asks the rows.
-    """
+    """Return the tasks/s at which one worker drains `count` runs, and the rows' lag in seconds."""
     from jobs.system.sweep import publish_after_flush
 
     world.begin()
     # As an earlier sweep does: otherwise the worker first primes the emptied queue.
     publish_after_flush()
     submissions = submitted([f"o{number}" for number in range(owners)], count=count)
+    return drained_of(world, submissions, count=count, slots=slots)
+
+
+def drained_of(
+    world: World, submissions: Sequence[int], *, count: int, slots: int
+) -> tuple[float, float]:
+    """Return the same of runs that are submitted, and whose hints are published.
+
+    Seen from outside: the tasks count in Redis, and plain SQL asks the rows.
+    """
     waiting = world.redis.llen(world.fair.queue)
     if waiting != count:
         raise BenchmarkError(f"{waiting} hints of {count} submitted runs wait")

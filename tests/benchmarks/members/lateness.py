@@ -9,7 +9,7 @@ from fleet.stack.programs import beat, system_worker
 from fleet.stack.stack import Stack
 from tests.benchmarks.figures import percentile
 from tests.benchmarks.rows import Row
-from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
+from tests.benchmarks.world import MEMBER_SECONDS, START_SECONDS, BenchmarkError, World
 
 SLOTS = 2
 BUSY_SECONDS = 60.0
@@ -46,7 +46,7 @@ def measure(world: World) -> list[Row]:
     rows = []
     for history in ("full", "none"):
         found: dict[int, list[float]] = {50: [], 99: [], 100: []}
-        for _ in range(world.rounds):
+        for _ in world.turns(seconds=MEMBER_SECONDS / 2):
             seconds = _lateness(world, count=count, history=history)
             for percent, figures in found.items():
                 figures.append(percentile(seconds, percent))

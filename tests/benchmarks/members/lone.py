@@ -11,7 +11,7 @@ def measure(world: World) -> list[Row]:
     """Compare the drain of one owner with that of 100."""
     count = world.pick(8_000, 2_000)
     rates: dict[int, list[float]] = {1: [], OWNERS: []}
-    for _ in range(world.rounds):
+    for _ in world.turns():
         for owners, found in rates.items():
             found.append(drained(world, world.fair, owners=owners, count=count, slots=2))
     return [

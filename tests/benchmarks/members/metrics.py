@@ -14,7 +14,7 @@ from tests.benchmarks.http_client import HttpClient
 from tests.benchmarks.members.drain import OWNERS
 from tests.benchmarks.members.durable import drained, submitted
 from tests.benchmarks.rows import Row
-from tests.benchmarks.world import START_SECONDS, World
+from tests.benchmarks.world import MEMBER_SECONDS, START_SECONDS, World
 
 SLOTS = 2
 EVERY_SECONDS = 15.0
@@ -40,7 +40,7 @@ def measure(world: World) -> list[Row]:
     world.begin()
     with _served(world) as scraper:
         rows = [_scraped(world, scraper, "nothing")]
-        waiting = [50_000] if world.is_quick else [50_000, 1_000_000]
+        waiting = [50_000] if world.is_quick else [50_000, world.pick(300_000, 0, large=1_000_000)]
         stored = 0
         for count in waiting:
             submitted([f"o{n}" for n in range(OWNERS)], count=count - stored)
@@ -77,9 +77,9 @@ def _scraped(world: World, scraper: Scraper, waiting: str) -> Row:
 
 def _cost(world: World, scraper: Scraper) -> Row:
     """Return how much slower a drain is with a scrape every 15 s, from many more scrapes."""
-    count = world.pick(12_000, 6_000)
+    count = 6_000
     with_scrapes, without = [], []
-    for _ in range(world.pick(3 * world.rounds, 2)):
+    for _ in world.turns(seconds=MEMBER_SECONDS / 2):
         without.append(drained(world, owners=OWNERS, count=count, slots=SLOTS)[0])
         with _scraping(scraper):
             with_scrapes.append(drained(world, owners=OWNERS, count=count, slots=SLOTS)[0])

@@ -17,7 +17,7 @@ def measure(world: World) -> list[Row]:
     count = world.pick(10_000, 3_000)
     between = [] if world.is_quick else [100, 1_000]
     rates: dict[int, list[float]] = {owners: [] for owners in (FEW, *between, many)}
-    for number in range(world.rounds):
+    for number in world.turns():
         for owners, found in rates.items():
             if number == 0 or owners not in between:
                 found.append(drained(world, world.fair, owners=owners, count=count, slots=2))

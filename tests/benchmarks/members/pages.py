@@ -66,8 +66,9 @@ class Question:
 def measure(world: World) -> list[Row]:
     """Ask for each page with each filter, as a superuser and as a member of one owner."""
     world.begin()
-    runs = world.pick(10_000_000, 200_000)
-    put_in(runs=runs, jobs=world.pick(1_000_000, 20_000), audited=world.pick(1_000_000, 20_000))
+    runs = world.pick(1_000_000, 200_000, large=10_000_000)
+    others = world.pick(100_000, 20_000, large=1_000_000)
+    put_in(runs=runs, jobs=others, audited=others)
     rows = ask_all(world)
     world.begin()
     return rows

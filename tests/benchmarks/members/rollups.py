@@ -24,7 +24,7 @@ def measure(world: World) -> list[Row]:
     count = world.pick(6_000, 2_000)
     rates: dict[str, list[float]] = {WITHOUT: [], WITH: []}
     parts: list[float] = []
-    for _ in range(world.rounds):
+    for _ in world.turns():
         for statement, found in rates.items():
             _run(statement)
             rate, _lag = drained(world, owners=OWNERS, count=count, slots=SLOTS)

@@ -21,7 +21,7 @@ def measure(world: World) -> list[Row]:
     seconds = world.pick(10, 4)
     errors, indexes = [], []
     parts: dict[str, list[float]] = {owner: [] for owner in WEIGHTS}
-    for _ in range(world.rounds):
+    for _ in world.turns():
         got = _shared(world, seconds=seconds)
         errors.append(100 * share_error(got, WEIGHTS))
         for owner, found in parts.items():

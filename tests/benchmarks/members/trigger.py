@@ -24,7 +24,7 @@ def measure(world: World) -> list[Row]:
     for history, minutes, at_least in (("none", 2, 10.0), ("full", 1, 4.0)):
         count = world.pick(1_000_000, 20_000)
         put_in(count, history=history)
-        found = [_rate(world, minutes=minutes) for _ in range(world.rounds)]
+        found = [_rate(world, minutes=minutes) for _ in world.turns(seconds=20)]
         rows.append(
             compared(
                 [60 * rate for rate in found],
@@ -36,7 +36,7 @@ def measure(world: World) -> list[Row]:
             )
         )
     entries = world.pick(20_000, 500)
-    baseline = [_beat_rate(world, entries=entries, seconds=world.pick(60, 10))]
+    baseline = [_beat_rate(world, entries=entries, seconds=world.pick(30, 10))]
     return [
         *rows,
         compared(

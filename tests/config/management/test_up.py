@@ -73,7 +73,7 @@ def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
         family = descendants(up.pid)
         assert len(family) >= 5
         up.send_signal(signal.SIGTERM)
-        assert up.wait(30) == 0
+        assert up.wait(300) == 0
         wait_for(lambda: not any(map(is_running, family)), what="every process has ended")
     finally:
         up.kill()

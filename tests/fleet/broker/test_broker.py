@@ -87,25 +87,25 @@ def test_a_refused_connection_is_told_at_once(away: Broker) -> None:
 
 def test_a_hung_broker_costs_the_deadline_once(broker: Broker, client: redis.Redis) -> None:
     """After a failure the broker is skipped for a pause, so the next caller does not wait."""
-    client.client_pause(1_000)
-    assert unavailable(broker, timeout=0.2) < 0.9
-    assert unavailable(broker, timeout=0.2) < 0.1
+    client.client_pause(4_000)
+    assert unavailable(broker, timeout=0.5) < 3.5
+    assert unavailable(broker, timeout=0.5) < 0.5
 
 
 def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.Redis) -> None:
     """A thread that comes while another one waits shares that result, and does not try itself."""
-    client.client_pause(1_500)
+    client.client_pause(4_000)
     took: list[float] = []
     threads = [
-        threading.Timer(0.06 * number, lambda: took.append(unavailable(broker, timeout=0.5)))
+        threading.Timer(0.06 * number, lambda: took.append(unavailable(broker, timeout=1.5)))
         for number in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(200)
     assert len(took) == 8
-    assert max(took) < 0.8
+    assert max(took) < 2.5
 
 
 def test_a_hint_in_the_outbox_waits_a_quarter_second_for_the_first_connection(
@@ -136,12 +136,12 @@ def test_a_caller_with_an_outbox_waits_little_for_one_that_opens_the_first_conne
     broker: Broker, client: redis.Redis
 ) -> None:
     """The other one, without an outbox, holds the lock for its whole time."""
-    client.client_pause(1_500)
+    client.client_pause(4_000)
     first = threading.Thread(target=lambda: unavailable(broker, timeout=1))
     first.start()
     wait_for(broker._lock.locked, what="the first caller to hold the lock")
     assert unavailable(broker, timeout=1, are_in_outbox=True) < 0.75
-    first.join(20)
+    first.join(200)
 
 
 def test_a_connection_that_could_not_be_opened_is_tried_again(
@@ -233,6 +233,6 @@ def test_a_fork_may_happen_while_another_thread_publishes(
     thread.start()
     wait_for(broker._lock.locked, what="the thread to hold the lock")
     child = forked(lambda: broker.publish([hint()], timeout=2))
-    thread.join(20)
+    thread.join(200)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert broker.backlog(QUEUE, timeout=5) == 2

@@ -42,16 +42,16 @@ def test_a_hung_redis_costs_the_callers_no_time(broker: Broker, client: redis.Re
     arrive, and no receipt says so.
     """
     broker.post([hint()], (1,), timeout=5)
-    client.client_pause(2_000)
+    client.client_pause(4_000)
     began_at = time.monotonic()
-    assert all((2,) not in broker.post([hint()], (2,), timeout=0.3) for _ in range(10))
-    assert time.monotonic() - began_at < 0.2
+    assert all((2,) not in broker.post([hint()], (2,), timeout=1) for _ in range(10))
+    assert time.monotonic() - began_at < 1
     with pytest.raises(BrokerUnavailable):
-        wait_for(lambda: broker.post([hint()], (3,), timeout=0.3) and False, seconds=2)
+        wait_for(lambda: broker.post([hint()], (3,), timeout=1) and False, seconds=2)
     began_at = time.monotonic()
     with pytest.raises(BrokerUnavailable):
-        broker.post([hint()], (4,), timeout=0.3)
-    assert time.monotonic() - began_at < 0.1
+        broker.post([hint()], (4,), timeout=1)
+    assert time.monotonic() - began_at < 0.9
 
 
 def test_too_many_unanswered_calls_are_waited_for(broker: Broker, client: redis.Redis) -> None:

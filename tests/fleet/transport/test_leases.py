@@ -467,7 +467,7 @@ def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> Non
     for _ in workers:
         ended.put(None)
     for worker in workers:
-        worker.join(20)
+        worker.join(200)
     leases.flush(broker)
     assert (known(), leases.load("channel")) == ([], Load())
     assert (counters(broker)["finished"], counters(broker)["acked"]) == (400, 400)

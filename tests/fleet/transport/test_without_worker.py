@@ -40,7 +40,7 @@ def test_an_acknowledged_message_of_a_simple_queue_is_gone(
     """Other messages that the queue had fetched are given back when the connection closes."""
     publish("a", "b", "c")
     queue = connection.SimpleQueue(QUEUE)
-    queue.get(timeout=2).ack()
+    queue.get(timeout=20).ack()
     assert known() == ["once:b", "once:c"]
     queue.close()
     connection.release()
@@ -70,7 +70,7 @@ def test_what_is_fetched_without_acknowledgement_is_gone(
     assert channel.basic_get(QUEUE, no_ack=True)
     assert known() == ["once:b"]
     with connection.SimpleBuffer(QUEUE) as buffer:
-        assert buffer.get(timeout=2)
+        assert buffer.get(timeout=20)
     channel.close()
     assert (known(), held(broker)) == ([], 0)
 
@@ -79,12 +79,12 @@ def test_a_rejected_message_comes_again_and_says_so(connection: Connection) -> N
     """Behind the others, and with Kombu's flag."""
     publish("a", "b")
     with connection.SimpleQueue(QUEUE) as queue:
-        first = queue.get(timeout=2)
+        first = queue.get(timeout=20)
         assert not first.delivery_info.get("redelivered")
         first.requeue()
     connection.release()
     with connection.SimpleQueue(QUEUE) as queue:
-        found = [queue.get(timeout=2) for _ in "ab"]
+        found = [queue.get(timeout=20) for _ in "ab"]
         flags: list[Any] = [
             (message.properties["message_id"], message.headers.get("redelivered"))
             for message in found

@@ -65,7 +65,7 @@ class Silent:
         self, _node: UUID, requests: Sequence[AdmissionRequest]
     ) -> Mapping[str, Admission | Refusal]:
         self.asked.append([request.run_id for request in requests])
-        assert self.answers.wait(20)
+        assert self.answers.wait(200)
         if self.fails:
             raise self.fails.popleft()
         return {one.key: Admission(one.run_id, 1, 1, b"", {}) for one in requests}
@@ -83,7 +83,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     yield silent
     silent.answers.set()
     silent.io_thread.stop()
-    silent.io_thread.join(20)
+    silent.io_thread.join(200)
 
 
 def test_hints_go_back_when_no_answer_comes_for_a_lease(silent: Silent) -> None:

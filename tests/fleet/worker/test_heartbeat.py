@@ -66,7 +66,7 @@ def beats() -> Iterator[Beats]:
     beats.more()
     yield beats
     beats.heart.stop()
-    beats.heart.join(10)
+    beats.heart.join(100)
 
 
 def test_a_worker_that_boots_for_long_goes_on_beating(beats: Beats) -> None:

@@ -45,7 +45,7 @@ class FakeApplication:
 
     def _wait(self, verb: str, batch: list[Any]) -> None:
         self.calls.append((verb, batch))
-        assert self.may_answer.wait(20)
+        assert self.may_answer.wait(200)
         if self.fails:
             raise self.fails.pop()
 
@@ -89,7 +89,7 @@ def io_thread(fake: FakeApplication, monkeypatch: pytest.MonkeyPatch) -> Iterato
     yield io_thread
     fake.may_answer.set()
     io_thread.stop()
-    io_thread.join(20)
+    io_thread.join(200)
     assert not io_thread.is_alive()
 
 
@@ -418,6 +418,6 @@ def test_a_stopped_thread_writes_what_it_has_and_asks_no_more(
     asking(io_thread, fake, "c")
     io_thread.stop()
     fake.may_answer.set()
-    io_thread.join(10)
+    io_thread.join(100)
     assert sorted(fake.answers) == [("a", "succeeded"), ("b", "succeeded")]
     assert {verb for verb, _ in fake.calls} == {"record"}

@@ -72,7 +72,7 @@ def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
     step.create(worker).start(worker)
     yield step
     step.renewal.stop()
-    step.renewal.join(20)
+    step.renewal.join(200)
     signals.worker_shutdown.disconnect(step._leave)
 
 
@@ -227,9 +227,9 @@ def test_a_renewal_under_way_brings_no_worker_back(
 
     took(app)
     monkeypatch.setattr("fleet.transport.leases.scripts.run_all", late)
-    assert begun.wait(10)
+    assert begun.wait(100)
     started.terminate(None)
-    started.renewal.join(20)
+    started.renewal.join(200)
     assert broker.zcard(queue_key("jobs", "workers")) == 0
 
 

@@ -121,7 +121,7 @@ def test_a_change_that_may_open_more_needs_a_new_approval(
         {"valid_until": datetime.now(UTC) + timedelta(days=20)},
         {"rule": "FREQ=DAILY;COUNT=5000"},
     ],
-    ids=str,
+    ids="-".join,
 )
 def test_a_change_that_only_narrows_keeps_its_approval(
     nights: Calendar, anna: User, ben: User, fields: dict[str, Any]

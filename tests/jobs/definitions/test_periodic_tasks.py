@@ -159,7 +159,7 @@ def test_writers_of_jobs_wait_for_no_transaction(
         with transaction.atomic():
             for interval in intervals:
                 upsert(acme, f"{intervals} {interval}", interval_seconds=interval)
-                gate.wait(5)
+                gate.wait(50)
 
     assert at_once(lambda: write(4321, 4322), lambda: write(4322, 4321)) == [None, None]
     assert IntervalSchedule.objects.filter(every__in=(4321, 4322)).count() == 2

@@ -42,10 +42,10 @@ def test_waiting_ends_with_the_last_run(committed: None, acme: Owner) -> None:
 
     def wait() -> Progress:
         is_waiting.set()
-        return submission.wait(timeout=20, poll=0.01)
+        return submission.wait(timeout=300, poll=0.01)
 
     def end() -> None:
-        is_waiting.wait(10)
+        is_waiting.wait(100)
         recorded(admitted(living_worker(), run), Kind.SUCCEEDED)
 
     progress, _ = at_once(wait, end)

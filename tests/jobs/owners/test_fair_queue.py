@@ -185,7 +185,7 @@ def test_two_changes_are_told_in_the_order_of_their_commits(
     def of_row(row: dict[str, Any]) -> OwnerSettings:
         if row["weight"] == 4:
             read.set()
-            go_on.wait(10)
+            go_on.wait(100)
         return original(row)
 
     monkeypatch.setattr(fair_queue, "_of_row", of_row)
@@ -194,7 +194,7 @@ def test_two_changes_are_told_in_the_order_of_their_commits(
         limit_owner(Owner.objects.get(pk=acme.pk), weight=4)
 
     def quick() -> None:
-        assert read.wait(10)
+        assert read.wait(100)
         threading.Timer(0.3, go_on.set).start()
         limit_owner(Owner.objects.get(pk=acme.pk), weight=5)
 

