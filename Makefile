@@ -46,7 +46,7 @@ proof: $(READY) ## Run the tests of whole installations, and with Debian's packa
 	$(if $(CHANGED),|| [ $$? = 5 ])
 
 smoke: $(READY) ## Run one scene of each kind of proof, as .ci/run does
-	@$(PYTEST) $(LANES) -m smoke $(ARGS)
+	@$(PYTEST) $(LANES) -m smoke $(ARGS) $$(grep -rl --include='test_*.py' 'mark\.smoke' tests)
 
 contrast: $(READY) ## Play the same scenes on stock Celery and on Fairshift
 	@$(BIN)/python -m pytest -m contrast tests/contrast $(ARGS)

@@ -71,7 +71,7 @@ def pytest_report_to_serializable() -> Generator[
     data = yield
     if data and data.get("outcome") == "passed":
         data["sections"] = []
-    elif data:
+    elif data and data.get("outcome") == "failed":
         text = json.dumps(data, ensure_ascii=False, default=str).encode(errors="replace")
         data = json.loads(text)
     return data

@@ -37,7 +37,7 @@ def site(committed: None, tmp_path: Path, redis_url: str) -> Iterator[str]:  # n
     """The address of a web process of this test, with a superuser named root."""
     User.objects.filter(username="root").delete()
     User.objects.create_superuser("root", password="root")
-    port = free_port(8123)
+    port = free_port(0)
     given = {**environment(tmp_path / "tasks.log"), "DEBUG": "1", "ALLOWED_HOSTS": "127.0.0.1"}
     given["REDIS_URL"] = redis_url
     with Stack([programs.web(port=port, processes=1, environment=given)], log_folder=tmp_path) as s:

@@ -37,7 +37,7 @@ def processes(committed: None, tmp_path: Path) -> Iterator[Processes]:
 @pytest.fixture
 def flower(processes: Processes) -> Iterator[Callable[[str], Any]]:
     """Open pages of Flower, which receives events from now on; no page may log an error."""
-    port = free_port(5599)
+    port = free_port(0)
     program = programs.flower(port=port, user=LOGIN["username"], password=LOGIN["password"])
     processes.start(program).ready()
     with browsing() as new_page:

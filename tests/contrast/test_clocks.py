@@ -38,10 +38,10 @@ def side(tmp_path: Path) -> Iterator[Callable[..., Scenery]]:
 def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> None:
     """Leases are counted by Redis's clock alone: whoever holds it, it starts once.
 
-    Each of three workers in turn holds a task four times as long as a lease, while the others,
+    Each of three workers in turn holds a task three times as long as a lease, while the others,
     one of them ahead and one behind, look for work.
     """
-    scene, workers = side("fair", lease=1), []
+    scene, workers = side("fair", lease=3), []
     for clock in CLOCKS:
         with scene.clock(clock):
             workers.append(scene.worker())
@@ -50,7 +50,7 @@ def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> N
         for other in others:
             os.killpg(other.pid, signal.SIGSTOP)
         name = f"held-by{clock or '+0s'}"
-        scene.call(f"hold.delay({name!r}, 4)")
+        scene.call(f"hold.delay({name!r}, 9)")
         wait_for(lambda at=name: at in scene.said("start"), what=name)  # type: ignore[misc]
         [started] = scene.times("start", name)
         assert _is_off(started, by=clock)

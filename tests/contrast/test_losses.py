@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,27 @@ from tests.waiting import wait_for
 
 LEASE = "1.5"
 SLACK = 10
+TRIES = 10
+"""Stock waits a second at a time: on a busy machine the message comes between two waits."""
 
 
-@pytest.mark.smoke
 @both
 def test_a_message_that_a_dying_worker_was_about_to_get(play: Play, side: str) -> None:
     """Stock pops it for a worker that never reads the answer; here it waits for a living one."""
-    scene = play(side, CONTRAST_LEASE=LEASE if side == "fair" else "3600")
+    if side == "fair":
+        assert sorted(_started_after_a_death(play(side, CONTRAST_LEASE=LEASE), 3)) == list("012")
+        return
+    for _ in range(TRIES):
+        scene = play(side, CONTRAST_LEASE="3600")
+        _started_after_a_death(scene, 2)
+        time.sleep(1)  # the defect is that the third never comes
+        if len(scene.said("start")) == 2:
+            return
+    pytest.fail("stock lost no message")
+
+
+def _started_after_a_death(scene: Any, expected: int) -> list[str]:
+    """Publish for a worker that dies while it waits; return what another one starts."""
     worker = scene.worker()
     # It waits for work by now, in a call that blocks at the server.
     wait_for(lambda: _blocked(scene.client))
@@ -29,13 +44,8 @@ def test_a_message_that_a_dying_worker_was_about_to_get(play: Play, side: str) -
     scene.call("for n in range(3): run.delay(n)")
     scene.kill(worker)
     scene.worker()
-    expected = {"fair": 3, "stock": 2}[side]
     wait_for(lambda: len(scene.said("end")) >= expected, seconds=15)
-    if side == "fair":
-        assert sorted(scene.said("start")) == ["0", "1", "2"]
-    else:
-        time.sleep(1)  # the defect is that the third never comes
-        assert len(scene.said("start")) == 2
+    return list(scene.said("start"))
 
 
 def test_a_take_whose_reply_is_lost_is_taken_back(play: Play) -> None:
@@ -54,14 +64,15 @@ def test_a_take_whose_reply_is_lost_is_taken_back(play: Play) -> None:
     assert all(tag in leases for tag, _ in taken.messages)
 
 
+@pytest.mark.smoke
 @both
 def test_a_task_longer_than_its_lease(play: Play, side: str) -> None:
     """Stock gives it to another worker while it runs; here its worker lives, and that is enough."""
-    scene = play(side, CONTRAST_LEASE="1")
+    scene = play(side, CONTRAST_LEASE="4")
     scene.worker()
     scene.worker()
-    scene.call("run.delay('long', 6)")
-    wait_for(lambda: scene.said("end"), seconds=20)
+    scene.call("run.delay('long', 15)")
+    wait_for(lambda: scene.said("end"), seconds=30)
     starts = len(scene.said("start"))
     assert starts == 1 if side == "fair" else starts > 1
 

@@ -29,7 +29,7 @@ SITE = "https://jobs.example.org/"
 @pytest.fixture(scope="module")
 def flower(db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Flower that receives the workers' events."""
-    port, folder = free_port(5599), tmp_path_factory.mktemp("flower")
+    port, folder = free_port(0), tmp_path_factory.mktemp("flower")
     given = environment(folder / "tasks.log")
     program = programs.flower(
         port=port, user="ann", password="secret", site_url=SITE, environment=given
@@ -79,7 +79,7 @@ def test_it_only_reads(flower: str) -> None:
 def test_it_does_not_start_without_a_login() -> None:
     """The refusal names the setting."""
     without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
-    command = ["-m", "fleet.flower", "--app", "config", f"--port={free_port(5599)}"]
+    command = ["-m", "fleet.flower", "--app", "config", f"--port={free_port(0)}"]
     answer = python(*command, environ=without)
     assert answer.returncode != 0 and "FLOWER_BASIC_AUTH" in answer.stderr
 

@@ -301,7 +301,8 @@ def test_lines_that_are_forgotten_are_named(
     for (file, old), new in changes.items():
         copied.change(file, old, new)
     assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
-    assert copied.found() <= copied.diagnosed()
+    # On a slow machine the doctor may not end Django's checks in its time, and says so.
+    wait_for(lambda: copied.found() <= copied.diagnosed(), what="the doctor to name them")
 
 
 @pytest.mark.parametrize(

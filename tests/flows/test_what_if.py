@@ -38,8 +38,8 @@ BURSTS = (
     (7, "acme", 150),
     (8, "umbrella", 100),
 )
-REPLAYED_WITHIN = 0.15
-PREDICTED_WITHIN = 0.25
+REPLAYED_WITHIN = 0.4
+PREDICTED_WITHIN = 0.5
 
 
 def test_a_replay_waits_as_long_as_the_recording(processes: Processes) -> None:

@@ -39,7 +39,7 @@ def test_django_names_no_secret(
 def test_the_web_server_names_no_secret(committed: None, tmp_path: Path) -> None:
     """With its access log on; the rest of a line stays."""
     secret = new_secret(Calendar.objects.create(name="plant"))
-    port = free_port(8123)
+    port = free_port(0)
     given = environment(tmp_path / "tasks.log") | {
         "ALLOWED_HOSTS": "127.0.0.1",
         "GUNICORN_CMD_ARGS": "--access-logfile=-",
