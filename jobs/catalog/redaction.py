@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final, get_args
 
 from jobs.catalog.arguments import ArgumentSchema
@@ -53,8 +54,8 @@ def restored(
 ) -> Any:
     """Return arguments that a caller sends back, with the stored values where they were hidden.
 
-    Both are by name; `task` is the task of the stored ones. Hidden values come back for a caller who
-    changes nothing: with another argument or another task, a value that the caller may not see
+    Both are by name; `task` is the task of the stored ones. Hidden values come back for a caller
+    who changes nothing: with another argument or another task, a value that the caller may not see
     could go where the caller sees it. Code may change some arguments and keep others (`may_keep`).
 
     Raises ArgumentError with the path of a value that has to be given anew.
@@ -72,25 +73,20 @@ def _filled(given: Any, shown: Any, stored: Any, *, path: str, may_keep: bool) -
         if not may_keep:
             raise ArgumentError(path, "is hidden, and other arguments change: give its value, too")
         return stored
+    at = f"{path}." if path else ""
     if isinstance(given, dict):
         hid, had = (one if isinstance(one, dict) else {} for one in (shown, stored))
         return {
-            key: _filled(
-                inner,
-                hid.get(key),
-                had.get(key),
-                path=f"{path}.{key}" if path else str(key),
-                may_keep=may_keep,
-            )
+            key: _filled(inner, hid.get(key), had.get(key), path=f"{at}{key}", may_keep=may_keep)
             for key, inner in given.items()
         }
     if isinstance(given, list):
-        both = [one if isinstance(one, list) else [] for one in (shown, stored)]
         # With another length, nobody knows which one an element was.
-        hid, had = both if len(both[1]) == len(given) else ([None] * len(given),) * 2
+        is_as_long = isinstance(shown, list) and len(stored) == len(given)
+        before = zip(shown, stored, strict=True) if is_as_long else repeat((None, None))
         return [
-            _filled(*three, path=f"{path}.{number}" if path else str(number), may_keep=may_keep)
-            for number, three in enumerate(zip(given, hid, had, strict=True))
+            _filled(inner, *each, path=f"{at}{number}", may_keep=may_keep)
+            for number, (inner, each) in enumerate(zip(given, before, strict=False))
         ]
     return given
 

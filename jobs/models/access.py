@@ -2,8 +2,8 @@
 
 Callers are users and API tokens. Superusers have access to all owners. Other users see the rows of
 owners of which they are members, and act on those that their role allows, as far as Django's
-permissions allow it, too. A token has its own scopes, for its owner or for all owners, as far as the
-user or token that made it has them now. Rows of other owners do not exist for a caller.
+permissions allow it, too. A token has its own scopes, for its owner or for all owners, as far as
+the user or token that made it has them now. Rows of other owners do not exist for a caller.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def revoke_token(token: ApiToken, *, actor: Actor = None, reason: str = "") -> b
 def use_token(secret: str) -> ApiToken | None:
     """Return the usable token with this secret, and hide rows that it may not see.
 
-    None for an unknown, expired or revoked one, and for one whose maker is gone. The use is noted at
-    most once a minute. One statement, and those that read the rights of its maker, if it has one.
+    None for an unknown, expired or revoked one, and for one whose maker is gone. The use is noted
+    at most once a minute. One statement, and those that read the rights of its maker if it has one.
     The caller calls `barrier.lower()` at the end of its request.
     """
     if not secret.startswith(MARK) or len(secret) > _SECRET_LIMIT or not secret.isascii():

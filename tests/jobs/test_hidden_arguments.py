@@ -1,4 +1,4 @@
-"""A hidden value goes nowhere else: whoever sends it back as `••••` may change nothing beside it."""
+"""A hidden value goes nowhere else: who sends it back as `••••` may change nothing beside it."""
 
 from __future__ import annotations
 
@@ -89,9 +89,10 @@ def by_page(client: Client) -> Callable[[Run, Any], bool]:
     ],
 )
 def test_a_retry_takes_no_hidden_value_elsewhere(
-    caller: Caller,  # noqa: F811
+    caller: Caller,
     admin_client: Client,
     failed_run: Run,
+    *,
     face: str,
     arguments: Any,
     found: Any,
@@ -117,7 +118,7 @@ def test_a_retry_takes_no_hidden_value_elsewhere(
     ],
 )
 def test_a_job_takes_no_hidden_value_elsewhere(
-    caller: Caller,  # noqa: F811
+    caller: Caller,
     job_row: Job,
     method: str,
     body: dict[str, Any],

@@ -12,7 +12,7 @@ from jobs.calendars.reads.window_state import asked_by
 from jobs.calendars.windows import change_window, remove_window, request_window
 from jobs.core.errors import ApprovalRefused, OptionError, WindowError
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
+from jobs.models import ApiToken, AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
 from jobs.owners.tokens import make_token
 from tests.jobs.windows_world import approver, calendar_of
 
@@ -123,11 +123,13 @@ def test_all_who_wrote_an_unapproved_request_are_its_requesters(
     acme: Owner, nights: Calendar, anna: User, ben: User
 ) -> None:
     """Who asked first may not approve what another one made of it, nor by a token."""
-    cora = approver(acme, "cora")
+    cora = approver("cora", acme)
     window = request_window(nights, **NIGHTS, actor=anna)
     changed = change_window(window, actor=ben, duration=timedelta(hours=9))
     changed = change_window(changed, actor=ben, duration=timedelta(hours=10))
-    robot = make_token("robot", scopes=["approve"], owner=acme, actor=anna).token
+    robot = make_token("robot", scopes=["approve"], owner=acme).token
+    ApiToken.objects.filter(pk=robot.pk).update(created_by=anna, has_maker=True)
+    robot = ApiToken.objects.get()
     for one in (anna, ben, robot):
         with pytest.raises(ApprovalRefused, match="four eyes"):
             approve(changed, actor=one)

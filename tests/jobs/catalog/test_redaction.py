@@ -69,9 +69,7 @@ STORED = {"pin": "1234", "list": [{"token": "t"}, 2], "user": "ann"}
 
 def kept(given: Any, *, may_keep: bool = False, is_same_task: bool = True) -> Any:
     """Return arguments that come back for a job of STORED."""
-    return restored(
-        given, STORED, task="tests.login", may_keep=may_keep, is_same_task=is_same_task
-    )
+    return restored(given, STORED, task="tests.login", may_keep=may_keep, is_same_task=is_same_task)
 
 
 def test_what_comes_back_as_it_was_shown_is_kept() -> None:
@@ -109,6 +107,7 @@ def test_a_hidden_value_does_not_come_back_beside_a_change(
         ({"list": SHOWN}, "list"),
         ({"list": [{"token": SHOWN}]}, "list.0.token"),
         ({"other": {"deep": [SHOWN]}}, "other.deep.0"),
+        ({"password": ["a", SHOWN]}, "password.1"),
     ],
 )
 def test_what_was_not_hidden_has_no_hidden_value(given: Any, field: str) -> None:

@@ -84,9 +84,7 @@ def test_a_token_ends_with_the_token_that_made_it(acme: Owner) -> None:
     assert scopes_now(secret, acme) == set()
 
 
-def test_a_token_for_all_owners_shrinks_to_those_of_its_maker(
-    acme: Owner, stranger: Owner
-) -> None:
+def test_a_token_for_all_owners_shrinks_to_those_of_its_maker(acme: Owner, stranger: Owner) -> None:
     """A superuser who is one no more: it reads what the maker reads, behind the barrier too."""
     root = User.objects.create_superuser("root")
     _, secret = make_token("console", scopes=["read", "admin"], actor=root)
@@ -113,7 +111,9 @@ def test_an_operation_needs_the_permission_of_the_token_s_maker(
     answer: Any = client_of(secret.secret).generic(operation.method, path)
     barrier.lower()
     assert answer.status_code == 403, answer.content
-    assert answer.json()["detail"] == f"This needs the permission {permission} of the token's maker."
+    assert (
+        answer.json()["detail"] == f"This needs the permission {permission} of the token's maker."
+    )
 
 
 def permission_of(operation: Operation) -> str:
@@ -134,7 +134,9 @@ def permission_of(operation: Operation) -> str:
 
 def test_arguments_are_seen_as_far_as_the_maker_sees_them(acme: Owner) -> None:
     """The scope `operate` alone does not show them."""
-    blind = make_token("a", scopes=ALL, owner=acme, actor=person(acme, without="jobs.view_arguments"))
+    blind = make_token(
+        "a", scopes=ALL, owner=acme, actor=person(acme, without="jobs.view_arguments")
+    )
     seeing = make_token("b", scopes=ALL, owner=acme, actor=person(acme, name="mia"))
     assert not access_of(ApiToken.objects.get(pk=blind.token.pk)).sees_arguments(acme.pk)
     assert access_of(ApiToken.objects.get(pk=seeing.token.pk)).sees_arguments(acme.pk)
