@@ -28,7 +28,7 @@ from jobs.models import (
     WindowDecision,
     WindowEffect,
 )
-from jobs.models.access import has_scope
+from jobs.models.access import access_of, has_scope
 from jobs.models.verbs import Actor
 from jobs.windows import Entry, start_of
 
@@ -48,7 +48,8 @@ def may_approve(user: Any, window: Window) -> bool:
     for all owners. Four eyes are checked by `approve` alone.
     """
     if isinstance(user, ApiToken):
-        return has_scope(user, window.calendar.owner_id, Scope.APPROVE)
+        may = has_scope(user, window.calendar.owner_id, Scope.APPROVE)
+        return may and access_of(user).permits(PERMISSION)
     if not user.is_active:
         return False
     if user.is_superuser:
@@ -71,8 +72,9 @@ def approve(
 
     What starts after `expires_at` is not approved. Raises ApprovalRefused for a freeze, which needs
     no approval, for a user or token that may not decide (`may_approve`), and under four eyes for
-    the one that requested the window, even a superuser, for the token's maker, and for other tokens
-    of the same maker; OptionError for an invalid time or text.
+    all that requested the window or changed it since its last approval, even superusers, for makers
+    of these tokens, and for other tokens of the same makers; OptionError for an invalid time or
+    text.
     """
     return _decide(
         window,
@@ -136,7 +138,7 @@ def _decide(
         if not may_approve(actor, as_it_is):
             raise ApprovalRefused(str(calendar), _who_may(actor, calendar))
         if decision is Decision.APPROVED and _is_own(as_it_is, actor):
-            problem = f"four eyes: {actor.get_username()} has asked for this window"
+            problem = f"four eyes: {actor.get_username()} has asked for this window, or changed it"
             raise ApprovalRefused(str(calendar), problem)
         if expires_at is not None and expires_at <= now():
             raise OptionError("expires_at", "is in the past")
@@ -186,22 +188,25 @@ def _who_may(actor: Any, calendar: Calendar) -> str:
 def _is_own(window: Window, actor: Any) -> bool:
     if not window.calendar.four_eyes:
         return False
-    asked = _identities(window.requested_by_id, window.requested_by_token_id)
-    is_token = isinstance(actor, ApiToken)
-    mine = _identities(None if is_token else actor.pk, actor.pk if is_token else None)
-    return not asked.isdisjoint(mine)
+    asked = {one for kind, key in window.requesters for one in _identities(kind, key)}
+    return not asked.isdisjoint(_identities(_kind_of(actor), str(actor.pk)))
 
 
-def _identities(user_id: int | None, token_id: int | None) -> set[tuple[str, int]]:
+def _kind_of(actor: Any) -> str:
+    return "token" if isinstance(actor, ApiToken) else "user"
+
+
+def _identities(kind: str, key: str) -> set[tuple[str, str]]:
     """Return whose eyes a user or token has: its own, and those of all who made the token."""
-    found = set() if user_id is None else {("user", user_id)}
-    # A token may be made by a token.
-    while token_id is not None and ("token", token_id) not in found:
-        found.add(("token", token_id))
-        row = ApiToken.objects.filter(pk=token_id).values_list("created_by", "created_by_token")
-        maker_id, token_id = row.first() or (None, None)
-        if maker_id is not None:
-            found.add(("user", maker_id))
+    found = {(kind, key)}
+    while kind == "token":
+        row = ApiToken.objects.filter(pk=key).values_list("created_by", "created_by_token").first()
+        user_id, token_id = row or (None, None)
+        # A token may be made by a token.
+        kind, key = ("user", str(user_id)) if token_id is None else ("token", str(token_id))
+        if user_id is None and token_id is None:
+            break
+        found.add((kind, key))
     return found
 
 

@@ -187,7 +187,10 @@ def _store(plan: _Plan, actor: Any) -> int:
         kept += apply_change(row, changed, actor=actor) == UNCHANGED
     Window.objects.bulk_update(
         [row for row, _ in plan.changed],
-        [*_FIELDS, "revision", "requested_by", "requested_by_token", "requested_at"],
+        [
+            *(*_FIELDS, "revision", "requested_by", "requested_by_token", "earlier_requesters"),
+            "requested_at",
+        ],
         batch_size=500,
     )
     Window.objects.filter(pk__in=[row.pk for row, _ in plan.removed]).delete()

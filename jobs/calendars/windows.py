@@ -91,7 +91,8 @@ def change_window(window: Window, *, actor: Actor = None, **changes: Any) -> Win
     """Change some fields of `request_window`; return the window as it is now.
 
     A change that only narrows an approved window keeps its approval. Any other change of times is a
-    new request, by the actor, and earlier approvals no longer count. Raises WindowError.
+    new request, by the actor, and earlier approvals no longer count. While the window has not been
+    approved, those who asked for it or changed it before are requesters, too. Raises WindowError.
     """
     _refuse_unknown(changes)
     with changing(window.calendar):
@@ -140,7 +141,8 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
     if before.approved and only_narrows(before, safe_entry_of(window)):
         return UNCHANGED
     window.revision += 1
-    window.request_by(actor, at=now())
+    # What nobody has approved yet stays the request of all who wrote it.
+    window.request_by(actor, at=now(), is_added=not before.approved)
     return "" if safe_entry_of(window).approved is None else ASKED_AGAIN
 
 

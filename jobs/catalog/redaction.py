@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final, get_args
 
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
 from jobs.core.conf import setting
-from jobs.core.errors import FairshiftError
+from jobs.core.errors import ArgumentError, FairshiftError
 from jobs.core.secret import Hidden
 
 SHOWN: Final = "••••"
@@ -48,14 +49,45 @@ def hidden(value: Any, name: str = "") -> Any:
     return value
 
 
-def restored(given: Any, stored: Any) -> Any:
-    """Return what a form or a client sends back, with the stored values where it has `SHOWN`."""
-    if given == SHOWN:
-        return given if stored is None else stored
-    if isinstance(given, dict) and isinstance(stored, dict):
-        return {key: restored(inner, stored.get(key)) for key, inner in given.items()}
-    if isinstance(given, list) and isinstance(stored, list) and len(given) == len(stored):
-        return [restored(*pair) for pair in zip(given, stored, strict=True)]
+def restored(
+    given: Any, stored: dict[str, Any], *, task: str, may_keep: bool, is_same_task: bool = True
+) -> Any:
+    """Return arguments that a caller sends back, with the stored values where they were hidden.
+
+    Both are by name; `task` is the task of the stored ones. Hidden values come back for a caller
+    who changes nothing: with another argument or another task, a value that the caller may not see
+    could go where the caller sees it. Code may change some arguments and keep others (`may_keep`).
+
+    Raises ArgumentError with the path of a value that has to be given anew.
+    """
+    shown = hidden_arguments(task, (), stored)[1]
+    if is_same_task and given == shown:
+        return stored
+    return _filled(given, shown, stored, path="", may_keep=may_keep)
+
+
+def _filled(given: Any, shown: Any, stored: Any, *, path: str, may_keep: bool) -> Any:
+    if given == SHOWN and stored != SHOWN:
+        if shown != SHOWN:
+            raise ArgumentError(path, f"is {SHOWN}, which stands for a hidden value: it has none")
+        if not may_keep:
+            raise ArgumentError(path, "is hidden, and other arguments change: give its value, too")
+        return stored
+    at = f"{path}." if path else ""
+    if isinstance(given, dict):
+        hid, had = (one if isinstance(one, dict) else {} for one in (shown, stored))
+        return {
+            key: _filled(inner, hid.get(key), had.get(key), path=f"{at}{key}", may_keep=may_keep)
+            for key, inner in given.items()
+        }
+    if isinstance(given, list):
+        # With another length, nobody knows which one an element was.
+        is_as_long = isinstance(shown, list) and len(stored) == len(given)
+        before = zip(shown, stored, strict=True) if is_as_long else repeat((None, None))
+        return [
+            _filled(inner, *each, path=f"{at}{number}", may_keep=may_keep)
+            for number, (inner, each) in enumerate(zip(given, before, strict=False))
+        ]
     return given
 
 

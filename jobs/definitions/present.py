@@ -15,12 +15,12 @@ from jobs.models import Job
 
 
 def given_of(job: Job) -> dict[str, Any]:
-    """Return the fields of a job as `job_spec` takes them; the target is a name."""
+    """Return the fields of a job as a caller sees them; the target is a name."""
     given = {name: getattr(job, name) for name in FIELDS if name != "target"}
     return {
         **given,
         "target": job.target.name if job.target else "",
-        "arguments": arguments_of(job),
+        "arguments": shown_arguments_of(job),
     }
 
 

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from jobs.catalog.redaction import restored
 from jobs.core import prepared
 from jobs.core.crypto import CLEAR, Damaged, UnknownKey, open_payload
-from jobs.core.errors import FairshiftError
+from jobs.core.errors import ArgumentError, BatchError, FairshiftError
 from jobs.definitions import by_key
 from jobs.definitions.present import arguments_of
 from jobs.definitions.spec import JobSpec
@@ -76,7 +76,7 @@ def change_job(job: Job, given: Mapping[str, Any], *, actor: Actor = None) -> Jo
     `job` was loaded with its owner and target. A job that is so already is not written. Raises
     BatchError with every wrong field.
     """
-    [spec] = checked([{**given, "key": job.key, "arguments": _restored(job, given)}])
+    [spec] = checked([{**given, "key": job.key, "arguments": _restored(job, given, actor)}])
     changes = _changes(job, spec)
     if not changes:
         return job
@@ -116,12 +116,23 @@ def _target(spec: JobSpec, row: Mapping[str, Any]) -> Target | None:
     return Target(pk=row["target_id"], name=spec.target) if spec.target else None
 
 
-def _restored(job: Job, given: Mapping[str, Any]) -> Any:
+def _restored(job: Job, given: Mapping[str, Any], actor: Actor) -> Any:
     """Return given arguments, with the job's own where a value comes back as it was shown."""
+    arguments = given.get("arguments")
     try:
-        return restored(given.get("arguments"), arguments_of(job))
+        stored = arguments_of(job)
     except (FairshiftError, LookupError, ValueError, TypeError):
-        return given.get("arguments")
+        stored = {}
+    try:
+        return restored(
+            arguments,
+            stored,
+            task=job.task,
+            may_keep=actor is None,
+            is_same_task=given.get("task") == job.task,
+        )
+    except ArgumentError as error:
+        raise BatchError([(0, error)], 1) from None
 
 
 def _payload(job: Job) -> bytes | None:

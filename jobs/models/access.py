@@ -2,8 +2,8 @@
 
 Callers are users and API tokens. Superusers have access to all owners. Other users see the rows of
 owners of which they are members, and act on those that their role allows, as far as Django's
-permissions allow it, too. A token has its own scopes, for its owner or for all owners. Rows of
-other owners do not exist for a caller.
+permissions allow it, too. A token has its own scopes, for its owner or for all owners, as far as
+the user or token that made it has them now. Rows of other owners do not exist for a caller.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from django.db import models
 
+from jobs.core import barrier
 from jobs.models.owner import Membership, Role
 from jobs.models.token import ApiToken, Scope
 
@@ -38,6 +39,8 @@ class Access:
     """Scopes for all owners."""
     by_owner: Mapping[int, frozenset[Scope]] = field(default_factory=dict)
     """Scopes for some owners, by their ids."""
+    maker: Access | None = None
+    """What the maker of a token may do now; None: code or a command made it, without limits."""
 
     @property
     def sees_all(self) -> bool:
@@ -50,13 +53,19 @@ class Access:
             owner_id is not None and scope in self.by_owner.get(owner_id, ())
         )
 
+    def of(self, owner_id: int) -> frozenset[Scope]:
+        """Return the scopes for an owner."""
+        return self.everywhere | self.by_owner.get(owner_id, frozenset())
+
     def has_somewhere(self, scope: Scope) -> bool:
         """Say whether the caller has a scope for any owner."""
         return scope in self.everywhere or any(scope in had for had in self.by_owner.values())
 
     def permits(self, permission: str) -> bool:
-        """Say whether Django's permissions allow it. A token has scopes only."""
-        return isinstance(self.actor, ApiToken) or bool(self.actor.has_perm(permission))
+        """Say whether Django's permissions allow it. A token has those of its maker."""
+        if isinstance(self.actor, ApiToken):
+            return self.maker is None or self.maker.permits(permission)
+        return self.actor is not None and bool(self.actor.has_perm(permission))
 
     def sees_arguments(self, owner_id: int) -> bool:
         """Say whether the caller sees arguments, results and error texts of an owner's runs.
@@ -64,7 +73,8 @@ class Access:
         These are often secrets. An error message often repeats an argument.
         """
         if isinstance(self.actor, ApiToken):
-            return self.has(Scope.OPERATE, owner_id)
+            may_maker = self.maker is None or self.maker.sees_arguments(owner_id)
+            return self.has(Scope.OPERATE, owner_id) and may_maker
         return self.has(Scope.READ, owner_id) and self.permits("jobs.view_arguments")
 
     def owner_ids(self, scope: Scope = Scope.READ) -> frozenset[int]:
@@ -81,16 +91,15 @@ class Access:
 def access_of(caller: Any) -> Access:
     """Return what a user or a token may do; an Access is returned as it is.
 
-    The memberships of a user are read once for each request.
+    The memberships of a user, or of a token's maker, are read once for each request.
     """
     if isinstance(caller, Access):
         return caller
-    if isinstance(caller, ApiToken):
-        return _of_token(caller)
-    # Cached on the user, whom Django loads for each request.
+    # Cached on the user or token, which is loaded for each request.
     kept: Access | None = getattr(caller, "_fairshift_access", None)
     if kept is None:
-        kept = caller._fairshift_access = _of_user(caller)
+        of = _of_token if isinstance(caller, ApiToken) else _of_user
+        kept = caller._fairshift_access = of(caller)
     return kept
 
 
@@ -130,6 +139,23 @@ def _of_user(user: Any) -> Access:
 
 def _of_token(token: ApiToken) -> Access:
     scopes = frozenset(Scope(scope) for scope in token.scopes)
-    if token.owner_id is None:
+    maker = _maker_of(token) if token.has_maker else None
+    if token.owner_id is not None:
+        own = {token.owner_id: scopes}
+        if maker is not None:
+            own = {owner: maker.of(owner) & scopes for owner in own}
+        return Access(token, by_owner=own, maker=maker)
+    if maker is None:
         return Access(token, everywhere=scopes)
-    return Access(token, by_owner={token.owner_id: scopes})
+    by_owner = {owner: had & scopes for owner, had in maker.by_owner.items()}
+    return Access(token, everywhere=maker.everywhere & scopes, by_owner=by_owner, maker=maker)
+
+
+def _maker_of(token: ApiToken) -> Access:
+    """Return what the maker of a token may do now: nothing if it is gone or ended itself."""
+    # Users have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        if token.created_by_token_id is None:
+            return access_of(token.created_by) if token.created_by else Access(None)
+        maker = ApiToken.objects.usable().filter(pk=token.created_by_token_id).first()
+        return access_of(maker) if maker else Access(None)

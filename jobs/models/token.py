@@ -31,9 +31,10 @@ class Scope(models.TextChoices):
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def usable(self) -> ApiTokenQuerySet:
-        """Tokens that are neither revoked nor expired, by PostgreSQL's clock."""
+        """Tokens that are neither revoked nor expired, by PostgreSQL's clock, nor left alone."""
         lasting = models.Q(expires_at=None) | models.Q(expires_at__gt=Now())
-        return self.filter(lasting, revoked_at=None)
+        is_alone = models.Q(has_maker=True, created_by=None, created_by_token=None)
+        return self.filter(lasting, ~is_alone, revoked_at=None)
 
 
 class ApiToken(models.Model):
@@ -74,6 +75,8 @@ class ApiToken(models.Model):
         related_name="+",
         verbose_name=_("made by the token"),
     )
+    # Whether a user or a token made it: it ends with them. Code and commands leave no maker.
+    has_maker = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)
     expires_at = models.DateTimeField(
         _("expires at"), null=True, blank=True, help_text=_("Empty: it does not expire.")

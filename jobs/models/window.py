@@ -75,6 +75,10 @@ class Window(models.Model):
         related_name="+",
         verbose_name=_("asked for by the token"),
     )
+    # Who else asked for the present revision, or changed it before it was approved: `user 3`.
+    earlier_requesters = ArrayField(
+        models.CharField(max_length=50), default=list, db_default=[], editable=False
+    )
     requested_at = models.DateTimeField(_("asked for at"), db_default=Now(), editable=False)
     # From an iCalendar file: its source, and its UID there.
     source = models.CharField(max_length=200, blank=True, editable=False)
@@ -104,8 +108,21 @@ class Window(models.Model):
         """The user or the API token that asked for it; None if that is not known."""
         return self.requested_by or self.requested_by_token
 
-    def request_by(self, actor: Any, *, at: datetime) -> None:
-        """Note who asks for the window as it is now, for the caller to save."""
+    @property
+    def requesters(self) -> list[tuple[str, str]]:
+        """The kind (`user` or `token`) and key of each who asked for the present revision."""
+        last = {"user": self.requested_by_id, "token": self.requested_by_token_id}
+        named = [f"{kind} {key}" for kind, key in last.items() if key is not None]
+        parts = [name.partition(" ") for name in (*self.earlier_requesters, *named)]
+        return [(kind, key) for kind, _space, key in parts]
+
+    def request_by(self, actor: Any, *, at: datetime, is_added: bool = False) -> None:
+        """Note who asks for the window as it is now, for the caller to save.
+
+        With `is_added`, those who asked before stay requesters.
+        """
+        earlier = self.requesters if is_added else []
+        self.earlier_requesters = sorted({" ".join(one) for one in earlier})
         is_token = isinstance(actor, ApiToken)
         self.requested_by_id = None if actor is None or is_token else actor.pk
         self.requested_by_token_id = actor.pk if is_token else None

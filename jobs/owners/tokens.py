@@ -73,6 +73,7 @@ def make_token(
             digest=_digest(secret),
             scopes=[scope.value for scope in Scope if scope in chosen],
             expires_at=expires_at,
+            has_maker=maker is not None,
             created_by=None if is_token else maker,
             created_by_token=maker if is_token else None,
         )
@@ -98,10 +99,11 @@ def revoke_token(token: ApiToken, *, actor: Actor = None, reason: str = "") -> b
 
 
 def use_token(secret: str) -> ApiToken | None:
-    """Return the usable token with this secret, and hide other owners' rows: one statement.
+    """Return the usable token with this secret, and hide rows that it may not see.
 
-    None for an unknown, expired or revoked one. The use is noted at most once a minute. The caller
-    calls `barrier.lower()` at the end of its request.
+    None for an unknown, expired or revoked one, and for one whose maker is gone. The use is noted
+    at most once a minute. One statement, and those that read the rights of its maker if it has one.
+    The caller calls `barrier.lower()` at the end of its request.
     """
     if not secret.startswith(MARK) or len(secret) > _SECRET_LIMIT or not secret.isascii():
         return None
@@ -113,7 +115,12 @@ def use_token(secret: str) -> ApiToken | None:
     [row] = rows
     if (owners := row.pop("hidden_but")) is not None:
         barrier.note_raised(owners)
-    return ApiToken(**row | {"scopes": json.loads(row["scopes"])})
+    token = ApiToken(**row | {"scopes": json.loads(row["scopes"])})
+    if token.has_maker:
+        found = access.access_of(token)
+        if token.owner_id is not None or not found.sees_all:
+            barrier.raise_for(found.owner_ids())
+    return token
 
 
 def _checked(scopes: Collection[str]) -> set[Scope]:

@@ -63,21 +63,22 @@ def retry_run(
     """Queue an ended run again, with other arguments if they are given; by name, all of them.
 
     Raises as `reopen_runs` does, and ArgumentError, PayloadTooLarge or UnknownTask for the
-    arguments; nothing has changed then.
+    arguments; nothing has changed then. Hidden values are kept as `redaction.restored` says.
     """
     with transaction.atomic():
         if arguments is not None:
-            _edit_arguments(run, arguments)
+            _edit_arguments(run, arguments, actor=actor)
             if actor is not None:
                 AuditEntry.write("edit arguments", on=run, actor=actor, reason=reason)
         reopen_runs([run.id], actor=actor, reason=reason)
     run.refresh_from_db()
 
 
-def _edit_arguments(run: Run, arguments: Mapping[str, Any]) -> None:
+def _edit_arguments(run: Run, arguments: Mapping[str, Any], *, actor: Actor) -> None:
     args, kwargs, embed = read_message(run.payload, key=run.payload_key, place=run.place)
     # A form sends a value back as it was shown.
-    given = restored(dict(arguments), _by_name(run.task, args, kwargs))
+    stored = _by_name(run.task, args, kwargs)
+    given = restored(dict(arguments), stored, task=run.task, may_keep=actor is None)
     payload = preparation.encode_payload(resolve(run.task), (), given, embed=embed)
     # Only of a run that no worker has: one that has it was given the earlier arguments.
     editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)

@@ -191,13 +191,23 @@ class JobForm(forms.ModelForm):
         text = cleaned.get("arguments") or ""
         try:
             if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
-                return arguments_of(self.instance)
-            given = parsed(text)
-            return given if self.instance.pk is None else restored(given, _stored(self.instance))
+                given = shown_arguments_of(self.instance)
+            else:
+                given = parsed(text)
+            return given if self.instance.pk is None else self._restored(given, cleaned)
         except (FairshiftError, LookupError, ValueError) as error:
             if "arguments" in self.fields:
                 self.add_error("arguments", str(error))
             return {}
+
+    def _restored(self, given: dict[str, Any], cleaned: dict[str, Any]) -> Any:
+        return restored(
+            given,
+            _stored(self.instance),
+            task=self.instance.task,
+            may_keep=False,
+            is_same_task=cleaned.get("task") in (None, self.instance.task),
+        )
 
     def save(self, commit: bool = True) -> Job:
         if self.instance.pk is None and crypto.ring() is not None:

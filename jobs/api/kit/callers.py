@@ -25,13 +25,23 @@ from jobs.owners.tokens import use_token
 class Token(HttpBearer):
     """A token, sent as `Authorization: Bearer …`."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, permission: str) -> None:
         super().__init__()
         self.scope = scope
+        self.permission = permission
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
         found = _first_statement(token)
-        return None if found is None else _admitted(request, access_of(found), self.scope)
+        if found is None:
+            return None
+        access = access_of(found)
+        if access.maker is not None:
+            # Permissions have no owner, and are not readable behind the barrier.
+            with barrier.lifted():
+                may = access.permits(self.permission)
+            if not may:
+                raise forbidden(f"the permission {self.permission} of the token's maker")
+        return _admitted(request, access, self.scope)
 
 
 class Session(SessionAuth):
@@ -81,8 +91,11 @@ def _first_statement(secret: str) -> ApiToken | None:
 
 
 def needs(scope: Scope, permission: str) -> list[Token | Session]:
-    """Return the `auth` of an operation: the scope it needs, and Django's permission for users."""
-    return [Token(scope), Session(scope, permission)]
+    """Return the `auth` of an operation: the scope it needs, and Django's permission.
+
+    A token needs the permission of the user who made it.
+    """
+    return [Token(scope, permission), Session(scope, permission)]
 
 
 def caller(request: HttpRequest) -> Access:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -66,13 +66,14 @@ class Stream:
 
 
 def _has_its_scopes(access: Access) -> bool:
-    """Say whether a token is still usable, or a user still active in the same roles."""
+    """Say whether a token is still usable, or a user still active, with the same scopes."""
+    rows: Any = get_user_model()._default_manager.all()
     if isinstance(access.actor, ApiToken):
-        return ApiToken.objects.usable().filter(pk=access.actor.pk).exists()
+        rows = ApiToken.objects.usable()
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        user = get_user_model()._default_manager.filter(pk=access.actor.pk).first()
-        now = None if user is None else access_of(user)
+        found = rows.filter(pk=access.actor.pk).first()
+        now = None if found is None else access_of(found)
     return now is not None and (now.everywhere, now.by_owner) == (
         access.everywhere,
         access.by_owner,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from jobs.calendars.hours import entry_of
 from jobs.core.errors import WindowError
-from jobs.models import Decision, Window, WindowDecision, WindowEffect
+from jobs.models import ApiToken, Decision, Window, WindowDecision, WindowEffect
 from jobs.windows import Span
 
 FOR_EVER: Final = datetime(2099, 12, 31, tzinfo=UTC)
@@ -151,7 +151,10 @@ def with_decision(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
 
 def asked_by(user: Any) -> Q:
     """Return the condition of windows that a user or their token requested, under four eyes."""
+    tokens = ApiToken.objects.filter(created_by=user.pk).values_list("pk", flat=True)
+    earlier = [f"user {user.pk}", *(f"token {token}" for token in tokens)]
     mine = Q(requested_by=user.pk) | Q(requested_by_token__created_by=user.pk)
+    mine |= Q(earlier_requesters__overlap=earlier)
     return Q(calendar__four_eyes=True) & mine
 
 

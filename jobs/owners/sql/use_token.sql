@@ -1,8 +1,10 @@
 -- Return the usable token with a digest, note its use, and raise the barrier for its owner.
 -- Parameters: digest; role: the barrier's role, empty if there is none.
 -- Result: the token's columns, and hidden_but: the array for which the barrier is raised, null for
---     a token of all owners. No row: there is no usable token.
--- Keeps true: a revoked or expired token finds nothing from the commit on; last_used_at is written
+--     a token of all owners, and for one with a maker, whose rights are not known here. No row: there
+--     is no usable token.
+-- Keeps true: a revoked or expired token, and one whose maker is deleted, finds nothing from the
+--     commit on; last_used_at is written
 --     at most once a minute, and no request waits for another one that writes it.
 WITH due AS (
     SELECT id FROM jobs_apitoken
@@ -13,10 +15,11 @@ WITH due AS (
     UPDATE jobs_apitoken SET last_used_at = statement_timestamp()
     WHERE id = (SELECT id FROM due)
         AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())
+        AND (NOT has_maker OR coalesce(created_by_id::text, created_by_token_id::text) IS NOT NULL)
 )
-SELECT id, owner_id, name, prefix, digest, scopes, created_by_id, created_by_token_id, created_at,
-    expires_at, revoked_at, last_used_at,
-    CASE WHEN owner_id IS NOT NULL AND %(role)s::text <> '' THEN
+SELECT id, owner_id, name, prefix, digest, scopes, has_maker, created_by_id, created_by_token_id,
+    created_at, expires_at, revoked_at, last_used_at,
+    CASE WHEN owner_id IS NOT NULL AND NOT has_maker AND %(role)s::text <> '' THEN
         -- The role last: it may not read this table's other rows any more.
         left(
             set_config('fairshift.owner_ids', format('{%%s}', owner_id), false)
@@ -27,3 +30,4 @@ SELECT id, owner_id, name, prefix, digest, scopes, created_by_id, created_by_tok
 FROM jobs_apitoken
 WHERE digest = %(digest)s::bytea
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())
+    AND (NOT has_maker OR coalesce(created_by_id::text, created_by_token_id::text) IS NOT NULL)

@@ -8,11 +8,13 @@ from django.contrib.auth.models import User
 
 from jobs.calendars.approvals import approve, reject, revoke
 from jobs.calendars.changes import changing
+from jobs.calendars.reads.window_state import asked_by
 from jobs.calendars.windows import change_window, remove_window, request_window
-from jobs.core.errors import OptionError, WindowError
+from jobs.core.errors import ApprovalRefused, OptionError, WindowError
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
-from tests.jobs.windows_world import calendar_of
+from jobs.models import ApiToken, AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
+from jobs.owners.tokens import make_token
+from tests.jobs.windows_world import approver, calendar_of
 
 NIGHTS: dict[str, Any] = {
     "starts": datetime.fromisoformat("2026-01-03 22:00"),
@@ -26,6 +28,11 @@ NIGHTS: dict[str, Any] = {
 def nights(acme: Owner) -> Calendar:
     """A calendar whose windows need approval."""
     return calendar_of(acme, needs_approval=True)
+
+
+def asked(user: User) -> list[Window]:
+    """Return the windows that a user may not approve under four eyes."""
+    return list(Window.objects.filter(asked_by(user)))
 
 
 def is_agreed(window: Window) -> bool:
@@ -109,6 +116,30 @@ def test_a_change_that_may_open_more_needs_a_new_approval(
     assert not is_agreed(window)
     assert AuditEntry.objects.get(action="change window").details["approval"] == "asked again"
     approve(changed, actor=ben)
+    assert is_agreed(window)
+
+
+def test_all_who_wrote_an_unapproved_request_are_its_requesters(
+    acme: Owner, nights: Calendar, anna: User, ben: User
+) -> None:
+    """Who asked first may not approve what another one made of it, nor by a token."""
+    cora = approver("cora", acme)
+    window = request_window(nights, **NIGHTS, actor=anna)
+    changed = change_window(window, actor=ben, duration=timedelta(hours=9))
+    changed = change_window(changed, actor=ben, duration=timedelta(hours=10))
+    robot = make_token("robot", scopes=["approve"], owner=acme).token
+    ApiToken.objects.filter(pk=robot.pk).update(created_by=anna, has_maker=True)
+    robot = ApiToken.objects.get()
+    for one in (anna, ben, robot):
+        with pytest.raises(ApprovalRefused, match="four eyes"):
+            approve(changed, actor=one)
+    assert set(asked(anna)) == set(asked(ben)) == {window}
+    assert set(asked(cora)) == set()
+    approve(changed, actor=cora)
+    assert is_agreed(window)
+    # What was approved is no request any more: only the next change is.
+    changed = change_window(changed, actor=cora, duration=timedelta(hours=11))
+    approve(changed, actor=anna)
     assert is_agreed(window)
 
 

@@ -8,6 +8,7 @@ from jobs import Secret, job
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.redaction import SHOWN, hidden, hidden_arguments, restored
 from jobs.catalog.registry import resolve
+from jobs.core.errors import ArgumentError
 
 
 @job(name="tests.login")
@@ -63,9 +64,54 @@ def test_the_names_are_a_setting(settings: Any) -> None:
     assert hidden({"password": 1, "IBAN": 2}) == {"password": 1, "IBAN": SHOWN}
 
 
+STORED = {"pin": "1234", "list": [{"token": "t"}, 2], "user": "ann"}
+
+
+def kept(given: Any, *, may_keep: bool = False, is_same_task: bool = True) -> Any:
+    """Return arguments that come back for a job of STORED."""
+    return restored(given, STORED, task="tests.login", may_keep=may_keep, is_same_task=is_same_task)
+
+
 def test_what_comes_back_as_it_was_shown_is_kept() -> None:
-    """A form is saved without knowing the secret; a new value replaces it."""
-    stored = {"pin": "1234", "list": [{"token": "t"}, 2], "user": "ann"}
-    shown = {"pin": SHOWN, "list": [{"token": SHOWN}, 3], "user": "bob"}
-    assert restored(shown, stored) == {"pin": "1234", "list": [{"token": "t"}, 3], "user": "bob"}
-    assert restored({"pin": "new"}, stored) == {"pin": "new"}
+    """A form is saved without knowing the secret; all values may be given anew."""
+    shown = {"pin": SHOWN, "list": [{"token": SHOWN}, 2], "user": "ann"}
+    assert kept(shown) == STORED
+    assert kept({"pin": "new"}) == {"pin": "new"}
+    changed = shown | {"user": "bob"}
+    assert kept(changed, may_keep=True) == STORED | {"user": "bob"}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_same_task", "field"),
+    [
+        ({"pin": SHOWN, "list": [{"token": SHOWN}, 2], "user": "bob"}, True, "pin"),
+        ({"pin": "1", "list": [{"token": SHOWN}, 2], "user": "ann"}, True, "list.0.token"),
+        ({"pin": SHOWN, "list": [{"token": SHOWN}, 2], "user": "ann", "more": 1}, True, "pin"),
+        ({"pin": SHOWN}, True, "pin"),
+        ({"pin": SHOWN, "list": [{"token": SHOWN}, 2], "user": "ann"}, False, "pin"),
+    ],
+)
+def test_a_hidden_value_does_not_come_back_beside_a_change(
+    given: Any, is_same_task: bool, field: str
+) -> None:
+    """It could be sent where the caller, who may not see it, sees it."""
+    with pytest.raises(ArgumentError) as refused:
+        kept(given, is_same_task=is_same_task)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"user": SHOWN}, "user"),
+        ({"list": SHOWN}, "list"),
+        ({"list": [{"token": SHOWN}]}, "list.0.token"),
+        ({"other": {"deep": [SHOWN]}}, "other.deep.0"),
+        ({"password": ["a", SHOWN]}, "password.1"),
+    ],
+)
+def test_what_was_not_hidden_has_no_hidden_value(given: Any, field: str) -> None:
+    """Neither for code: it would store the dots."""
+    with pytest.raises(ArgumentError) as refused:
+        kept(given, may_keep=True)
+    assert refused.value.field == field
