@@ -7,7 +7,7 @@ from string import Formatter
 from typing import Any, Final
 
 from jobs.core.errors import OptionError
-from jobs.core.inputs import LOCK_LIMIT, refuse_text
+from jobs.core.inputs import LOCK_LIMIT, refuse_name
 
 TARGET_LIMIT: Final = 200
 
@@ -18,7 +18,7 @@ def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> li
     most = TARGET_LIMIT if option == "target" else LOCK_LIMIT
     if all(name is None for _, name in parts):
         text = "".join(text for text, _ in parts)
-        refuse_text(option, text, most=most)
+        refuse_name(option, text, most=most)
         return [text] * len(calls)
     try:
         texts = [
@@ -30,7 +30,7 @@ def filled(option: str, template: str, calls: Sequence[Mapping[str, Any]]) -> li
             option, f"{template!r} names an argument that is not given: {error}"
         ) from None
     for text in texts:
-        refuse_text(option, text, most=most)
+        refuse_name(option, text, most=most)
     return texts
 
 

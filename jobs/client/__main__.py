@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from jobs.client.api import Api, Away, Refused, UsageError
 from jobs.client.arguments import parser
 from jobs.client.commands import Exit
+from jobs.client.terminal import say
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -41,7 +42,8 @@ def _variable(name: str) -> str:
 
 
 def _failed(error: Exception, status: Exit) -> Exit:
-    sys.stderr.write(f"fairshift: {error}\n")
+    for line in f"fairshift: {error}".split("\n"):
+        say(line, file=sys.stderr)
     return status
 
 

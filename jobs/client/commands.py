@@ -23,6 +23,7 @@ from jobs.client.output import (
     print_table,
     progress_text,
 )
+from jobs.client.terminal import say
 
 BATCH: Final = 10_000
 """Most runs of one request, as the server's default."""
@@ -268,5 +269,5 @@ def _shown(value: Any, given: Namespace, *, text: str) -> Exit:
     if given.json:
         print_json(value)
     else:
-        sys.stdout.write(f"{text}\n")
+        say(text)
     return Exit.OK

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
+from jobs.client.terminal import printable, say
+
 RUN_COLUMNS: Final = ("id", "owner", "task", "state", "target", "created_at", "progress", "error")
 JOB_COLUMNS: Final = ("id", "owner", "key", "task", "schedule", "paused_until")
 
 
 def print_json(value: Any) -> None:
     """Print one value on one line."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    say(json.dumps(value, ensure_ascii=False))
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -55,8 +57,7 @@ def cell(value: Any) -> str:
     if isinstance(value, dict) and set(value) == {"done", "total", "note", "at"}:
         value = progress_text(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    # A terminal would obey control characters that a task or a caller wrote.
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
+    return printable(text)
 
 
 def progress_text(value: Mapping[str, Any]) -> str:

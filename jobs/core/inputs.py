@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -14,6 +15,8 @@ LOCK_LIMIT: Final = 200
 LABELS_LIMIT: Final = 32
 LABEL_LIMIT: Final = 200
 REASON_LIMIT: Final = 500
+NOT_IN_NAMES: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Controls, and ends of lines and paragraphs."""
 
 
 def near_hint(name: str, known: Iterable[str]) -> str:
@@ -32,6 +35,16 @@ def refuse_text(option: str, value: Any, *, most: int) -> None:
         raise OptionError(option, "holds a lone surrogate, which is no character") from None
 
 
+def refuse_name(option: str, value: Any, *, most: int) -> None:
+    """Raise OptionError unless the value is one line of text of `most` characters.
+
+    Terminals, logs and lists show names: a control character in one could say something else there.
+    """
+    refuse_text(option, value, most=most)
+    if found := NOT_IN_NAMES.search(value):
+        raise OptionError(option, f"holds the control character U+{ord(found[0]):04X}")
+
+
 def refuse_naive(option: str, value: Any) -> None:
     """Raise OptionError unless the value is a datetime with a time zone."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
@@ -48,8 +61,8 @@ def refuse_labels(labels: Any) -> None:
         )
     for name, value in labels.items():
         # The name first: the error about the value contains it.
-        refuse_text("labels", name, most=LABEL_LIMIT)
-        refuse_text(f"labels.{name}", value, most=LABEL_LIMIT)
+        refuse_name("labels", name, most=LABEL_LIMIT)
+        refuse_name(f"labels.{name}", value, most=LABEL_LIMIT)
 
 
 def in_utc(moment: datetime) -> datetime:

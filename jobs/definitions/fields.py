@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -14,7 +13,7 @@ from jobs.catalog.error_names import refuse_unknown_names
 from jobs.catalog.policies import CHECKS, whole_number
 from jobs.catalog.registry import resolve
 from jobs.core.errors import OptionError
-from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, in_utc, refuse_labels, refuse_text
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, in_utc, refuse_labels, refuse_name
 from jobs.models import HistoryPolicy, MisfirePolicy, OverlapPolicy, ScheduleKind
 from jobs.runs import preparation
 from jobs.runs.options import Options
@@ -24,7 +23,6 @@ from jobs.schedules.expressions import LONGEST
 POLICIES: Final = tuple(CHECKS)
 NAME_LIMIT: Final = 200
 CAP_LIMIT: Final = 100_000
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 Check = Callable[[str, Any], Any]
 """Takes a field's name and a value; returns the value as it is stored, or raises OptionError."""
@@ -39,21 +37,18 @@ def _task(name: str, value: Any) -> Task:
 def _key(name: str, value: Any) -> str:
     if not value:
         raise OptionError(name, "is required: the caller's own id of the job")
-    refuse_text(name, value, most=KEY_LIMIT)
+    refuse_name(name, value, most=KEY_LIMIT)
     return str(value)
 
 
 def _lock(name: str, value: Any) -> str:
-    refuse_text(name, value, most=LOCK_LIMIT)
-    # The message of a run without history has the lock in it, and no control characters.
-    if _CONTROL.search(value):
-        raise OptionError(name, "holds a control character, such as a tab or the end of a line")
+    refuse_name(name, value, most=LOCK_LIMIT)
     return str(value)
 
 
 def _text(most: int) -> Check:
     def checked(name: str, value: Any) -> str:
-        refuse_text(name, value, most=most)
+        refuse_name(name, value, most=most)
         return str(value)
 
     return checked
@@ -65,7 +60,7 @@ def _labels(_name: str, value: Any) -> dict[str, str]:
 
 
 def _queue(name: str, value: Any) -> str:
-    refuse_text(name, value, most=100)
+    refuse_name(name, value, most=100)
     return preparation.queue_name(Options(queue=value)) if value else ""
 
 
@@ -92,7 +87,7 @@ def _flag(name: str, value: Any) -> bool:
 def _error_names(name: str, value: Any) -> tuple[str, ...]:
     names: tuple[str, ...] = CHECKS[name](name, value)
     for one in names:
-        refuse_text(name, one, most=NAME_LIMIT)
+        refuse_name(name, one, most=NAME_LIMIT)
     refuse_unknown_names(name, names)
     return names
 

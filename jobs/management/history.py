@@ -80,7 +80,7 @@ def read(given: Mapping[str, Any]) -> Answer:
     found = reads.find_run(given["run"], owner=given["owner"])
     if found is None:
         raise CommandError(f"There is no run {given['run']}, neither as a row nor in the archive.")
-    return found, iter([json.dumps(found, indent=2, ensure_ascii=False)])
+    return found, iter(json.dumps(found, indent=2, ensure_ascii=False).splitlines())
 
 
 def drop(given: Mapping[str, Any]) -> Answer:

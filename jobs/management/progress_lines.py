@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from jobs.client.terminal import printable
 from jobs.runs.reads.progress import Reporting
 
 HEADINGS: Final = ("run", "owner", "task", "progress")
@@ -30,9 +31,4 @@ def as_dicts(found: Sequence[Reporting]) -> list[dict[str, Any]]:
 
 def rows(found: Sequence[Reporting]) -> list[list[str]]:
     """Return the cells of these runs, below HEADINGS."""
-    return [[str(one.id), one.owner, one.task, _printable(str(one.progress))] for one in found]
-
-
-def _printable(text: str) -> str:
-    """Replace control characters of a task's note: a terminal would obey them."""
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
+    return [[str(one.id), one.owner, one.task, printable(str(one.progress))] for one in found]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fleet import counted
+from jobs.client.terminal import printable
 from jobs.core.states import State
 from jobs.management import progress_lines
 from jobs.management.owner_table import span
@@ -133,7 +134,7 @@ def verdict_line(status: Status) -> str:
         return "Healthy: nothing needs attention."
     more = len(status.problems) - 1
     also = f" And {counted(more, 'more problem')}." if more else ""
-    return f"{WORDS[status.code].capitalize()}: {status.problems[0].text}{also}"
+    return f"{WORDS[status.code].capitalize()}: {printable(status.problems[0].text)}{also}"
 
 
 def fact_lines(status: Status) -> Iterator[str]:
@@ -154,8 +155,8 @@ def fact_lines(status: Status) -> Iterator[str]:
 def problem_lines(status: Status) -> Iterator[str]:
     """Yield each problem with what to do about it."""
     for problem in status.problems:
-        yield f"{'!' if problem.is_bad else '-'} {problem.text}"
-        yield f"    do: {problem.todo}"
+        yield f"{'!' if problem.is_bad else '-'} {printable(problem.text)}"
+        yield f"    do: {printable(problem.todo)}"
 
 
 def owner_rows(status: Status, *, most: int) -> list[list[str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.core.management.base import CommandError
 
+from jobs.client.terminal import say
 from jobs.management.arguments import whole
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ def _make(given: dict[str, Any]) -> None:
         expires_at=now() + timedelta(days=given["days"]) if given["days"] else None,
     )
     if given["json"]:
-        print(json.dumps({**_facts(made.token), "token": made.secret}))
+        say(json.dumps({**_facts(made.token), "token": made.secret}))
     else:
-        print(made.secret)
+        say(made.secret)
 
 
 def _revoke(given: dict[str, Any]) -> None:
@@ -86,9 +87,9 @@ def _revoke(given: dict[str, Any]) -> None:
         )
     was_usable = revoke_token(token, reason=given["reason"])
     if given["json"]:
-        print(json.dumps(_facts(token)))
+        say(json.dumps(_facts(token)))
     else:
-        print(f"{token} {'is revoked' if was_usable else 'was revoked before'}.")
+        say(f"{token} {'is revoked' if was_usable else 'was revoked before'}.")
 
 
 def _list(given: dict[str, Any]) -> None:
@@ -98,12 +99,12 @@ def _list(given: dict[str, Any]) -> None:
     if given["owner"]:
         tokens = tokens.filter(owner__slug=given["owner"])
     if given["json"]:
-        print(json.dumps({"tokens": [_facts(token) for token in tokens]}))
+        say(json.dumps({"tokens": [_facts(token) for token in tokens]}))
         return
     for token in tokens:
         whose = token.owner.slug if token.owner else "all owners"
         state = "revoked" if token.revoked_at else f"used {token.last_used_at or 'never'}"
-        print(f"{token.prefix}  {whose}  {','.join(token.scopes)}  {state}  {token.name}")
+        say(f"{token.prefix}  {whose}  {','.join(token.scopes)}  {state}  {token.name}")
 
 
 def _facts(token: ApiToken) -> dict[str, Any]:

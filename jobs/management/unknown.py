@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 
 from fleet import counted
+from jobs.client.terminal import say
 
 PARTS: Final = ("unknown-tasks", "move-task", "fail-task")
 
@@ -62,12 +63,12 @@ def _list(given: dict[str, Any]) -> None:
 
     found = unknown_tasks()
     if given["json"]:
-        print(json.dumps({"unknown_tasks": [asdict(each) for each in found]}))
+        say(json.dumps({"unknown_tasks": [asdict(each) for each in found]}))
         return
     for each in found:
-        print(f"{each.queue}  {each.task}  {each.count:,} waiting, {each.due_count:,} queued")
+        say(f"{each.queue}  {each.task}  {each.count:,} waiting, {each.due_count:,} queued")
     if not found:
-        print("Live workers know the tasks of all waiting runs.")
+        say("Live workers know the tasks of all waiting runs.")
 
 
 def _change(given: dict[str, Any]) -> None:
@@ -89,15 +90,15 @@ def _change(given: dict[str, Any]) -> None:
         raise CommandError(str(error)) from error
     if given["json"]:
         facts = {"task": given["task"], "to": given.get("to"), "is_dry_run": given["dry_run"]}
-        print(json.dumps({**facts, **asdict(moved)}))
+        say(json.dumps({**facts, **asdict(moved)}))
         return
     would = "would be " if given["dry_run"] else ""
     if not is_move:
-        print(f"{counted(moved.runs, 'run')} {would}failed.")
+        say(f"{counted(moved.runs, 'run')} {would}failed.")
         if moved.jobs:
-            print(f"{counted(moved.jobs, 'enabled job')} of {given['task']} will make more runs.")
+            say(f"{counted(moved.jobs, 'enabled job')} of {given['task']} will make more runs.")
         return
     moved_ones = f"{counted(moved.runs, 'run')} and {counted(moved.jobs, 'job')}"
-    print(f"{moved_ones} {would}moved to {given['to']}.")
+    say(f"{moved_ones} {would}moved to {given['to']}.")
     for problem, count in moved.problems.most_common():
-        print(f"{count:,} refused: {problem}")
+        say(f"{count:,} refused: {problem}")

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Collate, Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import no_nul
+from jobs.models.fields import one_line
 from jobs.models.owner import Owner
 from jobs.models.target import Target, TargetGroup
 
@@ -44,7 +44,7 @@ class Calendar(models.Model):
         verbose_name=_("owner"),
         help_text=_("Empty: a shared calendar, which may apply to any owner."),
     )
-    name = models.CharField(_("name"), max_length=200, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=200, validators=[one_line])
     cut_off_seconds = models.PositiveIntegerField(
         _("start cut-off in seconds"),
         default=0,

@@ -45,6 +45,13 @@ SECONDS_LIMITS = (MinValueValidator(0.1), MaxValueValidator(30 * 86_400.0))
 # PostgreSQL's text cannot store NUL.
 no_nul = RegexValidator("\x00", _("The NUL character is not allowed."), inverse_match=True)
 
+# As `jobs.core.inputs.refuse_name`: terminals, logs and lists show names.
+one_line = RegexValidator(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029]",
+    _("Control characters are not allowed."),
+    inverse_match=True,
+)
+
 # For forms, the table and the fair queues, which treat other names as the shared owner.
 OWNER_RULE = _("1 to 100 letters, digits, “.”, “_” and “-”, beginning with a letter or a digit.")
 OWNER_LIMIT = 100

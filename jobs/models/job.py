@@ -18,6 +18,7 @@ from jobs.models.fields import (
     PRIORITY_LIMITS,
     SECONDS_LIMITS,
     no_nul,
+    one_line,
     validate_zone,
 )
 from jobs.models.owner import Owner, slug_of
@@ -69,10 +70,10 @@ class Job(models.Model):
     key = models.CharField(
         _("key"),
         max_length=200,
-        validators=[no_nul],
+        validators=[one_line],
         help_text=_("The caller's own id of the job."),
     )
-    name = models.CharField(_("name"), max_length=200, blank=True, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=200, blank=True, validators=[one_line])
     task = models.CharField(_("task"), max_length=255)
     queue = models.CharField(_("queue"), max_length=100, blank=True)
     payload = models.BinaryField(_("arguments"))

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import no_nul
+from jobs.models.fields import no_nul, one_line
 from jobs.models.owner import Owner
 from jobs.models.token import ApiToken
 
@@ -40,7 +40,7 @@ class Interest(models.Model):
         verbose_name=_("owner"),
         help_text=_("Empty: events of all owners of the installation."),
     )
-    name = models.CharField(_("name"), max_length=100, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=100, validators=[one_line])
     events = ArrayField(
         models.CharField(max_length=32, choices=EventType), verbose_name=_("events")
     )

@@ -26,6 +26,7 @@ from jobs.models.fields import (
     OWNER_RULE,
     WEIGHT_LIMITS,
     no_nul,
+    one_line,
     owner_name,
     validate_zone,
 )
@@ -58,7 +59,7 @@ class Owner(models.Model):
         validators=[owner_name],
         help_text=OWNER_RULE,
     )
-    name = models.CharField(_("name"), max_length=200, blank=True, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=200, blank=True, validators=[one_line])
     weight = models.PositiveSmallIntegerField(
         _("weight"),
         default=1,

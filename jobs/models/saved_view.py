@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import no_nul
+from jobs.models.fields import one_line
 
 VIEW_NAME_LIMIT: Final = 60
 VIEW_QUERY_LIMIT: Final = 4_000
@@ -22,7 +22,7 @@ class SavedView(models.Model):
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    name = models.CharField(_("name"), max_length=VIEW_NAME_LIMIT, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=VIEW_NAME_LIMIT, validators=[one_line])
     # The query of the list's address, such as "state=failed&owner=acme".
     query = models.CharField(max_length=VIEW_QUERY_LIMIT)
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import no_nul
+from jobs.models.fields import one_line
 from jobs.models.owner import Owner
 
 
@@ -14,7 +14,7 @@ class Target(models.Model):
     """One target of an owner, with a unique name."""
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="targets")
-    name = models.CharField(_("name"), max_length=200, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=200, validators=[one_line])
     labels = models.JSONField(_("labels"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
@@ -34,7 +34,7 @@ class TargetGroup(models.Model):
     """A named group of an owner's targets: a calendar of the group applies to each target."""
 
     owner = models.ForeignKey(Owner, models.PROTECT, related_name="target_groups")
-    name = models.CharField(_("name"), max_length=200, validators=[no_nul])
+    name = models.CharField(_("name"), max_length=200, validators=[one_line])
     targets = models.ManyToManyField(
         Target, related_name="groups", blank=True, verbose_name=_("targets")
     )

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import no_nul, validate_scopes
+from jobs.models.fields import one_line, validate_scopes
 from jobs.models.owner import Owner
 
 NAME_LIMIT: Final = 100
@@ -52,7 +52,7 @@ class ApiToken(models.Model):
     name = models.CharField(
         _("name"),
         max_length=NAME_LIMIT,
-        validators=[no_nul],
+        validators=[one_line],
         help_text=_("The program that uses it, for the audit."),
     )
     prefix = models.CharField(_("prefix"), max_length=PREFIX_LIMIT, unique=True, editable=False)

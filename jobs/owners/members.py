@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from jobs.core.errors import LastAdmin, OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_text
+from jobs.core.inputs import REASON_LIMIT, refuse_name, refuse_text
 from jobs.models import AuditEntry, Membership, Owner, Role, Scope, access
 from jobs.models.verbs import Actor
 
@@ -79,7 +79,7 @@ def _refuse_wrong(role: str, reason: str) -> None:
 
 
 def _user(username: str) -> Any:
-    refuse_text("user", username, most=150)
+    refuse_name("user", username, most=150)
     users: Any = get_user_model()
     return users.objects.filter(**{users.USERNAME_FIELD: username}, is_active=True).first()
 

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 
 from jobs.core import barrier, prepared
 from jobs.core.errors import AccessDenied, OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
+from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_name, refuse_text
 from jobs.core.sql import now
 from jobs.models import ApiToken, AuditEntry, Owner, Scope, access
 from jobs.models.token import NAME_LIMIT
@@ -51,7 +51,7 @@ def make_token(
     Raises OptionError for a bad name, scope or time; AccessDenied if the actor lacks the scope
     `admin` there, or a scope of the new token.
     """
-    refuse_text("name", name, most=NAME_LIMIT)
+    refuse_name("name", name, most=NAME_LIMIT)
     if not name.strip():
         raise OptionError("name", "is empty; name the program that uses the token")
     chosen = _checked(scopes)

@@ -11,7 +11,7 @@ from celery.canvas import Signature
 
 from jobs.catalog.policies import CHECKS, checked_policy
 from jobs.core.errors import OptionError
-from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive, refuse_text
+from jobs.core.inputs import KEY_LIMIT, LOCK_LIMIT, refuse_labels, refuse_naive, refuse_name
 
 FARTHEST: Final = timedelta(days=366)
 
@@ -54,11 +54,11 @@ class Options:
             name: getattr(self, name) for name in CHECKS if getattr(self, name, None) is not None
         }
         checked_policy(given)
-        refuse_text("queue", self.queue, most=100)
-        refuse_text("target", self.target, most=200)
-        refuse_text("lock", self.lock, most=LOCK_LIMIT)
+        refuse_name("queue", self.queue, most=100)
+        refuse_name("target", self.target, most=200)
+        refuse_name("lock", self.lock, most=LOCK_LIMIT)
         if self.idempotency_key is not None:
-            refuse_text("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
+            refuse_name("idempotency_key", self.idempotency_key, most=KEY_LIMIT)
         if self.idempotency_key == "":
             # It would silently make a new run each time.
             raise OptionError("idempotency_key", "is empty; give a key, or leave it out")

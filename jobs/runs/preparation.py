@@ -19,7 +19,7 @@ from jobs.catalog.policies import checked_policy, refuse_unknown
 from jobs.catalog.registry import REPLACED, offer_of
 from jobs.core.conf import how_to_set, plain_queues, setting
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError, UnknownOwner
-from jobs.core.inputs import refuse_text
+from jobs.core.inputs import refuse_name
 from jobs.core.sql import now
 from jobs.core.tracing import trace_headers
 from jobs.models import Owner, Target
@@ -119,7 +119,7 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
         raise OptionError(
             "arguments", f"holds 1 to {BATCH_LIMIT:,} elements; these are {len(calls):,}"
         )
-    refuse_text("label", label, most=LABEL_LIMIT)
+    refuse_name("label", label, most=LABEL_LIMIT)
 
 
 def as_list(option: str, given: Any, *, elements: str, most: int = BATCH_LIMIT) -> list[Any]:

@@ -17,7 +17,7 @@ from jobs.admin.kit.json_object import parsed
 from jobs.catalog.placeholders import TARGET_LIMIT
 from jobs.catalog.registry import offered, resolve
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError
-from jobs.core.inputs import refuse_labels, refuse_text
+from jobs.core.inputs import refuse_labels, refuse_name
 from jobs.models import Owner, Scope, Target, TargetGroup, WindowPolicy, access
 from jobs.models.fields import no_nul
 from jobs.runs import preparation
@@ -156,7 +156,7 @@ class SubmitForm(forms.Form):
         )
         try:
             for name in targets:
-                refuse_text("target", name, most=TARGET_LIMIT)
+                refuse_name("target", name, most=TARGET_LIMIT)
             call = _filled(arguments, max(targets, key=lambda name: len(json.dumps(name))))
             longest = preparation.encode_payload(resolve(task), (), call, embed={})
             if len(longest) * len(targets) > BYTES_LIMIT:

@@ -3,10 +3,12 @@
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser, no_translations
+from django.core.management.base import CommandParser, no_translations
+
+from jobs.management.command import SafeCommand
 
 
-class Command(BaseCommand):
+class Command(SafeCommand):
     help = (
         "Look at the settings, PostgreSQL, Redis, workers, beat and disks, and name what is broken "
         "with its fix. Ends within 5 s, also when a server hangs. Changes nothing. The exit status "
@@ -31,6 +33,6 @@ class Command(BaseCommand):
         else:
             style = self.style
             for line in as_lines(found, bad=style.ERROR, warn=style.WARNING, good=style.SUCCESS):
-                self.stdout.write(line)
+                self.stdout.write_styled(line)
         if status := exit_status(found):
             sys.exit(status)

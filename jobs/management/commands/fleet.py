@@ -8,17 +8,19 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from fleet import BrokerUnavailable, Snapshot
+from jobs.client.terminal import say
 from jobs.core.conf import setting
 from jobs.management import tokens, unknown
 from jobs.management.arguments import number, whole
+from jobs.management.command import SafeCommand
 
 PIPE_WIDTH: Final = 200
 
 
-class Command(BaseCommand):
+class Command(SafeCommand):
     help = (
         "See how the workers are shared; find runs whose task no worker knows; make and revoke "
         "API tokens; take over PeriodicTasks as jobs."
@@ -106,14 +108,14 @@ def _import_beat(given: dict[str, Any]) -> None:
         raise CommandError(str(error)) from error
     if given["json"]:
         facts = {"owner": given["owner"], "is_dry_run": given["dry_run"]}
-        print(json.dumps({**facts, "entries": [asdict(row) for row in report]}, default=str))
+        say(json.dumps({**facts, "entries": [asdict(row) for row in report]}, default=str))
         return
     for row in report:
         why = ": ".join(part for part in (row.field, row.problem) if part)
-        print(f"{row.verdict:13} {row.name}{' – ' if why else ''}{why}")
+        say(f"{row.verdict:13} {row.name}{' – ' if why else ''}{why}")
     count = sum(row.job is not None for row in report)
     would = "would become jobs" if given["dry_run"] else "became jobs"
-    print(f"{count} of {sum(not row.is_ours for row in report)} {would} of {given['owner']}")
+    say(f"{count} of {sum(not row.is_ours for row in report)} {would} of {given['owner']}")
 
 
 def _print_json(given: dict[str, Any]) -> None:
@@ -121,7 +123,7 @@ def _print_json(given: dict[str, Any]) -> None:
 
     for before, after in _snapshots(given):
         rows = as_rows(after, since=before, names=given["names"])
-        print(json.dumps({"at": after.at, "owners": rows}), flush=True)
+        say(json.dumps({"at": after.at, "owners": rows}), flush=True)
 
 
 def _show(given: dict[str, Any]) -> None:

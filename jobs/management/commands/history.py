@@ -5,10 +5,13 @@ from argparse import ArgumentTypeError
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
+
+from jobs.client.terminal import say
+from jobs.management.command import SafeCommand
 
 
-class Command(BaseCommand):
+class Command(SafeCommand):
     help = "See how long history stays, remove what is old, and read archived runs back."
     requires_system_checks = ()
 
@@ -46,10 +49,10 @@ class Command(BaseCommand):
         except ArchiveError as error:
             raise CommandError(str(error)) from error
         if given["json"]:
-            print(json.dumps(facts, default=str))
+            say(json.dumps(facts, default=str))
         else:
             for line in lines:
-                print(line)
+                say(line)
 
 
 def _run_id(text: str) -> UUID:

@@ -7,16 +7,18 @@ from argparse import ArgumentTypeError
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from jobs.client.terminal import say
 from jobs.management.arguments import number, whole
+from jobs.management.command import SafeCommand
 
 MOST_RUNS: Final = 1_000_000
 
 
-class Command(BaseCommand):
+class Command(SafeCommand):
     help = (
         "Replay the recorded load of a span through the fair queue, with what you change, and say "
         "each owner's waits, what misses its window, and how many slots an objective needs. "
@@ -85,10 +87,10 @@ class Command(BaseCommand):
         except OptionError as error:
             raise CommandError(f"--{error.option}: {error.problem}") from error
         if given["json"]:
-            print(json.dumps(as_dict(plan), default=str))
+            say(json.dumps(as_dict(plan), default=str))
         else:
             for line in as_lines(plan):
-                print(line)
+                say(line)
 
 
 def _aims(objective: float | str | None, percent: float) -> dict[str, Any]:

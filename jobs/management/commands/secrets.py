@@ -5,17 +5,19 @@ import time
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from jobs.client.terminal import say
 from jobs.core import crypto
 from jobs.core.conf import how_to_set
 from jobs.core.keyring import MOST_ID, new_key
 from jobs.management.arguments import whole
+from jobs.management.command import SafeCommand
 
 REPORT_SECONDS: Final = 1.0
 
 
-class Command(BaseCommand):
+class Command(SafeCommand):
     help = "Make an encryption key; count the rows of each key; rewrite rows under one key."
     requires_system_checks = ()
 
@@ -45,7 +47,7 @@ class Command(BaseCommand):
         try:
             if given["part"] == "make-key":
                 ids = crypto.key_ids() if given["id"] is None else []
-                print(new_key(given["id"] or max(ids, default=0) + 1))
+                say(new_key(given["id"] or max(ids, default=0) + 1))
             elif given["part"] == "status":
                 _status()
             else:
@@ -65,9 +67,9 @@ def _status() -> None:
     for key in sorted({*known, *(row["key"] for row in rows)}):
         parts = [f"{row['count']:,} {row['part']}" for row in rows if row["key"] == key]
         name = f"key {key}" if key else "in clear"
-        print(f"{name:10} {', '.join(parts) or 'nothing'}{_note(key, parts, ring)}")
+        say(f"{name:10} {', '.join(parts) or 'nothing'}{_note(key, parts, ring)}")
     if ring is None:
-        print(f"No key ring: set {how_to_set('ENCRYPTION_KEYS')}.")
+        say(f"No key ring: set {how_to_set('ENCRYPTION_KEYS')}.")
 
 
 def _note(key: int, parts: list[str], ring: Any) -> str:
@@ -93,12 +95,12 @@ def _reencrypt(to: int | None) -> None:
         nonlocal last
         if time.monotonic() - last >= REPORT_SECONDS:
             last = time.monotonic()
-            print(_counts(done), flush=True)
+            say(_counts(done), flush=True)
 
     done = reencrypt(to, report=report)
-    print(f"{_counts(done)}: done")
+    say(f"{_counts(done)}: done")
     for problem, count in done.problems.most_common():
-        print(f"not rewritten: {count:,} where {problem}")
+        say(f"not rewritten: {count:,} where {problem}")
     if done.problems or done.left:
         raise CommandError(
             f"{done.left + sum(done.problems.values()):,} rows are left: call again, or see above."

@@ -8,10 +8,11 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandParser, no_translations
+from django.core.management.base import CommandParser, no_translations
 from django.db import Error as DatabaseError
 
 from jobs.management.arguments import number, whole
+from jobs.management.command import SafeCommand
 from jobs.management.deadline import answer_within
 
 DEADLINE_SECONDS: Final = 4.0
@@ -20,7 +21,7 @@ PROGRESS_SHOWN: Final = 5
 """Runs whose progress is shown at most."""
 
 
-class Command(BaseCommand):
+class Command(SafeCommand):
     help = (
         "Show the verdict of the overview page, what runs and waits, the owners with the "
         "largest backlogs, and the progress that tasks reported last. The exit status is 0 if all "

@@ -10,6 +10,7 @@ from django.core import checks
 from django.core.checks import CheckMessage
 
 from fleet import counted
+from jobs.client.terminal import printable
 from jobs.management.doctor.examination import Diagnosis
 
 SOUND: Final = 0
@@ -36,9 +37,9 @@ def as_lines(found: Diagnosis, *, bad: Style, warn: Style, good: Style) -> Itera
         yield (warn if found.warnings else good)(f"Nothing is broken: {made}{also}")
     for message in found.messages:
         style = {BROKEN: bad, WARNED: warn}.get(_status_of(message), str)
-        yield f"{style(level_of(message) + ':')} {message.id}  {message.msg}"
+        yield f"{style(level_of(message) + ':')} {message.id}  {printable(str(message.msg))}"
         if message.hint:
-            yield f"    do: {message.hint}"
+            yield f"    do: {printable(str(message.hint))}"
 
 
 def as_json(found: Diagnosis) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from jobs.core.errors import AccessDenied, OptionError
-from jobs.core.inputs import near_hint, refuse_text
+from jobs.core.inputs import near_hint, refuse_name
 from jobs.core.sql import now
 from jobs.core.states import ENDED
 from jobs.models import ApiToken, EventType, Job, Owner, Scope, access
@@ -24,7 +24,7 @@ def checked(given: Mapping[str, Any], *, owner: Owner | None, actor: Any) -> dic
     """Return the common fields that are given, checked; raise OptionError with field and limit."""
     found = {name: given[name] for name in COMMON if name in given}
     if "name" in found:
-        refuse_text("name", found["name"], most=NAME_LIMIT)
+        refuse_name("name", found["name"], most=NAME_LIMIT)
         if not found["name"].strip():
             raise OptionError("name", "is empty")
     if "events" in found:
@@ -87,7 +87,7 @@ def _patterns(value: Any) -> list[str]:
     if len(given) > PATTERNS_LIMIT:
         raise OptionError("tasks", f"holds at most {PATTERNS_LIMIT} names; these are {len(given)}")
     for one in given:
-        refuse_text("tasks", one, most=255)
+        refuse_name("tasks", one, most=255)
         if not one:
             raise OptionError("tasks", "holds an empty name")
     return given

@@ -191,7 +191,7 @@ def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[
 
 def test_cells_hold_no_control_characters() -> None:
     """A terminal would obey what a task wrote."""
-    assert cell({"type": "E", "message": "a\x1b[2Jb\nc"}) == "E: a�[2Jb�c"
+    assert cell({"type": "E", "message": "a\x1b[2Jb\nc"}) == "E: a\\u001b[2Jb\\u000ac"
     assert cell({"type": "E", "message": None}) == "E", "the caller may not see the message"
 
 

@@ -120,7 +120,7 @@ def test_progress_of_tasks_is_shown(
     assert run is not None
     progressed(admitted(living_worker("w3@here"), run), 1, 4, "half\x1b[2J way")
     text = told(capsys, *options, status=0)
-    shown = "25 % · 1 / 4 · half�[2J way"
+    shown = "25 % · 1 / 4 · half\\u001b[2J way"
     assert f"\n\nrun  owner  task  progress\n{run.id}  acme  tests.add  {shown}\n" in text
     facts = json.loads(told(capsys, *options, "--json", status=0))
     [one] = facts["progress"]
