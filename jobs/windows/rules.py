@@ -43,6 +43,7 @@ _NUMBERS: Final = {
     "BYSECOND": ("bysecond", 0, 59, False),
     "BYSETPOS": ("bysetpos", 1, 366, True),
 }
+WEEKS_OF_A_MONTH: Final = 5
 _PARTS: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", *_NUMBERS)
 
 
@@ -121,6 +122,10 @@ def _check_together(frequency: str, by: Mapping[str, tuple[Any, ...]]) -> None:
     is_counted = any(day.n for day in by.get("byweekday", ()))
     if is_counted and (frequency not in {"MONTHLY", "YEARLY"} or "byweekno" in by):
         problem = "a numbered BYDAY such as 2SA goes with MONTHLY, or YEARLY without BYWEEKNO"
+        raise WindowError("rule", problem)
+    in_month = frequency == "MONTHLY" or "bymonth" in by
+    if in_month and any(abs(day.n or 0) > WEEKS_OF_A_MONTH for day in by.get("byweekday", ())):
+        problem = f"a numbered BYDAY of a month is at most {WEEKS_OF_A_MONTH}, such as 5SA or -5SA"
         raise WindowError("rule", problem)
     if "bysetpos" in by and len(by) == 1:
         raise WindowError("rule", "BYSETPOS needs another BY part to choose from")
