@@ -27,6 +27,7 @@ LEFT_OUT: Final = frozenset(
     }
 )
 """Variables that an installation does not need."""
+MAIL_LOGIN: Final = frozenset({"EMAIL_HOST_PASSWORD", "EMAIL_HOST_USER"})
 OURS: Final = ("web", "worker", "system", "notices", "beat", "flower", "migrate")
 SECRETS: Final = re.compile("SECRET|PASSWORD|AUTH|_URL$")
 
@@ -69,6 +70,12 @@ def test_compose_refuses_what_its_schema_lacks(copy: Path) -> None:
     wrong.write_text("services: {web: {read_onyl: true}}\n")
     done = asked(copy, "config", "--quiet", files=("compose.yaml", "wrong.yaml"))
     assert done.returncode != 0 and "read_onyl" in done.stderr
+
+
+def test_the_login_of_mails_is_given_to_what_sends_them(services: dict[str, Any]) -> None:
+    """A process that is taken over has no password that it does not need."""
+    given = {name for name in OURS if "EMAIL_HOST_PASSWORD" in services[name]["environment"]}
+    assert given == {"notices"}
 
 
 def test_a_secret_that_is_missing_stops_compose(copy: Path) -> None:
