@@ -64,7 +64,7 @@ def test_a_forked_process_begins_though_a_pooled_connection_waits(
 
     child = billiard.Process(target=begin)
     child.start()
-    # Not `select.select`, which knows no descriptor above 1,023: the tests before may have many open.
+    # `select.select` knows no descriptor above 1,023: tests before may have many open.
     poll = select.poll()
     poll.register(reader, select.POLLIN)
     has_begun = bool(poll.poll(1000 * SECONDS))
