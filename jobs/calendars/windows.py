@@ -141,7 +141,7 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
     if before.approved and only_narrows(before, safe_entry_of(window)):
         return UNCHANGED
     window.revision += 1
-    # What nobody has approved yet stays the request of all who wrote it.
+    # Until a window is approved, its earlier requesters stay requesters.
     window.request_by(actor, at=now(), is_added=not before.approved)
     return "" if safe_entry_of(window).approved is None else ASKED_AGAIN
 

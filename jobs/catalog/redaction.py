@@ -81,7 +81,7 @@ def _filled(given: Any, shown: Any, stored: Any, *, path: str, may_keep: bool) -
             for key, inner in given.items()
         }
     if isinstance(given, list):
-        # With another length, nobody knows which one an element was.
+        # With another length, an element cannot be matched to a stored one.
         is_as_long = isinstance(shown, list) and len(stored) == len(given)
         before = zip(shown, stored, strict=True) if is_as_long else repeat((None, None))
         return [

@@ -40,7 +40,7 @@ class Access:
     by_owner: Mapping[int, frozenset[Scope]] = field(default_factory=dict)
     """Scopes for some owners, by their ids."""
     maker: Access | None = None
-    """What the maker of a token may do now; None: code or a command made it, without limits."""
+    """The maker's rights now, which limit a token; None if code or a command made the token."""
 
     @property
     def sees_all(self) -> bool:

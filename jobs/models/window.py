@@ -75,7 +75,7 @@ class Window(models.Model):
         related_name="+",
         verbose_name=_("asked for by the token"),
     )
-    # Who else asked for the present revision, or changed it before it was approved: `user 3`.
+    # Earlier requesters of this revision while it was unapproved, such as `user 3`, `token 5`.
     earlier_requesters = ArrayField(
         models.CharField(max_length=50), default=list, db_default=[], editable=False
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks.rows import Row
+from tests.benchmarks.rows import Row, compared
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,12 @@ def test_a_target_may_be_of_the_figure() -> None:
     """Then it has the figure's unit."""
     row = Row(what="", unit="s", figure=3.0, baseline=100, at_most=2.5, of_figure=True)
     assert (row.target, row.is_met) == ("≤ 2.5 s", False)
+
+
+def test_rounds_that_took_turns_are_compared_in_pairs() -> None:
+    """The ratio is the median of the pairs; beside a fixed baseline there is no spread."""
+    found = compared([10.0, 40.0, 90.0], [10.0, 10.0, 30.0], what="a", unit="/s", against="b")
+    assert (found.figure, found.baseline) == (40.0, 10.0)
+    assert (found.ratio, found.spread) == (3.0, (1.0, 4.0))
+    fixed = compared([10.0, 40.0], [5.0], what="a", unit="/s", against="b")
+    assert (fixed.ratio, fixed.spread) == (5.0, None)
