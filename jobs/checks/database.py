@@ -1,13 +1,14 @@
 """Checks of PostgreSQL: its version, its settings, and the state of Fairshift's tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import DatabaseError, connections
+from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
@@ -32,14 +33,30 @@ def check_database(
     *, databases: Sequence[str] | None = None, **_arguments: Any
 ) -> list[CheckMessage]:
     """Refuse another engine, an old PostgreSQL, and one that may lose commits."""
-    return [message for alias in databases or () for message in _problems(connections[alias])]
+    return [
+        message
+        for alias in databases or ()
+        for message in _answered(partial(_problems, connections[alias]))
+    ]
 
 
 @register("fairshift", deploy=True)
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     """Check the default database, also without `--database`, and its migrations."""
+    return _answered(deployed_problems)
+
+
+def deployed_problems() -> list[CheckMessage]:
+    """Return what is wrong with the default database; raises errors of a database."""
     connection = connections["default"]
     return list(_problems(connection)) or list(_unmigrated(connection)) or list(_warnings())
+
+
+def _answered(look: Callable[[], Iterable[CheckMessage]]) -> list[CheckMessage]:
+    try:
+        return list(look())
+    except (OperationalError, InterfaceError) as error:
+        return [unreachable(" ".join(str(error).split()))]
 
 
 def _warnings() -> Iterator[CheckMessage]:
@@ -67,18 +84,14 @@ def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
             id="fairshift.E101",
         )
         return
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SHOW server_version_num")
-            version = int(cursor.fetchone()[0]) // 10_000
-            cursor.execute(
-                "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'",
-                [list(DURABILITY)],
-            )
-            switched_off = sorted(name for (name,) in cursor.fetchall())
-    except DatabaseError as error:
-        yield unreachable(" ".join(str(error).split()))
-        return
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        version = int(cursor.fetchone()[0]) // 10_000
+        cursor.execute(
+            "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'",
+            [list(DURABILITY)],
+        )
+        switched_off = sorted(name for (name,) in cursor.fetchall())
     if version < OLDEST_VERSION:
         yield Error(
             f"PostgreSQL {version} is too old.",
@@ -95,12 +108,8 @@ def _problems(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
 
 
 def _unmigrated(connection: BaseDatabaseWrapper) -> Iterator[CheckMessage]:
-    try:
-        executor = MigrationExecutor(connection)
-        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError as error:
-        yield unreachable(" ".join(str(error).split()))
-        return
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         yield Error(
             f"{counted(len(missing), 'migration')} not applied; the first is {missing[0][0]}.",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.flows.installation import Installation
 from tests.flows.secured import ADMIN, secured
-from tests.flows.test_doctor import found, sound
+from tests.flows.test_doctor import found, in_time, sound
 from tests.waiting import wait_for
 
 __all__ = ["sound"]
@@ -99,9 +99,9 @@ def play(it: Installation, code: str, **environ: str) -> None:
 def test_a_server_that_never_answers_is_named_in_time(
     sound: Installation, name: str, url: str, number: str
 ) -> None:
-    """It lets the command connect, over TCP; `found` measures the time."""
+    """It lets the command connect, over TCP."""
     with silent() as port:
-        told = found(sound, **{name: url.format(port=port)})
+        told = in_time(sound, **{name: url.format(port=port)})
     assert number in told and "Start it, or correct" in told[number]["fix"]
 
 
@@ -109,7 +109,7 @@ def test_a_check_of_the_project_that_waits(sound: Installation) -> None:
     """The rest is looked at, and the command ends in time."""
     with silent() as port:
         told = found(sound, WAITS_FOR_PORT=str(port))
-    assert told.keys() == {"D001"}
+    assert told.keys() == {"D001"} and ": wait" in told["D001"]["text"]
     assert "does a check of yours wait" in told["D001"]["fix"]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from celery import current_app
@@ -13,31 +15,46 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from fleet import Broker, BrokerUnavailable, fair_queues, refused_commands
 from jobs.checks import broker
+from jobs.management.doctor.part import Look, Unreachable, named
 
-PATIENCE_SECONDS: Final = 2.0
+PATIENCE_PART: Final = 0.8
+"""Of all seconds, those that Redis has for one answer."""
 FULL: Final = 0.9
 """The part of maxmemory that is reported."""
 
-Look = Callable[[Redis], Iterable[CheckMessage]]
 
-
-def examined(note: Callable[[str], None]) -> Iterator[CheckMessage]:
-    """Yield what is wrong with Redis; `note` gets the name of each check that is made."""
-    refused: list[str] = []
+@contextmanager
+def reached(seconds: float) -> Iterator[Redis]:
+    """Give a client of Redis that has had an answer to `PING`; raise Unreachable."""
+    broker_of_app = Broker(current_app._get_current_object())
     try:
-        with Broker(current_app._get_current_object()).client(timeout=PATIENCE_SECONDS) as client:
-            for look in LOOKS:
-                note(look.__name__)
-                try:
-                    yield from look(client)
-                except NoPermissionError:
-                    refused.append(look.__name__.strip("_"))
-                except ResponseError as error:
-                    yield _refuses(error)
-            if refused:
-                yield _not_looked_at(client, refused)
+        with broker_of_app.client(timeout=seconds * PATIENCE_PART) as client:
+            # A user that may not ask has an answer, too.
+            with suppress(ResponseError, NoPermissionError):
+                client.ping()
+            yield client
     except BrokerUnavailable as error:
-        yield broker.unreachable(str(error))
+        raise Unreachable(str(error)) from error
+
+
+def looks(client: Redis) -> list[tuple[str, Look]]:
+    """Return the checks of Redis, by name."""
+    refused: list[str] = []
+
+    def made(look: Callable[[Redis], Iterable[CheckMessage]], name: str) -> Iterator[CheckMessage]:
+        try:
+            yield from look(client)
+        except NoPermissionError:
+            refused.append(name)
+        except ResponseError as error:
+            yield _refuses(error)
+
+    def not_looked_at() -> Iterator[CheckMessage]:
+        if refused:
+            yield _not_looked_at(client, refused)
+
+    each = [(look.__name__.strip("_"), look) for look in LOOKS]
+    return [*((name, partial(made, look, name)) for name, look in each), *named([not_looked_at])]
 
 
 def persistence(client: Redis) -> Iterator[CheckMessage]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from django.core.checks import CheckMessage, Error
@@ -19,10 +20,13 @@ from fleet import counted
 from jobs.checks import database
 from jobs.core import sql
 from jobs.management.doctor.disk import space
+from jobs.management.doctor.part import Look, Unreachable
 from jobs.management.doctor.pooling import pooling_mode
 
 CONNECT_SECONDS: Final = 2
-STATEMENT_MILLISECONDS: Final = 1_500
+"""The shortest wait that libpq knows."""
+STATEMENT_PART: Final = 0.4
+"""Of all seconds, those that one statement may take."""
 CLOCK_SECONDS: Final = 2.0
 """Difference of two clocks that is reported."""
 LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
@@ -30,26 +34,37 @@ LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
 SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115))
 """System checks of workers and beat, which the overview's verdict reports as well."""
 
-Look = Callable[[], Iterable[CheckMessage]]
+Parameters = dict[str, Any]
+"""Of a connection, for psycopg."""
 
 
-def reach() -> Iterator[CheckMessage]:
-    """Connect; report a server that does not answer, and a pooler that keeps no session."""
+def reach(seconds: float) -> Parameters:
+    """Connect, and have an answer to `SELECT 1`; raise Unreachable.
+
+    Returns with what this thread's connection is opened from now on.
+    """
     if connection.vendor != "postgresql":
-        return  # the system checks say so
-    parameters = connection.get_connection_params() | {"connect_timeout": CONNECT_SECONDS}
+        return {}  # the system checks say so
+    patience = max(CONNECT_SECONDS, int(seconds))
     connection.settings_dict = {
         **connection.settings_dict,
-        "OPTIONS": {
-            **connection.settings_dict.get("OPTIONS", {}),
-            "connect_timeout": CONNECT_SECONDS,
-        },
+        "OPTIONS": {**connection.settings_dict.get("OPTIONS", {}), "connect_timeout": patience},
     }
+    parameters = connection.get_connection_params() | {"autocommit": True}
     try:
-        mode = pooling_mode(partial(psycopg.connect, **parameters, autocommit=True))
+        with closing(psycopg.connect(**parameters)) as opened:
+            opened.execute("SELECT 1")
     except psycopg.Error as error:
-        yield database.unreachable(" ".join(str(error).split()) or type(error).__name__)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise Unreachable(reason) from error
+    return parameters
+
+
+def pooling(parameters: Parameters, seconds: float) -> Iterator[CheckMessage]:
+    """Report a pooler that keeps no session."""
+    if connection.vendor != "postgresql":
         return
+    mode = pooling_mode(partial(psycopg.connect, **parameters))
     if mode:
         yield Error(
             f"The pooler before PostgreSQL shares connections between {mode}s: locks, prepared"
@@ -61,12 +76,12 @@ def reach() -> Iterator[CheckMessage]:
         )
     else:
         # Behind such a pooler it would stay with another client.
-        sql.query(f"SET statement_timeout = {STATEMENT_MILLISECONDS:d}")
+        sql.query(f"SET statement_timeout = {seconds * STATEMENT_PART * 1_000:.0f}")
 
 
 def checked() -> Iterator[CheckMessage]:
     """Run the system checks of PostgreSQL and of Fairshift's rows."""
-    for message in database.check_deployed_database():
+    for message in database.deployed_problems():
         if message.id not in SAID_BY_RUNNING:
             yield message
 

@@ -3,7 +3,6 @@
 import builtins
 import json
 import os
-import time
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
@@ -21,7 +20,15 @@ from jobs.models import Owner, Run, Worker
 from jobs.pages.overview.reading import read
 from jobs.runs.reads.progress import newest_progress
 from tests.commands import python
-from tests.jobs.scenes import admitted, keep_beating, living_worker, progressed, silence, submitted
+from tests.jobs.scenes import (
+    admitted,
+    keep_beating,
+    living_worker,
+    open_transaction,
+    progressed,
+    silence,
+    submitted,
+)
 
 
 @pytest.fixture
@@ -194,8 +201,9 @@ def test_a_terminal_gets_the_same_facts() -> None:
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_look_has_a_deadline(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """What takes longer is unreadable."""
-    monkeypatch.setattr(command, "DEADLINE_SECONDS", 0.1)
-    monkeypatch.setattr(command, "_read", lambda: time.sleep(1))
-    told(capsys, status=3)
+def test_a_look_that_is_late_is_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
+    """A lock makes it wait; it is not said that PostgreSQL does not answer."""
+    with open_transaction("LOCK TABLE jobs_owner"):
+        facts = json.loads(told(capsys, "--json", "--timeout", "2", status=3))
+    assert facts["status"] == "unreadable"
+    assert "PostgreSQL answers" in facts["reason"] and "--timeout" in facts["reason"]
