@@ -197,6 +197,12 @@ BEAT_ENTRY_BROKEN: Final = Event(
     "beat: {entry} has no schedule that can be followed",
     "Correct the PeriodicTask in the admin.",
 )
+BEAT_ENTRIES_MADE: Final = Event(
+    "beat_entries_made",
+    WARNING,
+    "beat: made entries of Fairshift that were missing: {entries}",
+    "Their PeriodicTasks were deleted, as `manage.py flush` does. To stop one, disable it instead.",
+)
 BEAT_WAITS_FOR_DATABASE: Final = Event(
     "beat_waits_for_database",
     WARNING,

@@ -15,6 +15,7 @@ from jobs.core.states import State
 from jobs.models import Cursor, Leader, Outbox, Worker
 from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
+from jobs.system import periodic
 from jobs.system.lease import BEAT
 
 SILENT: Final = timedelta(seconds=30)
@@ -45,6 +46,8 @@ class SystemState:
     """Nodes whose heartbeat stopped within LOST_FOR, and that have not come back."""
     unpublished_since: datetime | None = None
     """The time of the oldest hints in the outbox; None: it is empty."""
+    missing_rounds: tuple[str, ...] = ()
+    """Names of Fairshift's PeriodicTasks that are missing."""
 
     @property
     def pulse_age(self) -> timedelta | None:
@@ -72,6 +75,7 @@ def system_state() -> SystemState:
         queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
         lost=_lost({name for name, _slots, _queues in alive}),
         unpublished_since=None if oldest is None else oldest.created_at,
+        missing_rounds=tuple(periodic.missing()),
     )
 
 

@@ -31,7 +31,7 @@ CLOCK_SECONDS: Final = 2.0
 """Difference of two clocks that is reported."""
 LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
 """Those of a server on this machine; None: a unix socket."""
-SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115))
+SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115, 116))
 """System checks of workers and beat, which the overview's verdict reports as well."""
 
 Parameters = dict[str, Any]
