@@ -16,12 +16,12 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
+from jobs.api.csv_cells import harmless
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.streams import Revoked, Stream, streamed
 from jobs.api.runs.finding import WITH, RunQuery, visible_runs
 from jobs.api.runs.reading import UNLISTED
 from jobs.api.runs.schemas import RunDetails, RunSummary
-from jobs.core.csv_cells import harmless
 from jobs.models import Scope
 from jobs.models.access import Access
 from jobs.runs.reads.listing import newest

@@ -1,10 +1,10 @@
-"""jobs/core/csv_cells: what a spreadsheet gets is text."""
+"""jobs/api/csv_cells: what a spreadsheet gets is text."""
 
 from typing import Any
 
 import pytest
 
-from jobs.core.csv_cells import harmless
+from jobs.api.csv_cells import harmless
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n"])
