@@ -27,6 +27,7 @@ class JobsConfig(AppConfig):
         refuse_missing_apps()
 
         from jobs import checks  # noqa: F401  registers the system checks
+        from jobs.core.jit import switch_jit_off
         from jobs.core.unmigrated import explain_missing_tables
         from jobs.models import Backfill, Job, Run, Submission, verbs
         from jobs.pages.ical_logs import hide_feed_secrets
@@ -38,6 +39,7 @@ class JobsConfig(AppConfig):
 
         hide_feed_secrets()
         explain_missing_tables()
+        switch_jit_off()
         of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
             cancel_runs=cancel_runs,
             reopen_runs=reopen_runs,
