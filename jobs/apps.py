@@ -27,7 +27,6 @@ class JobsConfig(AppConfig):
         refuse_missing_apps()
 
         from jobs import checks  # noqa: F401  registers the system checks
-        from jobs.core.jit import switch_jit_off
         from jobs.core.unmigrated import explain_missing_tables
         from jobs.models import Backfill, Job, Run, Submission, verbs
         from jobs.pages.ical_logs import hide_feed_secrets
@@ -36,6 +35,7 @@ class JobsConfig(AppConfig):
         from jobs.runs.manual_retry import reopen_runs
         from jobs.runs.submission import run_job, submit, submit_many
         from jobs.runs.why_waiting import why_waiting
+        from jobs.system.jit import switch_jit_off
 
         hide_feed_secrets()
         explain_missing_tables()

@@ -1,4 +1,4 @@
-"""jobs/core/jit.py: PostgreSQL compiles no statement of Fairshift."""
+"""jobs/system/jit.py: PostgreSQL compiles no statement of Fairshift."""
 
 import pytest
 from django.db import connection
