@@ -35,9 +35,11 @@ class JobsConfig(AppConfig):
         from jobs.runs.manual_retry import reopen_runs
         from jobs.runs.submission import run_job, submit, submit_many
         from jobs.runs.why_waiting import why_waiting
+        from jobs.system.jit import switch_jit_off
 
         hide_feed_secrets()
         explain_missing_tables()
+        switch_jit_off()
         of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
             cancel_runs=cancel_runs,
             reopen_runs=reopen_runs,

@@ -12,10 +12,11 @@ from jobs.core.conf import plain_queues, setting
 from jobs.core.counting import within
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import Cursor, Leader, Outbox, Worker
+from jobs.models import Cursor, Leader, Outbox, RollupPosition, Worker
 from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
 from jobs.system.lease import BEAT
+from jobs.system.rollups import reads
 
 SILENT: Final = timedelta(seconds=30)
 """Time without a pulse after which one is missed; without an enabled job it comes every 8 s."""
@@ -45,6 +46,8 @@ class SystemState:
     """Nodes whose heartbeat stopped within LOST_FOR, and that have not come back."""
     unpublished_since: datetime | None = None
     """The time of the oldest hints in the outbox; None: it is empty."""
+    counted_until: datetime | None = None
+    """The end of the last minute of the statistics; None: none was counted yet."""
 
     @property
     def pulse_age(self) -> timedelta | None:
@@ -55,6 +58,12 @@ class SystemState:
         """Whether the pulse is missing."""
         return self.pulse_age is None or self.pulse_age > SILENT
 
+    @property
+    def statistics_lag(self) -> timedelta:
+        """How long ago the first minute ended that is not counted."""
+        until = self.counted_until
+        return timedelta() if until is None else reads.lag(until, at=self.at)
+
 
 def system_state() -> SystemState:
     """Return the state. Call it with the barrier lifted: none of these rows has an owner."""
@@ -63,6 +72,7 @@ def system_state() -> SystemState:
     beat = Leader.objects.filter(name=BEAT).first()
     cursor = Cursor.objects.order_by("pk").first()
     oldest = Outbox.objects.order_by("pk").first()
+    position = RollupPosition.objects.first()
     return SystemState(
         at=at,
         is_beat_leading=beat is not None and beat.until > at,
@@ -72,6 +82,7 @@ def system_state() -> SystemState:
         queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
         lost=_lost({name for name, _slots, _queues in alive}),
         unpublished_since=None if oldest is None else oldest.created_at,
+        counted_until=None if position is None else position.counted_until,
     )
 
 

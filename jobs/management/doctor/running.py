@@ -28,6 +28,7 @@ IDS: Final[Mapping[str, str]] = {
     "unknown_task": "fairshift.D308",
     "lost_worker": "fairshift.D309",
     "unsent": "fairshift.D312",
+    "statistics": "fairshift.D313",
 }
 """The problems of the overview that are about the installation, by their codes. The others are
 about jobs, windows and owners; Redis has checks of its own."""

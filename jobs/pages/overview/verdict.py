@@ -18,6 +18,7 @@ from jobs.pages.kit.language import count_in_words
 from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 from jobs.pages.overview.owner_rules import objective, starved
+from jobs.system.rollups.reads import LATE
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 
@@ -216,6 +217,22 @@ def _broken(facts: Facts) -> Problem | None:
     )
 
 
+def _statistics(facts: Facts) -> Problem | None:
+    if facts.system.statistics_lag <= LATE:
+        return None
+    return Problem(
+        code="statistics",
+        text=_(
+            "The statistics are %(minutes)s min behind: what failed in the last hour is not known."
+        )
+        % {"minutes": number(facts.system.statistics_lag // timedelta(minutes=1))},
+        todo=_("The worker of %(queue)s counts each minute: look for roll_up in its log.")
+        % {"queue": facts.system_queue},
+        is_bad=False,
+        query={"queue": facts.system_queue},
+    )
+
+
 def _lost_worker(facts: Facts) -> Problem | None:
     if not facts.system.lost:
         return None
@@ -248,5 +265,6 @@ RULES: Final[Sequence[Rule]] = (
     _approval,
     objective,
     starved,
+    _statistics,
     _lost_worker,
 )

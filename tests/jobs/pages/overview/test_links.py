@@ -29,7 +29,8 @@ from tests.jobs.broken import (
     unapproved_window,
 )
 from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
-from tests.jobs.system.rollups.late import all_late
+from tests.jobs.system.rollups.late import all_late, counted_until
+from tests.jobs.system.rollups.minutes import minutes_ago
 
 PAGE = reverse("jobs:overview")
 
@@ -181,6 +182,11 @@ def objective(acme: Owner) -> Shown:
     return Shown(("acme", "missed", "Burn rate"), ("contoso",))
 
 
+def statistics(_acme: Owner) -> Shown:
+    counted_until(minutes_ago(10))
+    return Shown(("s1@here",), ("w1@here",))
+
+
 def lost_worker(_acme: Owner) -> Shown:
     living_worker("w2@here")
     lost("w2@here")
@@ -205,6 +211,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "starved_paused": starved_paused,
     "starved_at_cap": starved_at_cap,
     "objective_burns_fast": objective,
+    "statistics": statistics,
     "lost_worker": lost_worker,
 }
 
