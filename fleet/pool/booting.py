@@ -1,7 +1,8 @@
-"""Replaces a process that ends while it boots, after a pause and a limited number of times.
+"""Gives processes time to boot, and replaces one that ends meanwhile, after a pause.
 
-Celery ends the whole worker if a process ends during the first boot. Later, it replaces processes
-without a pause or a limit.
+The worker ends after a number of failed boots in a row, if none of its processes is alive. Celery
+ends the whole worker if a process ends during the first boot. Later, it replaces processes without
+a pause or a limit, and kills one that has not booted within 4 s, which a busy machine may need.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from fleet import log_events
 logger = logging.getLogger(__name__)
 
 TRIES: Final = 10
-"""Failed boots in a row after which the worker ends."""
+"""Failed boots in a row after which a worker without a living process ends."""
 PAUSE_SECONDS: Final = 0.1
-"""The pause after the first failed boot; it doubles each time."""
+"""The pause after the first failed boot; it doubles each time, up to the longest."""
 LONGEST_PAUSE_SECONDS: Final = 10.0
+BOOT_SECONDS: Final = 600.0
+"""Time to boot, after which a process hangs and is killed, unless a project's setting is longer."""
 
 
 class Booting(asynpool.AsynPool):
@@ -34,6 +37,11 @@ class Booting(asynpool.AsynPool):
     """Failed tries in a row; processes that were created together count as one."""
     _creates_at = 0.0
     """The monotonic time before which no process is created."""
+
+    def __init__(self, *args: Any, proc_alive_timeout: float | None = None, **options: Any) -> None:
+        # Celery's default cannot be told from a project's own 4 s.
+        patience = max(BOOT_SECONDS, proc_alive_timeout or 0.0)
+        super().__init__(*args, proc_alive_timeout=patience, **options)
 
     def did_start_ok(self) -> bool:
         """Replace processes that have ended by now, and return true: the worker continues."""
@@ -60,18 +68,23 @@ class Booting(asynpool.AsynPool):
         """Have a process that ended while it booted replaced later, or end the worker."""
         if self._state != RUN or getattr(child, "_controlled_termination", False):
             return
-        pause = min(PAUSE_SECONDS * 2 ** (child.boot_try - 1), LONGEST_PAUSE_SECONDS)
+        doublings = min(child.boot_try, TRIES) - 1
+        pause = min(PAUSE_SECONDS * 2**doublings, LONGEST_PAUSE_SECONDS)
         if child.boot_try > self._failed_tries:
             self._failed_tries = child.boot_try
             self._creates_at = time.monotonic() + pause
             # A lost connection cancels this timer; then Celery's own acts within 5 s.
             self._hub.call_later(pause, self.maintain_pool)
         facts = {"status": human_status(child.exitcode), "most": TRIES}
-        if child.boot_try < TRIES:
-            facts |= {"seconds": pause, "number": child.boot_try}
+        if child.boot_try < TRIES or self._has_another(child):
+            facts |= {"seconds": pause, "number": min(child.boot_try, TRIES)}
             log_events.CHILD_BOOT_FAILED.log(logger, **facts)
             return
         self._creates_at = float("inf")
         log_events.POOL_CANNOT_BOOT.log(logger, **facts)
         # Not an exception: the loop only logs a timer's exception.
         worker_state.should_stop = EX_FAILURE
+
+    def _has_another(self, child: Any) -> bool:
+        """Say whether another process is alive; its jobs would end with the worker."""
+        return any(other is not child and other._is_alive() for other in self._pool)

@@ -27,8 +27,8 @@ class Scenery(Contrast):
     def worker(self, *options: str, **how: Any) -> Any:
         return super().worker("--include", "tests.contrast.elsewhere", *options, **how)
 
-    def call(self, code: str) -> None:
-        super().call(f"from tests.contrast.elsewhere import *\n{code}")
+    def call(self, code: str, **environ: str) -> None:
+        super().call(f"from tests.contrast.elsewhere import *\n{code}", **environ)
 
     @contextmanager
     def clock(self, offset: str) -> Iterator[None]:
