@@ -34,7 +34,6 @@ def side(tmp_path: Path) -> Iterator[Callable[..., Scenery]]:
         yield begin
 
 
-@pytest.mark.smoke
 def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> None:
     """Leases are counted by Redis's clock alone: whoever holds it, it starts once.
 
