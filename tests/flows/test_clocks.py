@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
+from django.core.management import call_command
 
 from jobs import submit
 from jobs.core.states import State
@@ -26,8 +30,12 @@ def test_beat_is_behind_and_the_workers_are_ahead(
     owner: Owner,
     verdict: Callable[..., Verdict],
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """By 90 s and 300 s. Promotion, sweep and rescue do their work, each due time has its run."""
+    """By 90 s and 300 s. Promotion, sweep and rescue do their work, each due time has its run.
+
+    `status` names beat's machine.
+    """
     dying = processes.start_worker("dying", 1)
     dying.ready()
     lost = submit("tests.record", owner=owner, n=1, seconds=5)
@@ -48,3 +56,12 @@ def test_beat_is_behind_and_the_workers_are_ahead(
     runs = [ended(run) for run in Run.objects.filter(job__in=due)]
     assert sorted(str(run.id) for run in runs) == sorted(ids_of(due))
     verdict(lost, later, unpublished, *runs)
+    clock = wait_for(lambda: _problems(capsys).get("clock"), what="beat's clock to be compared")
+    assert re.search(r" differs from PostgreSQL's by -(89|90|91) s", clock)
+
+
+def _problems(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Return what `status` finds, by code."""
+    with suppress(SystemExit):
+        call_command("status", "--json")
+    return {one["code"]: one["text"] for one in json.loads(capsys.readouterr().out)["problems"]}
