@@ -32,11 +32,10 @@ from jobs.system.retention import rounds
 from jobs.system.rollups import rolling
 from jobs.system.sweep import sweep_hints
 from jobs.system.system_task import GRACE_SECONDS, LONG_SOFT_LIMIT_SECONDS, SystemTask
+from jobs.system.waiting import waiting_tasks
 
 LAST_PRIORITY: Final = 9
 """That of all rounds: ticks, which have none, come first."""
-EXPIRES_SECONDS: Final = 60.0
-"""A round that has waited this long is dropped: later pulses have sent others."""
 
 
 @shared_task(name="fairshift.system.pulse", base=SystemTask, throws=(BrokerUnavailable,))
@@ -52,15 +51,19 @@ def pulse() -> list[int]:
             tick.apply_async([tick_id], queue=queue, retry=False)
         late_commits.trigger_late_commits()
     finally:
-        for round_, is_due in _IF_DUE.items():
-            if is_due():
-                round_.apply_async(
-                    queue=queue,
-                    priority=LAST_PRIORITY,
-                    expires=EXPIRES_SECONDS,
-                    retry=False,
-                )
+        _send_rounds(queue)
     return ticks
+
+
+def _send_rounds(queue: str) -> None:
+    """Send the rounds that have work, unless a message of them waits."""
+    waiting = None
+    for round_, is_due in _IF_DUE.items():
+        if is_due():
+            waiting = waiting_tasks(queue) if waiting is None else waiting
+            if round_.name not in waiting:
+                # Not the expiry of the project's settings: workers' clocks would decide.
+                round_.apply_async(queue=queue, priority=LAST_PRIORITY, expires=None, retry=False)
 
 
 @shared_task(name="fairshift.system.tick", base=SystemTask, throws=(BrokerUnavailable,))

@@ -18,6 +18,8 @@ from jobs.runs.dispatch import owners
 from jobs.system.lease import BEAT
 from jobs.system.rollups import reads
 
+CLOCK_SECONDS: Final = 2.0
+"""Difference of a machine's clock from PostgreSQL's that is reported."""
 SILENT: Final = timedelta(seconds=30)
 """Time without a pulse after which one is missed; without an enabled job it comes every 8 s."""
 LOST_FOR: Final = timedelta(hours=1)
@@ -48,10 +50,19 @@ class SystemState:
     """The time of the oldest hints in the outbox; None: it is empty."""
     counted_until: datetime | None = None
     """The end of the last minute of the statistics; None: none was counted yet."""
+    beat_host: str = ""
+    """The machine of the beat that leads."""
+    beat_ahead_seconds: float | None = None
+    """How far that machine's clock is ahead of PostgreSQL's; None: not known."""
 
     @property
     def pulse_age(self) -> timedelta | None:
         return None if self.pulsed_at is None else self.at - self.pulsed_at
+
+    @property
+    def is_clock_wrong(self) -> bool:
+        """Whether the clock of beat's machine differs from PostgreSQL's."""
+        return abs(self.beat_ahead_seconds or 0.0) > CLOCK_SECONDS
 
     @property
     def is_silent(self) -> bool:
@@ -73,9 +84,10 @@ def system_state() -> SystemState:
     cursor = Cursor.objects.order_by("pk").first()
     oldest = Outbox.objects.order_by("pk").first()
     position = RollupPosition.objects.first()
+    leading = beat if beat is not None and beat.until > at else None
     return SystemState(
         at=at,
-        is_beat_leading=beat is not None and beat.until > at,
+        is_beat_leading=leading is not None,
         pulsed_at=None if cursor is None else cursor.beat_at,
         worker_count=len(alive),
         slots=sum(slots for _name, slots, queues in alive if set(queues) - plain),
@@ -83,6 +95,8 @@ def system_state() -> SystemState:
         lost=_lost({name for name, _slots, _queues in alive}),
         unpublished_since=None if oldest is None else oldest.created_at,
         counted_until=None if position is None else position.counted_until,
+        beat_host="" if leading is None else leading.host,
+        beat_ahead_seconds=None if leading is None else leading.clock_ahead_seconds,
     )
 
 

@@ -34,7 +34,6 @@ def side(tmp_path: Path) -> Iterator[Callable[..., Scenery]]:
         yield begin
 
 
-@pytest.mark.smoke
 def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> None:
     """Leases are counted by Redis's clock alone: whoever holds it, it starts once.
 
@@ -101,6 +100,21 @@ def test_a_countdown_of_a_task(side: Callable[..., Scenery], clock: str) -> None
     first, second = scene.times("start", "again")
     assert _is_off(first, by=clock)
     assert 1.9 <= second - first <= 60
+
+
+@wrong
+def test_a_countdown_of_a_stock_client(side: Callable[..., Scenery], clock: str) -> None:
+    """A worker with a wrong clock adopts it; it is waited for by Redis's clock as well."""
+    scene = side("fair", lease=30)
+    with scene.clock(clock):
+        scene.worker()
+    scene.call("say_and_send('later', countdown=10)", CONTRAST="stock")
+    [sent] = scene.times("sent", "later")
+    [started] = wait_for(lambda: scene.times("start", "later"), what="its start")
+    assert _is_off(started, by=clock)
+    after_sent = started - _seconds(clock) - sent
+    print(f"started {after_sent:.2f} s after it was sent")
+    assert 9.9 <= after_sent <= 20.0
 
 
 def test_stock_does_not_wait_for_a_caller_that_is_behind(side: Callable[..., Scenery]) -> None:

@@ -245,6 +245,22 @@ def _lost_worker(facts: Facts) -> Problem | None:
     )
 
 
+def _clock(facts: Facts) -> Problem | None:
+    system = facts.system
+    if not system.is_clock_wrong:
+        return None
+    return Problem(
+        code="clock",
+        text=_("The clock of beat's machine %(host)s differs from PostgreSQL's by %(seconds)s s.")
+        % {"host": system.beat_host, "seconds": f"{system.beat_ahead_seconds:+.0f}"},
+        todo=_(
+            "Synchronize it, for example with chrony. Due times are right; times in beat's log, and"
+            " when calls of plain Celery tasks expire, are not."
+        ),
+        is_bad=False,
+    )
+
+
 def _page_of(job: Job) -> dict[str, Any]:
     return {"page": "job", "key": job.pk}
 
@@ -267,4 +283,5 @@ RULES: Final[Sequence[Rule]] = (
     starved,
     _statistics,
     _lost_worker,
+    _clock,
 )

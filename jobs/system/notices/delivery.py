@@ -11,8 +11,6 @@ import logging
 import time
 from typing import Final, NamedTuple
 
-from django.utils import timezone
-
 from jobs.catalog.builtin.answer import refuse_unexpected
 from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
 from jobs.catalog.builtin.http import build_request, fetch
@@ -56,9 +54,9 @@ def deliver(delivery_id: int, *, is_probe: bool = False) -> str:
         # Due at once when its endpoint is.
         WebhookDelivery.objects.filter(pk=delivery_id).update(next_at=sql.now())
         return "held"
-    started = time.monotonic()
-    at = time.time()
-    outcome = _send(delivery)
+    # PostgreSQL's time: receivers refuse a signature whose time is minutes from theirs.
+    at, started = sql.now().timestamp(), time.monotonic()
+    outcome = _send(delivery, at=int(at))
     milliseconds = round(1000 * (time.monotonic() - started))
     attempt = json.dumps([round(at, 3), outcome.status, outcome.problem[:300], milliseconds])
     if not outcome.problem:
@@ -72,18 +70,13 @@ def _tries(attempt: str) -> dict[str, object]:
     return {"attempt": attempt, "most": WebhookDelivery.TRIES_MOST}
 
 
-def _send(delivery: WebhookDelivery) -> Outcome:
+def _send(delivery: WebhookDelivery, *, at: int) -> Outcome:
     endpoint = delivery.endpoint
     status = None
     try:
         body = body_of(delivery)
         keys = secrets.signing_keys(endpoint)
-        signed = signing.headers(
-            keys,
-            event_id=delivery.event_id,
-            at=int(timezone.now().timestamp()),
-            body=body,
-        )
+        signed = signing.headers(keys, event_id=delivery.event_id, at=at, body=body)
         request = build_request(
             "POST",
             endpoint.url,

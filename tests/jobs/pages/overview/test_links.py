@@ -193,6 +193,11 @@ def lost_worker(_acme: Owner) -> Shown:
     return Shown(("w2@here", "last <time"), ("w1@here",))
 
 
+def clock(_acme: Owner) -> Shown:
+    Leader.objects.update(holder="m1:7:ab", clock_ahead_seconds=-90)
+    return Shown(("leads", "m1"), ("no beat leads",))
+
+
 SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "redis": redis,
     "beat": beat,
@@ -213,6 +218,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "objective_burns_fast": objective,
     "statistics": statistics,
     "lost_worker": lost_worker,
+    "clock": clock,
 }
 
 

@@ -94,6 +94,12 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("objective_burns_slow", {"burning": late({360, 30})}, "of the starts of 6h were late"),
     ("statistics", system(counted_until=NOW - timedelta(minutes=9)), "are 8 min behind"),
     ("lost_worker", system(lost=("w1@here",)), "Worker w1@here was lost"),
+    (
+        "clock",
+        system(beat_host="m1", beat_ahead_seconds=90.2),
+        "m1 differs from PostgreSQL's by +90 s",
+    ),
+    ("clock", system(beat_host="m1", beat_ahead_seconds=-300.0), "by -300 s"),
 ]
 
 
@@ -121,6 +127,7 @@ def test_every_rule_has_a_scene() -> None:
         system(unpublished_since=NOW - timedelta(seconds=59)),
         # The minute that ended two minutes ago may be counted at any moment.
         system(counted_until=NOW - timedelta(minutes=3)),
+        system(beat_ahead_seconds=-1.9),
     ],
 )
 def test_nothing_is_wrong(facts: dict[str, Any]) -> None:
