@@ -21,7 +21,7 @@ QUEUE_KEYS: Final = {
     "state": Key(
         "hash",
         "virtual time, busy period, order and lease numbers, average run time, watcher, "
-        "epoch and whether it is told and filled, placeholders in the list, where the audit goes on",
+        "epoch and whether it is told and filled, placeholders in the list, the audit's cursors",
     ),
     "counters": Key("hash", "what has happened, by name"),
     "meta": Key("hash", "message id to what the scripts know of it"),
