@@ -140,8 +140,9 @@ def job(
                 " or use plain=True",
             )
     if not plain:
-        # Celery makes every option an attribute of the task's class.
-        celery_options["apply_async"] = _refuse_to_send
+        # Celery makes every option an attribute of the task's class. A signature would be sent as a
+        # plain message: by a chain, a group, or as the callback of another call.
+        celery_options |= dict.fromkeys(("apply_async", "signature", "subtask"), _refuse_to_send)
     base = celery_options.get("base") or Task
     celery_options |= {name: verb for name, verb in METHODS.items() if not hasattr(base, name)}
 
@@ -212,6 +213,11 @@ def _is_offered(task: Task) -> bool:
         hasattr(task, "fairshift_offer")
         or any(fnmatchcase(task.name, pattern) for pattern in setting("OFFERED_TASKS"))
     )
+
+
+def is_known(name: str) -> bool:
+    """Say whether a task of this name is registered."""
+    return name in _registered()
 
 
 def never_awaited() -> list[str]:

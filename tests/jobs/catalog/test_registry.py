@@ -63,6 +63,11 @@ def test_a_task_is_found_by_object_proxy_and_name() -> None:
         lambda: rotate_keys.s("eu").delay(),
         lambda: group(rotate_keys.s("eu"), rotate_keys.s("us")).delay(),
         lambda: chain(rotate_keys.si("eu"), undecorated.si("x")).delay(),
+        lambda: chain(undecorated.si("x"), rotate_keys.si("eu")).delay(),
+        lambda: undecorated.apply_async(("x",), link=rotate_keys.si("eu")),
+        lambda: undecorated.apply_async(("x",), link_error=rotate_keys.si("eu")),
+        lambda: rotate_keys.map(["eu"]).delay(),
+        lambda: rotate_keys.chunks([("eu",)], 1).delay(),
     ],
 )
 def test_a_task_that_needs_a_row_is_not_sent_without_one(call: Callable[[], None]) -> None:
