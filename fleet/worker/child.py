@@ -129,9 +129,9 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         traceparent = args[2].get("traceparent")
         with tracing.continuing(traceparent), logs.bind(**_log_facts(args[0], flight, facts)):
             failed, value, runtime = trace(*args, **kwargs)
-    except MemoryError as error:
+    except MemoryError as lost:
         # Celery lets it out, to end the process.
-        traceback.clear_frames(error.__traceback__)
+        traceback.clear_frames(lost.__traceback__)
         failed, value, runtime = True, ExceptionInfo(), time.monotonic() - began_at
     finally:
         _flight.reset(slot)
