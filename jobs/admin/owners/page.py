@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -64,7 +65,12 @@ RESUME = Verb(
 class MembershipInline(admin.TabularInline):
     model = Membership
     extra = 0
-    autocomplete_fields = ("user",)
+    # Unless the admin of users, which is the project's, can search.
+    raw_id_fields = ("user",)
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        users: Any = self.admin_site._registry.get(get_user_model())
+        return ("user",) if users is not None and users.get_search_fields(request) else ()
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_add_permission(request, obj) and _edits(request, obj)
