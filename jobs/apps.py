@@ -35,11 +35,13 @@ class JobsConfig(AppConfig):
         from jobs.runs.manual_retry import reopen_runs
         from jobs.runs.submission import run_job, submit, submit_many
         from jobs.runs.why_waiting import why_waiting
+        from jobs.system import periodic
         from jobs.system.jit import switch_jit_off
 
         hide_feed_secrets()
         explain_missing_tables()
         switch_jit_off()
+        periodic.keep_after_migrations(self)
         of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
             cancel_runs=cancel_runs,
             reopen_runs=reopen_runs,

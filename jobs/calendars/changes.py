@@ -8,6 +8,7 @@ openings after other changes, which triggers note (0005_calendar_changes.sql).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from django.db.models import F, Min
 
 from jobs.calendars import hours
 from jobs.core import sql
+from jobs.core.apart import Apart
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
@@ -40,6 +42,8 @@ from jobs.windows import MOST_OPENINGS, open_spans
 AHEAD: Final = timedelta(days=62)
 """How far ahead the table has openings; they are recomputed when half of that is left."""
 BEHIND: Final = timedelta(days=1)
+
+logger = logging.getLogger(__name__)
 
 _open: ContextVar[Mapping[int, Calendar]] = ContextVar("open", default=MappingProxyType({}))
 
@@ -208,7 +212,7 @@ def renew_stale() -> int:
     stale = [row["id"] for row in sql.query(_STALE)]
     for calendar in Calendar.objects.filter(id__in=stale).order_by("pk"):
         # It may be deleted by now.
-        with suppress(Calendar.DoesNotExist), changing(calendar):
+        with _apart(calendar), suppress(Calendar.DoesNotExist), changing(calendar):
             pass
     return len(stale)
 
@@ -218,9 +222,13 @@ def extend_openings() -> int:
     soon = now() + AHEAD / 2
     known = Calendar.objects.filter(computed_until__lt=soon).order_by("pk")
     for calendar in known:
-        with transaction.atomic():
+        with _apart(calendar), transaction.atomic():
             make_openings(_locked(calendar))
     return len(known)
+
+
+def _apart(calendar: Calendar) -> Apart:
+    return Apart(f"calendar {calendar.pk}", logger)
 
 
 def known_until() -> datetime | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,6 +12,8 @@ from jobs.core.errors import OptionError
 from jobs.core.inputs import near_hint
 
 MONTH_SECONDS: Final = 30 * 86_400
+LONGEST_STORED: Final = 1e9
+"""Most seconds in the policy of a row, which the ORM may have written without a check."""
 NAMES_LIMIT: Final = 100
 """Most names in `retry_on`, and in `give_up_on`."""
 NAME_LIMIT: Final = 255
@@ -81,6 +85,27 @@ def checked_policy(options: Mapping[str, Any]) -> Mapping[str, Any]:
             "soft_time_limit_seconds", f"is less than time_limit_seconds, which is {hard:g}"
         )
     return MappingProxyType(policy)
+
+
+@lru_cache(maxsize=1_000)
+def read_policy(text: str) -> Mapping[str, Any]:
+    """Return the policy of a run's row, read-only; raise ValueError if raw SQL has spoilt it.
+
+    Cached: most rows of a batch have the same.
+    """
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"policy is no object: {text:.80}")  # noqa: TRY004  one for all faults
+    for option, value in found.items():
+        if option in ("retry_on", "give_up_on"):
+            is_good = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        elif option.endswith("_seconds"):
+            is_good = type(value) in (int, float) and 0 <= value <= LONGEST_STORED
+        else:
+            continue
+        if not is_good:
+            raise ValueError(f"policy.{option} is {value!r:.80}")
+    return MappingProxyType(found)
 
 
 def refuse_unknown(options: Iterable[str], *, known: Iterable[str]) -> None:

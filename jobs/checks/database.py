@@ -17,8 +17,10 @@ from fleet import counted
 from jobs.calendars import changes
 from jobs.core import barrier
 from jobs.core.conf import setting, unknown_settings
+from jobs.definitions import periodic_tasks
 from jobs.models import Leader, Worker
 from jobs.runs.reads.unknown_tasks import unknown_tasks
+from jobs.system import periodic
 from jobs.system.lease import BEAT
 from jobs.system.notices.unsent import all_rows, unsent_queue
 from jobs.system.partitions import ALARM_DAYS, days_left
@@ -69,6 +71,7 @@ def _warnings() -> Iterator[CheckMessage]:
             _barrier,
             _idle_workers,
             _system_workers,
+            _periodic_tasks,
             _unsent_notices,
             _unknown_tasks,
         ):
@@ -192,6 +195,23 @@ def _system_workers() -> Iterator[CheckMessage]:
             "No celery-beat runs: no job comes due, and nothing is promoted, rescued or swept.",
             hint="Start celery beat, on two machines if you can.",
             id="fairshift.W111",
+        )
+
+
+def _periodic_tasks() -> Iterator[CheckMessage]:
+    if names := periodic.missing():
+        yield checks.Warning(
+            f"PeriodicTasks of Fairshift are missing: {', '.join(names)}.",
+            hint="A running celery-beat makes them within a minute, and so does manage.py migrate."
+            " If an operator has changed the task of one with that name, delete it.",
+            id="fairshift.W116",
+        )
+    if count := periodic_tasks.count_missing():
+        yield checks.Warning(
+            f"{counted(count, 'job')} with an interval in seconds"
+            f" {'has' if count == 1 else 'have'} no PeriodicTask: not triggered.",
+            hint="The round fairshift.system.settle makes them in 5 s: see why it does not run.",
+            id="fairshift.W117",
         )
 
 

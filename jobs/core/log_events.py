@@ -152,6 +152,19 @@ HOOK_GONE: Final = Event(
     "The system worker does not import it. If it was renamed, do the work of these calls.",
 )
 
+RUN_UNREADABLE: Final = Event(
+    "run_unreadable",
+    ERROR,
+    "run {run_id} ends as {state}: its row cannot be read: {error}",
+    "Raw SQL has changed the run. Correct the row and retry it, or submit it again.",
+)
+ROW_LEFT_OUT: Final = Event(
+    "row_left_out",
+    ERROR,
+    "{row} is left out, because its row cannot be read: {error}",
+    "Raw SQL has changed the row. The others are done. Correct it; at most one line a minute.",
+)
+
 # --- jobs and calendars --------------------------------------------------------------------
 JOB_NOT_CAUGHT_UP: Final = Event(
     "job_not_caught_up",
@@ -196,6 +209,12 @@ BEAT_ENTRY_BROKEN: Final = Event(
     ERROR,
     "beat: {entry} has no schedule that can be followed",
     "Correct the PeriodicTask in the admin.",
+)
+BEAT_ENTRIES_MADE: Final = Event(
+    "beat_entries_made",
+    WARNING,
+    "beat: made entries of Fairshift that were missing: {entries}",
+    "Their PeriodicTasks were deleted, as `manage.py flush` does. To stop one, disable it instead.",
 )
 BEAT_WAITS_FOR_DATABASE: Final = Event(
     "beat_waits_for_database",

@@ -20,6 +20,15 @@ BATCH: Final = 10_000
 LAST: Final = 9
 """The last of Redis's priority lists: ticks come first."""
 _ALONE: Final = "SELECT pg_advisory_xact_lock(1723, 0)"
+_MISSING: Final = """
+SELECT count(*) FROM jobs_job AS j
+WHERE j.schedule = 'seconds' AND j.enabled AND j.interval_seconds > 0
+  AND (j.end_at IS NULL OR j.end_at > clock_timestamp())
+  AND j.changed_at < clock_timestamp() - interval '30 seconds'
+  AND NOT EXISTS (SELECT FROM django_celery_beat_periodictask AS t
+                  WHERE t.name = 'fairshift job ' || j.id)
+"""
+# A job that was just committed, by the ORM for example, gets its own within a few seconds.
 _KEPT: Final = {"id", "name", "description", "last_run_at", "total_run_count"}
 """Fields of an existing PeriodicTask that a sync does not write."""
 
@@ -33,6 +42,12 @@ def sync_after_commit(job_ids: Iterable[int]) -> None:
 def sync_periodic_tasks() -> list[int]:
     """Create, change and delete PeriodicTasks that differ from their jobs; return the jobs' ids."""
     return _sync([row["id"] for row in _differing(None)])
+
+
+def count_missing() -> int:
+    """Return how many jobs have no PeriodicTask although they should; late by a sync at most."""
+    [row] = sql.query(_MISSING)
+    return int(row["count"])
 
 
 def _sync(job_ids: Sequence[int]) -> list[int]:
@@ -57,7 +72,7 @@ def _differing(job_ids: Sequence[int] | None) -> list[dict[str, Any]]:
 def _write(rows: Collection[dict[str, Any]]) -> None:
     wanted = [row for row in rows if row["interval_seconds"] is not None]
     gone = [_name(row) for row in rows if row["interval_seconds"] is None]
-    intervals = {every: _interval(every) for every in {row["interval_seconds"] for row in wanted}}
+    intervals = {every: interval(every) for every in {row["interval_seconds"] for row in wanted}}
     queue = setting("SYSTEM_QUEUE")
     fields = {field.name for field in PeriodicTask._meta.concrete_fields}
     PeriodicTask.objects.bulk_create(
@@ -89,7 +104,7 @@ def _name(row: dict[str, Any]) -> str:
     return f"fairshift job {row['id']}"
 
 
-def _interval(seconds: int) -> IntervalSchedule:
+def interval(seconds: int) -> IntervalSchedule:
     """Return the oldest row of an interval, or a new one."""
     wanted = {"every": seconds, "period": IntervalSchedule.SECONDS}
     rows = IntervalSchedule.objects.filter(**wanted).order_by("id")

@@ -18,6 +18,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from jobs.core import log_events
+from jobs.core.apart import ROW_ERRORS
 from jobs.core.conf import setting
 from jobs.core.errors import FairshiftError, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_text
@@ -153,13 +154,14 @@ def _next_chunk(*, after: int) -> tuple[int, int] | None:
         try:
             schedule = schedule_of(Job.objects.values().get(pk=one.job_id))
             due = list(islice(due_times(schedule, start=start, end=one.end_at), CHUNK))
-        except FairshiftError:
+            pairs = [(one.job_id, slot_of(at)) for at in due]
+            with transaction.atomic():
+                count = make_runs(pairs, salt=f"backfill:{one.pk}", submission=one.submission_id)
+        except (FairshiftError, *ROW_ERRORS):
             # Raw SQL broke the job after the request. This backfill ends; the others continue.
             log_events.BACKFILL_BROKEN.log(logger, backfill=one.pk, exc_info=True)
             Backfill.objects.filter(pk=one.pk).update(done_at=Now())
             return one.pk, 0
-        pairs = [(one.job_id, slot_of(at)) for at in due]
-        count = make_runs(pairs, salt=f"backfill:{one.pk}", submission=one.submission_id)
         is_done = len(due) < CHUNK
         progress: dict[str, Any] = {"done_at": Now()} if is_done else {"next_at": due[-1] + SLOT}
         Backfill.objects.filter(pk=one.pk).update(made=F("made") + count, **progress)

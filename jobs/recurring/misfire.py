@@ -24,7 +24,7 @@ from jobs.models.recurring import MissReason
 from jobs.recurring.missed import JobMissed, missed_spans_of, record_missed
 from jobs.recurring.overlap import Pair, apply_overlap
 from jobs.recurring.pulse import defer_locked
-from jobs.recurring.trigger import make_runs, send_hints
+from jobs.recurring.trigger import make_runs_apart, send_hints
 from jobs.schedules import moment_of, slot_of
 from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, missed_span, split_pause
 from jobs.schedules.phases import MINUTE
@@ -36,6 +36,8 @@ CHUNK: Final = 5_000
 """Jobs that are judged in one transaction."""
 IN_TIME: Final = MisfireRule(policy="all", cap=CHUNK)
 """The rule within the grace: all are run."""
+SPOILT: Final = (FairshiftError, ValueError, TypeError, ArithmeticError)
+"""What the schedule of a job that raw SQL has changed may raise."""
 RUNS: Final = 20_000
 """About how many runs one chunk makes; the other jobs wait for the next chunk."""
 
@@ -111,7 +113,7 @@ class _Judged:
 def _apply(judged: _Judged) -> int:
     """Make the runs and the records of jobs that are locked; return how many runs."""
     record_missed(judged.missed)
-    return make_runs(apply_overlap(judged.pairs).chosen) + send_hints(judged.pairs)
+    return make_runs_apart(apply_overlap(judged.pairs).chosen) + send_hints(judged.pairs)
 
 
 def _judge(
@@ -132,7 +134,7 @@ def _judge(
         spans = known.get(job["id"], [])
         try:
             runs, missed = _of_job(job, spans, start=start, end=end, at=at, rule=rule)
-        except FairshiftError:
+        except SPOILT:
             # Raw SQL may have broken this job; the others are judged.
             log_events.JOB_NOT_CAUGHT_UP.log(logger, job=job["id"], exc_info=True)
             runs, missed = [], []
@@ -195,6 +197,6 @@ def _missed_in_pause(pause: Mapping[str, Any]) -> list[MissedSpan]:
         return []
     try:
         return missed_span(due_in(schedule_of(pause), start=start, end=end), MissReason.PAUSED)
-    except FairshiftError:
+    except SPOILT:
         log_events.PAUSE_NOT_RECORDED.log(logger, job=pause["id"], exc_info=True)
         return []

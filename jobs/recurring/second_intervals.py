@@ -6,7 +6,7 @@ from django.db import transaction
 
 from jobs.core import sql
 from jobs.recurring.overlap import apply_overlap
-from jobs.recurring.trigger import make_runs, send_hints
+from jobs.recurring.trigger import make_runs_apart, send_hints
 
 
 def trigger_second_interval(job_id: int) -> int:
@@ -20,5 +20,5 @@ def trigger_second_interval(job_id: int) -> int:
     with transaction.atomic():
         sql.bound_waits()
         pairs = [(job_id, row["slot"]) for row in sql.run("recurring/due_seconds", {"id": job_id})]
-        made = make_runs(apply_overlap(pairs).chosen)
+        made = make_runs_apart(apply_overlap(pairs).chosen)
     return made + send_hints(pairs)

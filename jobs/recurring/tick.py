@@ -21,13 +21,11 @@ from jobs.models import HistoryPolicy, OverlapPolicy, Tick
 from jobs.recurring import misfire, overlap
 from jobs.recurring.due import Due, due_jobs
 from jobs.recurring.pulse import defer_locked
-from jobs.recurring.trigger import make_runs, publish_due_hints
+from jobs.recurring.trigger import make_runs_apart, publish_due_hints
 from jobs.schedules.phases import SLOTS
 
 CHUNK: Final = 10_000
 """About how many due times one transaction handles; those of one job stay together."""
-ROWS: Final = 5_000
-"""Runs made in one statement. Their hints are published within PUBLISH_TIMEOUT_SECONDS."""
 
 
 def run_tick(tick_id: int) -> int:
@@ -103,7 +101,7 @@ def make_due_runs(due: Sequence[Due]) -> int:
             free += result.chosen
             # A job is triggered within a minute of its due time, whatever its shard.
             defer_locked((job_id, slot, slot + SLOTS) for job_id, slot in result.locked)
-        return sum(make_runs(free[at : at + ROWS]) for at in range(0, len(free), ROWS))
+        return make_runs_apart(free)
 
 
 def send_due_hints(due: Sequence[Due]) -> int:

@@ -9,8 +9,10 @@ drops a second message.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -19,15 +21,21 @@ from django.db import connection, transaction
 from fleet import Hint, crash_point
 from jobs.catalog.registry import offered
 from jobs.core import sql
+from jobs.core.apart import apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 from jobs.core.ids import scheduled_text
 from jobs.recurring.due import Due, due_rows
+from jobs.recurring.overlap import Pair
 from jobs.runs import gate
 from jobs.runs.dispatch import SLICE, broker, publish_on_commit
 from jobs.runs.options import POLICY_OPTIONS
 from jobs.runs.preparation import DEFAULT_PRIORITY
 from jobs.schedules.phases import SLOT
 
+logger = logging.getLogger(__name__)
+
+ROWS: Final = 5_000
+"""Runs made in one statement. Their hints are published within PUBLISH_TIMEOUT_SECONDS."""
 SLOT_MS: Final = SLOT // timedelta(milliseconds=1)
 
 
@@ -65,6 +73,20 @@ def make_runs(
             gate.gate_runs(held, cause="due")
         publish_on_commit(list(hints), lambda run_ids: [hints[run_id] for run_id in run_ids])
     return len(hints) + len(held)
+
+
+def make_runs_apart(due: Sequence[Pair], **options: Any) -> int:
+    """Make these runs as `make_runs` does; a job whose row cannot be read is named and left out.
+
+    Call it in a transaction.
+    """
+    make = in_savepoint(partial(make_runs, **options))
+    parts = (due[at : at + ROWS] for at in range(0, len(due), ROWS))
+    return sum(sum(apart(part, make, spoilt=_leave_out)) for part in parts)
+
+
+def _leave_out(pair: Pair, error: Exception) -> None:
+    name_spoilt(logger, f"a due time of job {pair[0]}", error)
 
 
 def send_hints(due: Sequence[tuple[int, int]]) -> int:

@@ -10,19 +10,21 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
 from fleet import Admission, AdmissionRequest, Kind, Refusal, Report
+from jobs.catalog.policies import read_policy
 from jobs.catalog.retry_policy import is_last
 from jobs.core import log_events, prepared, sql
+from jobs.core.apart import apart
 from jobs.core.conf import setting
 from jobs.core.crypto import Place, key_ids, open_payload
 from jobs.runs.celery_outcomes import notify_celery
-from jobs.runs.recording import write
+from jobs.runs.recording import end_unreadable, write
 
 logger = logging.getLogger(__name__)
 
@@ -41,17 +43,34 @@ _REFUSALS: Final = {
 
 
 def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
-    """Admit runs that may start now to one worker; return the answer to each request, by run id."""
-    answers: dict[str, Admission | Refusal] = {}
+    """Admit runs that may start now to one worker; return the answer to each request, by run id.
+
+    A run whose row cannot be read ends; the others of the batch are admitted.
+    """
+    # The answer to a request whose run is ended so.
+    answers: dict[str, Admission | Refusal] = {each.run_id: Refusal.GONE for each in requests}
     if not _Limits.are_expected:
         # One statement that commits by itself: BEGIN and COMMIT would double the waits.
-        answers, requests = _admit(worker_id, requests)
+        parts = apart(requests, partial(_admit, worker_id), spoilt=_end_requested)
+        requests = [request for _, limited in parts for request in limited]
+        for part, _ in parts:
+            answers |= part
         _Limits.are_expected = bool(requests)
-    if requests:
-        with transaction.atomic():
-            limits = _Limits.lock([UUID(request.run_id) for request in requests])
-            answers |= _admit(worker_id, requests, limits)[0]
+    for part in apart(requests, partial(_admit_limited, worker_id), spoilt=_end_requested):
+        answers |= part
     return answers
+
+
+def _end_requested(request: AdmissionRequest, error: Exception) -> None:
+    end_unreadable(UUID(request.run_id), error)
+
+
+@transaction.atomic
+def _admit_limited(
+    worker_id: UUID, requests: Sequence[AdmissionRequest]
+) -> dict[str, Admission | Refusal]:
+    limits = _Limits.lock([UUID(request.run_id) for request in requests])
+    return _admit(worker_id, requests, limits)[0]
 
 
 def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
@@ -168,7 +187,7 @@ def _answer(row: Mapping[str, Any]) -> Admission | Refusal | Report:
 
 
 def _admission(row: Mapping[str, Any]) -> Admission:
-    policy = {**_read(row["policy"]), "max_attempts": row["max_attempts"]}
+    policy = {**read_policy(row["policy"]), "max_attempts": row["max_attempts"]}
     return Admission(
         run_id=str(row["id"]),
         token=row["token"],

@@ -15,10 +15,12 @@ from celery import current_app
 from celery.app.task import Context
 from celery.exceptions import TaskError
 from celery.states import READY_STATES
+from django.db import connection
 
 from fleet import HEADER, acting_as
 from jobs.catalog.retry_policy import LOST
 from jobs.core import log_events, sql
+from jobs.core.apart import apart, in_savepoint, is_to_name, name_spoilt
 from jobs.core.conf import setting
 from jobs.core.crypto import read_message
 from jobs.core.states import ENDED, State
@@ -51,8 +53,8 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
     """
     if not run_ids:
         return
-    ended = Run.objects.filter(id__in=run_ids, state__in=ENDED)
-    asked = list(ended.filter(options__has_key="ignore_result"))
+    read = in_savepoint(_asked) if connection.in_atomic_block else _asked
+    asked = [run for part in apart(run_ids, read, spoilt=_leave_out) for run in part]
     slugs = dict(
         Owner.objects.filter(id__in={run.owner_id for run in asked}).values_list("id", "slug")
     )
@@ -61,8 +63,19 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
         try:
             with acting_as({HEADER: whose}):
                 _notify(run)
-        except Exception:
-            log_events.CELERY_NOT_NOTIFIED.log(logger, run_id=run.id, exc_info=True)
+        except Exception as error:
+            # The sweep tries again every 5 s.
+            if is_to_name(f"Celery and run {run.id}"):
+                log_events.CELERY_NOT_NOTIFIED.log(logger, run_id=run.id, exc_info=error)
+
+
+def _asked(run_ids: Sequence[UUID]) -> list[Run]:
+    ended = Run.objects.filter(id__in=run_ids, state__in=ENDED)
+    return list(ended.filter(options__has_key="ignore_result"))
+
+
+def _leave_out(run_id: UUID, error: Exception) -> None:
+    name_spoilt(logger, f"the end of run {run_id} for Celery", error)
 
 
 def notify_missed() -> int:

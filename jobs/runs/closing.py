@@ -6,14 +6,15 @@ Only for calendars that end active runs. A close that admission knew is a time l
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 
 from jobs.core import prepared, sql
 from jobs.core.states import State
-from jobs.runs.recording import move
+from jobs.runs.recording import move, move_apart
 
 CHUNK: Final = 1_000
 CHECK_SECONDS: Final = 1.0
@@ -72,6 +73,10 @@ def stop_closed() -> int:
     while is_more:
         with transaction.atomic():
             ids = [row["id"] for row in prepared.query(_CLOSED, [CHUNK])]
-            total += len(move(ids, to=State.CANCELLING, cause="window closed") if ids else [])
+            total += move_apart(ids, _cancel)
             is_more = len(ids) == CHUNK
     return total
+
+
+def _cancel(run_ids: Sequence[UUID]) -> int:
+    return len(move(run_ids, to=State.CANCELLING, cause="window closed"))

@@ -23,6 +23,7 @@ from django.db import connection, transaction
 
 from fleet import Broker, BrokerUnavailable, Hint, Owners, crash_point, fair_queues
 from jobs.core import log_events, sql
+from jobs.core.apart import apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 
 logger = logging.getLogger(__name__)
@@ -160,7 +161,16 @@ def publish(
 
 
 def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
+    read = in_savepoint(_read_hints) if connection.in_atomic_block else _read_hints
+    return [hint for part in apart(run_ids, read, spoilt=_leave_out) for hint in part]
+
+
+def _read_hints(run_ids: Sequence[UUID]) -> list[Hint]:
     return [Hint(**row) for row in sql.run("runs/select_hints", {"ids": list(run_ids)})]
+
+
+def _leave_out(run_id: UUID, error: Exception) -> None:
+    name_spoilt(logger, f"the hint of run {run_id}", error)
 
 
 def withdraw_on_commit(rows: Iterable[Mapping[str, Any]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from jobs.core.sql import alone
 from jobs.core.states import State
 from jobs.runs.closing import ClosingWatch
 from jobs.runs.dispatch import publish_on_commit, withdraw_on_commit
-from jobs.runs.recording import write_gates
+from jobs.runs.recording import move_apart, write_gates
 
 CHUNK: Final = 1_000
 GATING_SECONDS: Final = 1.0
@@ -102,7 +103,7 @@ def _gate_chunk(owner_id: int, last: UUID) -> tuple[int, UUID | None]:
     rows = sql.query(_WAITING_OF, [owner_id, last, CHUNK])
     if rows:
         with transaction.atomic():
-            gate_runs([row["id"] for row in rows], cause="calendar changed")
+            move_apart([row["id"] for row in rows], partial(gate_runs, cause="calendar changed"))
     if len(rows) < CHUNK:
         sql.query(_DONE, [owner_id])
         return len(rows), None

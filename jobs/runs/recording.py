@@ -6,8 +6,9 @@ holds. Losing a race is a normal return value: a run that is not in the answer w
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, Final
@@ -15,9 +16,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from fleet import Kind, Report
-from jobs.core import prepared, sql
+from fleet import Kind, Report, one_line
+from jobs.core import log_events, prepared, sql
+from jobs.core.apart import apart, in_savepoint
 from jobs.core.conf import setting
+from jobs.core.crypto import CLEAR, ERROR, Place, seal_texts
 from jobs.core.states import State, sources
 from jobs.runs import unblocking
 from jobs.runs.celery_outcomes import notify_celery
@@ -25,16 +28,35 @@ from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.result_backend import STORED, as_stored
 from jobs.runs.sealed_reports import sealed_reports
 
+logger = logging.getLogger(__name__)
+
 LOST_CAUSES: Final = ("child lost", "time limit")
+ERROR_LIMIT: Final = 1_000
+"""Most characters of the error of a run whose row cannot be read."""
+_SLUG: Final = """
+SELECT o.slug FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id WHERE r.id = %s
+"""
 
 
 def record(reports: Sequence[Report]) -> dict[str, str]:
-    """Write a worker's reports in one statement; return the state that each run has now.
+    """Write a worker's reports; return the state that each run has now.
 
     A run is missing in the answer if its token is outdated: a later attempt counts. Its state is
     `busy` if another transaction has locked or just changed its row: report it again. Repeating a
-    batch is harmless.
+    batch is harmless. A run whose row cannot be read ends; it is missing in the answer, too.
     """
+    states: dict[str, str] = {}
+    for part in apart(reports, _record, spoilt=_end_reported):
+        states |= part
+    return states
+
+
+def _end_reported(report: Report, error: Exception) -> None:
+    end_unreadable(UUID(report.run_id), error)
+
+
+def _record(reports: Sequence[Report]) -> dict[str, str]:
+    """Write reports in one statement; return states by run id."""
     lost = as_stored([report for report in reports if _is_lost(report)])
     stored = {report.run_id for report in lost if report.cause == STORED}
     # If nothing else follows, the one statement commits by itself.
@@ -112,6 +134,43 @@ def move(
     if to is State.QUEUED:
         publish_on_commit(moved)
     return moved
+
+
+def end_unreadable(run_id: UUID, error: Exception) -> None:
+    """End an open run that no other statement can move, since raw SQL has spoilt its row.
+
+    Otherwise each round would fail at it again, for ever.
+    """
+    text = f"the row of the run cannot be read: {type(error).__name__}: {one_line(error)}"
+    with transaction.atomic():
+        [owner] = sql.query(_SLUG, [run_id]) or [{"slug": ""}]
+        place = Place(owner["slug"], run_id)
+        message = text.replace("\x00", "")[:ERROR_LIMIT]
+        sealed = seal_texts([message], field=ERROR, place=place)
+        is_clear = sealed.key == CLEAR
+        rows = sql.run(
+            "runs/end_unreadable",
+            {
+                "id": run_id,
+                "type": type(error).__name__,
+                "message": message if is_clear else "",
+                "data": None if is_clear else sealed.data,
+                "key": sealed.key,
+            },
+        )
+        ended = [row["id"] for row in rows]
+        transaction.on_commit(lambda: notify_celery(ended), robust=True)
+    for row in rows:
+        facts = {"run_id": row["id"], "state": row["state"]}
+        log_events.RUN_UNREADABLE.log(logger, error=one_line(error), exc_info=error, **facts)
+
+
+def move_apart(run_ids: Sequence[UUID], act: Callable[[Sequence[UUID]], int]) -> int:
+    """Move runs by `act`, which returns how many; end those whose row cannot be read.
+
+    Call it in a transaction, in which the rows are locked.
+    """
+    return sum(apart(run_ids, in_savepoint(act), spoilt=end_unreadable))
 
 
 def write_gates(

@@ -6,7 +6,8 @@ differs where that loses or repeats sends:
 - a beat waits for PostgreSQL and Redis if they are unavailable, also at its boot;
 - one leads (`fleet/beat/scheduler.py`), by PostgreSQL's clock; entries are due by that clock, too;
 - an entry whose publish failed is sent again; one that was due while no beat ran is sent once;
-- intervals do not drift: they continue from the due time.
+- intervals do not drift: they continue from the due time;
+- entries of Fairshift that are missing are made (`jobs/system/periodic.py`).
 
 The system's own tasks skip the ledger: most are sent every second, it would cost two statements a
 send, and each of them may run twice. Their last runs are written every few minutes, as stock does.
@@ -30,7 +31,7 @@ from fleet.beat.scheduler import RENEW_SECONDS, RETRY_SECONDS, LeaseScheduler
 from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
-from jobs.system import lease
+from jobs.system import lease, periodic
 from jobs.system.waiting import waiting_tasks
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ log = logging.getLogger(__name__)
 TICK: Final = timedelta(microseconds=1)
 PULSE: Final = "fairshift.system.pulse"
 
+MAKE_SECONDS: Final = 60.0
+"""Seconds between two looks for entries of Fairshift that are missing."""
 PILE: Final = 5_000
 """Most messages that may wait for the system's workers; the first of a kind does all the work."""
 
@@ -122,11 +125,13 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
     _schedule: dict[str, Any] | None = None
     _last_timestamp: datetime | None = None
     _look_at = 0.0
+    _make_at = 0.0
     _was_full = False
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Run one round; return the seconds until the next."""
         try:
+            self._make_missing()
             return super().tick(*args, **kwargs)
         except (DatabaseError, InterfaceError, _Away) as error:
             log_events.BEAT_WAITS_FOR_DATABASE.log(log, error=one_line(error))
@@ -134,6 +139,15 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
             self.forget()
             self._ask_at = 0.0
             return RETRY_SECONDS
+
+    def _make_missing(self) -> None:
+        """Make Fairshift's entries that are missing: at the start, then once a minute."""
+        if time.monotonic() < self._make_at:
+            return
+        if made := periodic.make_missing():
+            log_events.BEAT_ENTRIES_MADE.log(log, entries=", ".join(made))
+            self._look_at = 0.0
+        self._make_at = time.monotonic() + MAKE_SECONDS
 
     def reserve(self, entry: Any) -> Any:
         moved = super().reserve(entry)

@@ -18,6 +18,7 @@ from fleet import crash_point
 from jobs.catalog.ends import RunEnd, SubmissionEnd
 from jobs.catalog.hooks import any_hooks, run_hooks, submission_hooks
 from jobs.core import log_events, sql
+from jobs.core.apart import ROW_ERRORS
 from jobs.models import HookCall
 from jobs.system import ends
 
@@ -36,7 +37,7 @@ GONE_DAYS: Final = 7
 
 _BEGIN: Final = """
 UPDATE jobs_hookcall SET failures = failures + 1,
-    next_at = clock_timestamp() + make_interval(secs => least(%s, %s * 2.0 ^ failures))
+    next_at = clock_timestamp() + make_interval(secs => least(%s, %s * 2.0 ^ least(failures, 60)))
 WHERE id = %s RETURNING failures
 """
 _DUE: Final = """
@@ -119,8 +120,8 @@ def _call_due(
     for row in _due(name):
         if time.monotonic() >= until:
             break
-        [begun] = sql.query(_BEGIN, [LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS, row.pk])
-        if begun["failures"] > MOST_CALLS:
+        begun = _begin(row)
+        if begun > MOST_CALLS:
             # Each of its calls has ended its process: none came to an exception that is counted.
             _give_up(row, name, failures=MOST_CALLS, error="its process ended")
             continue
@@ -129,7 +130,7 @@ def _call_due(
             call(row.facts)
         except Exception as error:  # whatever a project's hook raises: the others are called
             done["failed"] += 1
-            _note_failure(row, name, error, failures=begun["failures"])
+            _note_failure(row, name, error, failures=begun)
             if isinstance(error, SoftTimeLimitExceeded):
                 return False
         else:
@@ -137,6 +138,17 @@ def _call_due(
             HookCall.objects.filter(pk=row.pk).delete()
             done["called"] += 1
     return True
+
+
+def _begin(row: HookCall) -> int:
+    """Count a call as failed before it begins; return how many have failed with it."""
+    try:
+        with transaction.atomic():
+            [begun] = sql.query(_BEGIN, [LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS, row.pk])
+    except ROW_ERRORS:
+        # Raw SQL has changed the count: it overflows.
+        return MOST_CALLS + 1
+    return int(begun["failures"])
 
 
 def _is_any_due() -> bool:

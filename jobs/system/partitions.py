@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from jobs.core import sql
 from jobs.core.conf import setting
@@ -22,9 +22,16 @@ def make_partitions(*, days_ahead: int | None = None) -> list[str]:
     days = setting("PARTITION_DAYS_AHEAD") if days_ahead is None else days_ahead
     today = sql.query("SELECT clock_timestamp() AS at")[0]["at"].astimezone(UTC)
     midnight = today.replace(hour=0, minute=0, second=0, microsecond=0)
-    made = []
+    made: list[str] = []
+    problem: DatabaseError | None = None
     for offset in range(-1, days + 1):
-        made += make_day(midnight + timedelta(days=offset))
+        try:
+            made += make_day(midnight + timedelta(days=offset))
+        except DatabaseError as error:
+            # A row that cannot be moved, or is locked, must not keep the later days from theirs.
+            problem = problem or error
+    if problem is not None:
+        raise problem
     return made
 
 

@@ -7,7 +7,9 @@ second, even in a long round.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 
@@ -18,7 +20,7 @@ from jobs.core.states import DELAYED, FIRST, State
 from jobs.runs import gate
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.closing import ClosingWatch
-from jobs.runs.recording import move
+from jobs.runs.recording import move, move_apart
 
 CHUNK: Final = 1_000
 
@@ -63,8 +65,21 @@ def _promote_chunk() -> int | None:
             return None
         gated = [row["id"] for row in rows if row["is_gated"]]
         free = [row["id"] for row in rows if not row["is_gated"]]
-        moved = move(free, to=State.QUEUED, from_states=DELAYED, cause="due") if free else []
-        return len(moved) + (gate.gate_runs(gated, cause="due") if gated else 0)
+        return move_apart(free, _queue) + move_apart(gated, _gate)
+
+
+def _queue(run_ids: Sequence[UUID]) -> int:
+    return len(move(run_ids, to=State.QUEUED, from_states=DELAYED, cause="due"))
+
+
+def _gate(run_ids: Sequence[UUID]) -> int:
+    return gate.gate_runs(run_ids, cause="due")
+
+
+def _expire(run_ids: Sequence[UUID]) -> int:
+    moved = move(run_ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed")
+    transaction.on_commit(lambda: notify_celery(moved), robust=True)
+    return len(moved)
 
 
 def _hold_late(watch: ClosingWatch) -> None:
@@ -73,8 +88,7 @@ def _hold_late(watch: ClosingWatch) -> None:
     while is_more:
         with transaction.atomic():
             ids = [row["id"] for row in prepared.query(_CLOSED, [CHUNK])]
-            if ids:
-                gate.gate_runs(ids, cause="due")
+            move_apart(ids, _gate)
             is_more = len(ids) == CHUNK
         watch.check()
 
@@ -82,17 +96,14 @@ def _hold_late(watch: ClosingWatch) -> None:
 def expire() -> int:
     """End every run that has not started by its deadline; return how many."""
     watch, total = ClosingWatch(changes.renew_stale), 0
-    while moved := _expire_chunk():
+    while (moved := _expire_chunk()) is not None:
         total += moved
         watch.check()
     return total
 
 
-def _expire_chunk() -> int:
+def _expire_chunk() -> int | None:
+    """End a chunk; return how many runs expired, or None if the deadline of none has passed."""
     with transaction.atomic():
         ids = [row["id"] for row in prepared.query(_TOO_LATE, [CHUNK])]
-        if not ids:
-            return 0
-        moved = move(ids, to=State.EXPIRED, from_states=FIRST, cause="deadline passed")
-        transaction.on_commit(lambda: notify_celery(moved), robust=True)
-    return len(moved)
+        return move_apart(ids, _expire) if ids else None

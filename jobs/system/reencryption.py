@@ -140,6 +140,9 @@ def _readable(
             yield rewrite(row)
         except (Damaged, UnknownKey) as error:
             total.problems[str(error)] += 1
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            # Raw SQL has changed the row.
+            total.problems[f"cannot be read ({type(error).__name__})"] += 1
 
 
 def _runs(again: _Again, total: Done) -> Iterator[None]:

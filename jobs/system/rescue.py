@@ -7,7 +7,6 @@ result, that is the run's end. A late report of the lost worker has an old token
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -16,15 +15,17 @@ from uuid import UUID
 
 from django.db import transaction
 
-from fleet import Kind, Report, crash_point
+from fleet import Kind, Report, crash_point, one_line
+from jobs.catalog.policies import read_policy
 from jobs.catalog.retry_policy import LOST, delay_after, is_last
 from jobs.core import log_events, prepared
+from jobs.core.apart import apart, in_savepoint
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
 from jobs.runs import unblocking
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit
-from jobs.runs.recording import write
+from jobs.runs.recording import end_unreadable, write
 from jobs.runs.result_backend import as_stored
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ CAUSE: Final = "worker lost"
 UNHEARD: Final = "answer lost"
 UNSTARTED: Final = "worker lost before the start"
 UNSTARTED_MOST: Final = 10
+UNREADABLE: Final = "unreadable"
 
 
 def rescue_runs(*, worker_id: UUID | None = None, held: Sequence[UUID] = ()) -> int:
@@ -60,18 +62,43 @@ def _rescue_chunk(worker_id: UUID | None, held: Sequence[UUID]) -> int:
                 "held": list(held),
             },
         )
-        rows = write(as_stored([_report(run) for run in lost]))
+        reports = as_stored([_report(run) for run in lost])
+        ended_so: list[UUID] = []
+
+        def end(report: Report, error: Exception) -> None:
+            ended_so.append(UUID(report.run_id))
+            end_unreadable(ended_so[-1], error)
+
+        parts = apart(reports, in_savepoint(write), spoilt=end)
+        rows = [row for part in parts for row in part]
         publish_on_commit([row["id"] for row in rows if row["state"] == State.QUEUED])
         ended = [row["id"] for row in rows if row["state"] in ENDED]
         transaction.on_commit(lambda: notify_celery(ended), robust=True)
     if rows:
         log_events.RUNS_RESCUED.log(logger, count=len(rows))
         unblocking.publish_after_end(rows)
-    return len(rows)
+    return len(rows) + len(ended_so)
 
 
 def _report(run: dict[str, Any]) -> Report:
-    policy = {**json.loads(run["policy"]), "max_attempts": run["max_attempts"]}
+    try:
+        return _decide(run)
+    except ValueError as error:
+        # Raw SQL has changed the policy: this run fails, and the others are rescued.
+        return Report(
+            str(run["id"]),
+            run["token"],
+            Kind.FAILED,
+            time.monotonic(),
+            error_type=type(error).__name__,
+            error_message=f"worker {run['hostname']} was lost, and the run's policy cannot be read:"
+            f" {one_line(error)}",
+            cause=UNREADABLE,
+        )
+
+
+def _decide(run: dict[str, Any]) -> Report:
+    policy = {**read_policy(run["policy"]), "max_attempts": run["max_attempts"]}
     unstarted = _why_unstarted(run, policy)
     if unstarted:
         return Report(

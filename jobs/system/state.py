@@ -15,6 +15,7 @@ from jobs.core.states import State
 from jobs.models import Cursor, Leader, Outbox, RollupPosition, Worker
 from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
+from jobs.system import periodic
 from jobs.system.lease import BEAT
 from jobs.system.rollups import reads
 
@@ -54,6 +55,8 @@ class SystemState:
     """The machine of the beat that leads."""
     beat_ahead_seconds: float | None = None
     """How far that machine's clock is ahead of PostgreSQL's; None: not known."""
+    missing_rounds: tuple[str, ...] = ()
+    """Names of Fairshift's PeriodicTasks that are missing."""
 
     @property
     def pulse_age(self) -> timedelta | None:
@@ -97,6 +100,7 @@ def system_state() -> SystemState:
         counted_until=None if position is None else position.counted_until,
         beat_host="" if leading is None else leading.host,
         beat_ahead_seconds=None if leading is None else leading.clock_ahead_seconds,
+        missing_rounds=tuple(periodic.missing()),
     )
 
 

@@ -30,7 +30,7 @@ STATEMENT_PART: Final = 0.4
 """Of all seconds, those that one statement may take."""
 LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
 """Those of a server on this machine; None: a unix socket."""
-SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115))
+SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115, 116))
 """System checks of workers and beat, which the overview's verdict reports as well."""
 
 Parameters = dict[str, Any]

@@ -31,6 +31,7 @@ IDS: Final[Mapping[str, str]] = {
     "unsent": "fairshift.D312",
     "statistics": "fairshift.D313",
     "clock": "fairshift.D314",
+    "missing_rounds": "fairshift.D315",
 }
 """The problems of the overview that are about the installation, by their codes. The others are
 about jobs, windows and owners; Redis has checks of its own."""

@@ -118,6 +118,17 @@ def _pulse(facts: Facts) -> Problem | None:
     )
 
 
+def _missing_rounds(facts: Facts) -> Problem | None:
+    if not facts.system.missing_rounds:
+        return None
+    return Problem(
+        code="missing_rounds",
+        text=_("Beat does not send %(names)s: no such PeriodicTask exists.")
+        % {"names": ", ".join(facts.system.missing_rounds)},
+        todo=_("A running celery beat makes it within a minute, and so does manage.py migrate."),
+    )
+
+
 def _late(facts: Facts) -> Problem | None:
     if not facts.late_count:
         return None
@@ -272,6 +283,7 @@ RULES: Final[Sequence[Rule]] = (
     _system_worker,
     _unserved,
     _unsent,
+    _missing_rounds,
     _pulse,
     _late,
     _unpublished,

@@ -29,7 +29,9 @@ WITH report AS (
     FROM (SELECT * FROM report ORDER BY id) AS p
     LEFT JOIN LATERAL (
         SELECT r.ctid AS place, r.state AS before,
-            to_timestamp((r.history -> -1 ->> 1)::float8) AS moved_at
+            -- Raw SQL may have written anything, and must not keep others from being recorded.
+            CASE WHEN (r.history -> -1 -> 1) @? '$ ? (@.type() == "number" && @ > 0 && @ < 1e11)'
+                THEN to_timestamp((r.history -> -1 ->> 1)::float8) END AS moved_at
         FROM {runs} r
         -- guard: only the newest token writes
         WHERE r.id = p.id AND r.token = p.token

@@ -8,8 +8,10 @@
 SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id AS submission,
     r.attempt_count + 1 AS attempt, r.priority, r.token + 1 AS token,
     extract(epoch FROM r.not_after - clock_timestamp())::float8 AS not_after_seconds,
-    CASE WHEN r.history -> -2 ->> 0 = 'admitted' OR r.history -> -2 ->> 2 = 'worker lost' THEN (
-        SELECT (q.move ->> 1)::float8 - extract(epoch FROM clock_timestamp())::float8
+    coalesce(CASE WHEN r.history -> -2 ->> 0 = 'admitted' OR r.history -> -2 ->> 2 = 'worker lost' THEN (
+        -- Raw SQL may have written anything, and must not keep other runs from their hints.
+        SELECT CASE WHEN (q.move -> 1) @? '$ ? (@.type() == "number" && @ > 0 && @ < 1e11)'
+            THEN (q.move ->> 1)::float8 - extract(epoch FROM clock_timestamp())::float8 END
         FROM jsonb_array_elements(r.history) WITH ORDINALITY AS q(move, at)
         CROSS JOIN LATERAL (SELECT CASE WHEN q.at > 1 THEN r.history -> (q.at - 2)::int END) AS p(move)
         WHERE q.move ->> 0 = 'queued'
@@ -18,7 +20,7 @@ SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id A
             -- guard: a run whose worker was lost keeps its place
             AND p.move ->> 2 IS DISTINCT FROM 'worker lost'
         ORDER BY q.at DESC LIMIT 1
-    ) ELSE 0 END AS delay_seconds
+    ) END, 0) AS delay_seconds
 FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
 -- guard: only queued runs are published
 WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'

@@ -130,6 +130,9 @@ def send_mail(digest_id: int) -> str:
         message_of(digest).send()
     except (OSError, smtplib.SMTPException) as error:
         return _failed(digest, error, quiet)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        # Raw SQL has changed the row. Without its text, which may hold a part of an event.
+        return _failed(digest, ValueError(f"it cannot be written ({type(error).__name__})"), quiet)
     sql.query(_SENT, {"id": digest_id, "quiet": quiet, "is_sent": True})
     return "sent"
 

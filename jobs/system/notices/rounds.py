@@ -18,6 +18,7 @@ from kombu.exceptions import OperationalError
 
 from fleet import SHARED, BrokerUnavailable, one_line, owner_header
 from jobs.core import log_events, sql
+from jobs.core.apart import apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 from jobs.models import (
     DeliveryState,
@@ -130,7 +131,15 @@ def _hold(wanted: Sequence[tuple[MailSubscription, Event]]) -> None:
     names = ("subscriptions", "subjects", "changes", "lines", "counts")
     quiet = setting("MAIL_QUIET_SECONDS")
     limits = {"most": MailDigest.HELD_MOST, "quiet": quiet}
-    sql.run("system/hold_mails", {**sql.columns(rows, *names), **limits})
+
+    def hold(some: Sequence[tuple[Any, ...]]) -> None:
+        sql.run("system/hold_mails", {**sql.columns(some, *names), **limits})
+
+    apart(rows, in_savepoint(hold), spoilt=_leave_out)
+
+
+def _leave_out(row: tuple[Any, ...], error: Exception) -> None:
+    name_spoilt(logger, f"the mail of subscription {row[0]} about {row[1]}", error)
 
 
 def send_due() -> int:

@@ -11,7 +11,8 @@ SELECT r.id, r.state, r.token, r.attempt_count, r.max_attempts, r.policy,
             > count(*) FILTER (WHERE move ->> 2 = 'not begun')
         FROM jsonb_array_elements(r.history) AS move
     ) ELSE false END AS has_started,
-    (SELECT count(*) FROM jsonb_array_elements(r.history) AS move
+    (SELECT count(*) FROM jsonb_array_elements(
+        CASE jsonb_typeof(r.history) WHEN 'array' THEN r.history ELSE '[]' END) AS move
      WHERE move ->> 2 = %(unstarted)s) AS unstarted_count,
     coalesce(w.hostname, '') AS hostname,
     w.id IS NOT NULL AND w.stopped_at IS NULL

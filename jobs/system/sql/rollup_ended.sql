@@ -5,8 +5,11 @@
 -- succeed by run_ended.
 SELECT r.owner_id, r.task, r.queue, a.run_state AS outcome, a.recorded_at AS at,
     CASE WHEN a.run_state IN ('failed', 'retrying') THEN a.error_type ELSE '' END AS error_type,
-    greatest(extract(epoch FROM a.started_at - a.queued_at), 0) AS wait,
-    greatest(extract(epoch FROM a.ended_at - a.started_at), 0) AS run
+    -- Raw SQL may have written infinity, which must not keep the minute from being counted.
+    CASE WHEN isfinite(a.started_at) AND isfinite(a.queued_at)
+        THEN greatest(extract(epoch FROM a.started_at - a.queued_at), 0) END AS wait,
+    CASE WHEN isfinite(a.ended_at) AND isfinite(a.started_at)
+        THEN greatest(extract(epoch FROM a.ended_at - a.started_at), 0) END AS run
 FROM jobs_attempt AS a
 -- OFFSET 0 keeps the planner from starting with the runs when it takes their table for small.
 CROSS JOIN LATERAL (SELECT owner_id, task, queue FROM jobs_run WHERE id = a.run_id OFFSET 0) AS r

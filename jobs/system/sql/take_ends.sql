@@ -15,7 +15,7 @@ FROM taken t
 LEFT JOIN jobs_owner o ON o.id = t.owner_id
 -- OFFSET 0 keeps the planner from starting with the runs when it takes their table for small.
 LEFT JOIN LATERAL (
-    SELECT task, job_id, error_type, earlier_attempts + attempt_count AS attempt, labels
+    SELECT task, job_id, error_type, earlier_attempts::bigint + attempt_count AS attempt, labels
     FROM jobs_run WHERE id = t.run_id OFFSET 0
 ) AS r ON true
 ORDER BY t.id

@@ -55,7 +55,8 @@ class Beat:
 
 @pytest.fixture
 def beat(db: None, broker: redis.Redis) -> Iterator[Beat]:
-    PeriodicTask.objects.all().delete()
+    # Not deleted: it would make them again.
+    PeriodicTask.objects.update(enabled=False)
     made = Beat(broker)
     yield made
     made.scheduler.close()

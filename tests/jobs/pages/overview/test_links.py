@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
 
 from jobs.core import sql
 from jobs.models import Cursor, Job, Leader, Owner, Run, Tick, Worker
@@ -31,6 +32,7 @@ from tests.jobs.broken import (
 from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
+from tests.periodic import make_periodic_tasks
 
 PAGE = reverse("jobs:overview")
 
@@ -53,6 +55,7 @@ def as_chief(committed: None, no_ticks: None) -> Iterator[Client]:
     client.force_login(chief)
     yield client
     chief.delete()
+    make_periodic_tasks()
 
 
 def lost(hostname: str) -> None:
@@ -95,6 +98,12 @@ def unsent(acme: Owner) -> Shown:
     living_worker("n1@here", queues=("notices",))
     lost("n1@here")
     return Shown(("n1@here", "lost"), ("w1@here",))
+
+
+def missing_rounds(_acme: Owner) -> Shown:
+    name = "fairshift: rescue runs of lost workers"
+    PeriodicTask.objects.filter(name=name).delete()
+    return Shown((name,), ("fairshift: pulse",))
 
 
 def pulse(_acme: Owner) -> Shown:
@@ -205,6 +214,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "system_worker": system_worker,
     "unserved": unserved,
     "unsent": unsent,
+    "missing_rounds": missing_rounds,
     "pulse": pulse,
     "late": late,
     "unpublished": unpublished,

@@ -77,6 +77,7 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("system_worker", system(queues=frozenset({"jobs"})), "No worker takes from queue system"),
     ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
     ("unsent", {"unsent": "notices"}, "no worker takes from queue notices"),
+    ("missing_rounds", system(missing_rounds=("fairshift: pulse",)), "not send fairshift: pulse"),
     ("pulse", system(**SILENT), "the pulse is missing"),
     ("late", {"late_count": 1}, "1 job was due"),
     ("late", {"late_count": 2}, "2 jobs were due"),

@@ -1,0 +1,101 @@
+"""One bad row does not stop a round: what a statement cannot do for many rows is done apart.
+
+Raw SQL may write into a row what a statement about many rows cannot read or store: a text where a
+number belongs, a number that overflows. Such a statement does nothing for any of them, and so it
+would in each later round.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from django.db import DataError, IntegrityError, transaction
+
+from fleet import one_line
+from jobs.core import log_events
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ROW_ERRORS: Final = (DataError, IntegrityError)
+"""Errors that the content of rows causes. Others concern all rows."""
+QUIET_SECONDS: Final = 60.0
+"""A row that each round leaves out is named once in this time, by each process."""
+NAMED_MOST: Final = 1_000
+"""Rows of which a process knows when it named them."""
+
+_named_at: Final[dict[str, float]] = {}
+
+
+def apart(
+    items: Sequence[T], act: Callable[[Sequence[T]], R], *, spoilt: Callable[[T, Exception], object]
+) -> list[R]:
+    """Act on all items at once; if one of them prevents that, on halves, down to each by itself.
+
+    `act` is a transaction or a savepoint: after an error, it has done nothing. `spoilt` gets an
+    item that fails by itself, and the error. Returns what `act` returned for each part.
+    """
+    results = []
+    parts = [items] if items else []
+    while parts:
+        part = parts.pop()
+        try:
+            results.append(act(part))
+        except ROW_ERRORS as error:
+            if len(part) == 1:
+                spoilt(part[0], error)
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
+    return results
+
+
+def in_savepoint(act: Callable[[Sequence[T]], R]) -> Callable[[Sequence[T]], R]:
+    """Run each call in a transaction of its own, or in a savepoint of the caller's."""
+
+    def acted(items: Sequence[T]) -> R:
+        with transaction.atomic():
+            return act(items)
+
+    return acted
+
+
+class Apart:
+    """A block about one row: an error that its content causes is logged, and leaves it out.
+
+    In a transaction, what writes in the block needs a savepoint inside it.
+    """
+
+    def __init__(self, what: str, logger: logging.Logger) -> None:
+        self._what, self._logger = what, logger
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, (*ROW_ERRORS, ValueError, TypeError, LookupError)):
+            return False
+        name_spoilt(self._logger, self._what, error)
+        return True
+
+
+def name_spoilt(logger: logging.Logger, what: str, error: Exception) -> None:
+    """Log that a row is left out, at most once in QUIET_SECONDS."""
+    if not is_to_name(what):
+        return
+    text = f"{type(error).__name__}: {one_line(error)}"
+    log_events.ROW_LEFT_OUT.log(logger, row=what, error=text, exc_info=error)
+
+
+def is_to_name(what: str) -> bool:
+    """Say whether a row is to be named now: not if it was within QUIET_SECONDS."""
+    last = _named_at.get(what)
+    if last is not None and time.monotonic() - last < QUIET_SECONDS:
+        return False
+    if len(_named_at) >= NAMED_MOST:
+        _named_at.clear()
+    _named_at[what] = time.monotonic()
+    return True

@@ -1,0 +1,161 @@
+"""jobs/system/periodic.py: PeriodicTasks that drive Fairshift are made again if they are gone."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db.models.signals import post_migrate
+from django_celery_beat.models import PeriodicTask, PeriodicTasks
+
+from jobs.checks.database import check_deployed_database
+from jobs.core import sql
+from jobs.management.operator import Operator
+from jobs.models import Job, Owner
+from jobs.pages.overview.reading import read
+from jobs.pages.overview.verdict import problems_of
+from jobs.system.partitions import make_partitions
+from jobs.tasks import settle
+from tests.jobs.admin.conftest import stored_job
+from tests.jobs.system.test_beat import Beat, beat
+
+__all__ = ["beat"]
+
+
+def ours() -> dict[str, tuple[Any, ...]]:
+    """Return Fairshift's PeriodicTasks by name."""
+    rows = PeriodicTask.objects.filter(name__startswith="fairshift")
+    facts = ("task", "args", "queue", "priority", "enabled", "interval__every", "interval__period")
+    return {row[0]: row[1:] for row in rows.values_list("name", *facts)}
+
+
+def flushed() -> None:
+    """Do to PeriodicTasks what `manage.py flush` does: all rows go, then post_migrate is sent."""
+    PeriodicTask.objects.all().delete()
+    PeriodicTasks.objects.all().delete()
+    config = apps.get_app_config("jobs")
+    post_migrate.send(
+        sender=config, app_config=config, using="default", verbosity=0, interactive=False, apps=apps
+    )
+
+
+def test_a_flush_leaves_what_a_migration_makes(db: None) -> None:
+    """All of them, and as `migrate` has made them."""
+    before = ours()
+    assert len(before) == 10
+    flushed()
+    assert ours() == before
+
+
+def test_what_an_operator_has_changed_stays(db: None) -> None:
+    """Switched off, slower, or under another name: none of these is missing."""
+    PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers").update(enabled=False)
+    slow = PeriodicTask.objects.get(name="fairshift: promote due runs").interval
+    PeriodicTask.objects.filter(name="fairshift: pulse").update(interval=slow, queue="inner")
+    PeriodicTask.objects.filter(name="fairshift: record pauses").update(name="settle")
+    before = {*PeriodicTask.objects.values_list("name", "enabled", "interval", "queue")}
+    config = apps.get_app_config("jobs")
+    post_migrate.send(sender=config, app_config=config, using="default", apps=apps)
+    assert {*PeriodicTask.objects.values_list("name", "enabled", "interval", "queue")} == before
+
+
+def test_a_step_back_brings_no_round_that_older_code_lacks(db: None) -> None:
+    """While a migration is not applied, each migration makes its own."""
+    PeriodicTask.objects.all().delete()
+    sql.query("DELETE FROM django_migrations WHERE app = 'jobs' AND name LIKE '0026%%'")
+    flushed()
+    assert ours() == {}
+
+
+def test_beat_makes_a_missing_one(beat: Beat, caplog: pytest.LogCaptureFixture) -> None:
+    """At its start; it sends it at once, and says so in its log."""
+    PeriodicTask.objects.all().delete()
+    with caplog.at_level(logging.WARNING):
+        beat.turn()
+    assert len(ours()) == 10
+    [line] = [each for each in caplog.messages if "entries of Fairshift" in each]
+    assert "fairshift: pulse" in line
+    assert "fairshift: pulse" in beat.scheduler.schedule
+
+
+def test_beat_looks_again_each_minute(beat: Beat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while it runs: an operator or a flush may delete them at any time."""
+    from jobs.system import beat as module
+
+    monkeypatch.setattr(module, "MAKE_SECONDS", 0.0)
+    beat.turn()
+    assert "fairshift: pulse" in ours()
+    PeriodicTask.objects.filter(name="fairshift: pulse").delete()
+    beat.turn()
+    assert "fairshift: pulse" in ours()
+
+
+def deleted() -> None:
+    PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers").delete()
+
+
+def taken() -> None:
+    """Let the PeriodicTask of that name send another task."""
+    PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers").update(task="x.y")
+
+
+@pytest.mark.parametrize("spoil", [deleted, taken])
+def test_a_missing_one_is_named(spoil: Callable[[], None], db: None, broker: Any) -> None:
+    """By the check, and by the verdict of the overview, which doctor and status show too."""
+    make_partitions(days_ahead=7)
+    assert "fairshift.W116" not in {found.id for found in check_deployed_database()}
+    assert "missing_rounds" not in {one.code for one in problems_of(read(Operator()).facts)}
+    spoil()
+    [found] = [one for one in check_deployed_database() if one.id == "fairshift.W116"]
+    assert "fairshift: rescue runs of lost workers" in found.msg
+    [problem] = [one for one in problems_of(read(Operator()).facts) if one.code == "missing_rounds"]
+    assert "fairshift: rescue runs of lost workers" in problem.text
+
+
+def test_a_dump_is_loaded_after_a_flush(db: None, tmp_path: Path) -> None:
+    """Although the flush has made the same PeriodicTasks with other ids."""
+    dump = tmp_path / "dump.json"
+    call_command("dumpdata", "django_celery_beat", output=str(dump))
+    rows = {row["pk"] for row in json.loads(dump.read_text()) if "headers" in row["fields"]}
+    before = ours()
+    flushed()
+    assert {*PeriodicTask.objects.values_list("pk", flat=True)} != rows
+    call_command("loaddata", str(dump), verbosity=0)
+    assert ours() == before
+    assert {*PeriodicTask.objects.values_list("pk", flat=True)} == rows
+
+
+def test_a_job_in_seconds_that_was_loaded_gets_its_own(
+    acme: Owner, committed: None, tmp_path: Path
+) -> None:
+    """Within 5 s, by the round `settle`; until then, and from 30 s on, a check names it."""
+    job = stored_job(acme, "often", schedule="seconds", interval_seconds=7)
+    settle()
+    name = f"fairshift job {job.pk}"
+    assert name in ours()
+    dump = tmp_path / "dump.json"
+    call_command("dumpdata", "jobs.job", output=str(dump))
+    PeriodicTask.objects.filter(name=name).delete()
+    Job.objects.all().delete()
+    call_command("loaddata", str(dump), verbosity=0)
+    sql.query(
+        "SET session_replication_role = replica;"
+        "UPDATE jobs_job SET changed_at = now() - interval '1 minute';"
+        "SET session_replication_role = origin"
+    )
+    make_partitions(days_ahead=7)
+    try:
+        assert name not in ours()
+        [found] = [one for one in check_deployed_database() if one.id == "fairshift.W117"]
+        assert "1 job with an interval in seconds has no PeriodicTask" in found.msg
+        settle()
+        assert name in ours()
+        assert "fairshift.W117" not in {one.id for one in check_deployed_database()}
+    finally:
+        PeriodicTask.objects.filter(name=name).delete()
