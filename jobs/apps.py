@@ -29,6 +29,7 @@ class JobsConfig(AppConfig):
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.core.unmigrated import explain_missing_tables
         from jobs.models import Backfill, Job, Run, Submission, verbs
+        from jobs.pages.error_reports import hide_secrets_in_error_reports
         from jobs.pages.ical_logs import hide_feed_secrets
         from jobs.recurring.backfill import backfill
         from jobs.runs.cancellation import cancel_runs, cancel_submission
@@ -37,6 +38,7 @@ class JobsConfig(AppConfig):
         from jobs.runs.why_waiting import why_waiting
 
         hide_feed_secrets()
+        hide_secrets_in_error_reports()
         explain_missing_tables()
         of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
             cancel_runs=cancel_runs,
