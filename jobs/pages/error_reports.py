@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from django.conf import global_settings, settings
 from django.template.defaultfilters import pprint
+from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 HIDDEN: Final = SafeExceptionReporterFilter.cleansed_substitute
@@ -85,11 +86,11 @@ class ReporterFilter(SafeExceptionReporterFilter):
 class Reporter(ExceptionReporter):
     """Django's reporter, which also hides secrets in the texts of exceptions."""
 
-    def get_traceback_html(self) -> str:
-        return without_secrets(super().get_traceback_html(), _secrets())
+    def get_traceback_html(self) -> SafeString:
+        return SafeString(without_secrets(super().get_traceback_html(), _secrets()))
 
-    def get_traceback_text(self) -> str:
-        return without_secrets(super().get_traceback_text(), _secrets())
+    def get_traceback_text(self) -> SafeString:
+        return SafeString(without_secrets(super().get_traceback_text(), _secrets()))
 
 
 def _secrets() -> list[str]:
