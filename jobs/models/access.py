@@ -155,7 +155,10 @@ def _maker_of(token: ApiToken) -> Access:
     """Return what the maker of a token may do now: nothing if it is gone or ended itself."""
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        if token.created_by_token_id is None:
-            return access_of(token.created_by) if token.created_by else Access(None)
-        maker = ApiToken.objects.usable().filter(pk=token.created_by_token_id).first()
-        return access_of(maker) if maker else Access(None)
+        maker = token.maker
+        is_token = isinstance(maker, ApiToken)
+        if maker is None or (
+            is_token and not ApiToken.objects.usable().filter(pk=maker.pk).exists()
+        ):
+            return Access(None)
+        return access_of(maker)

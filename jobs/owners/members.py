@@ -108,8 +108,8 @@ def _none_such(username: str, actor: Actor) -> str:
     if _may_list_users(actor):
         return f"there is no active user {username!r:.160}"
     return (
-        f"you may not add {username!r:.160}, if there is such a user: name a member of an owner that"
-        " you administer, or ask an admin of the installation"
+        f"you may not add {username!r:.160}, if there is such a user: name a member of an owner"
+        " that you administer, or ask an admin of the installation"
     )
 
 

@@ -22,13 +22,17 @@ from jobs.owners.request_rates import refuse_fast_caller
 from jobs.owners.tokens import use_token
 
 
-class Token(HttpBearer):
-    """A token, sent as `Authorization: Bearer …`."""
+class _Needing:
+    """The scope and Django's permission that an operation needs. Mix in before Ninja's classes."""
 
     def __init__(self, scope: Scope, permission: str) -> None:
         super().__init__()
         self.scope = scope
         self.permission = permission
+
+
+class Token(_Needing, HttpBearer):
+    """A token, sent as `Authorization: Bearer …`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
         found = _first_statement(token)
@@ -44,13 +48,8 @@ class Token(HttpBearer):
         return _admitted(request, access, self.scope)
 
 
-class Session(SessionAuth):
+class Session(_Needing, SessionAuth):
     """The session of a user of the admin; a change needs Django's CSRF token, too."""
-
-    def __init__(self, scope: Scope, permission: str) -> None:
-        super().__init__()
-        self.scope = scope
-        self.permission = permission
 
     def __call__(self, request: HttpRequest) -> Access | None:
         # A program with a token sends no cookie, and is not asked for a CSRF token.

@@ -56,7 +56,7 @@ def _actor(kind: str, acme: Owner, northwind: Owner) -> Any:
     ],
 )
 def test_a_name_that_the_caller_may_not_see_is_answered_as_an_unknown_one(
-    db: None, acme: Owner, northwind: Owner, stranger: Owner, kind: str, adds: set[str]
+    acme: Owner, northwind: Owner, stranger: Owner, kind: str, adds: set[str]
 ) -> None:
     """Members of owners that the caller administers are seen; so are all users by those who may
     list users.
