@@ -98,7 +98,7 @@ class ApiToken(models.Model):
 
     @property
     def maker(self) -> Any:
-        """The token or the user that made it; None if that is gone, or code or a command made it."""
+        """The token or user that made it; None if it is gone, or if code or a command made this."""
         return self.created_by_token if self.created_by_token_id else self.created_by
 
     def get_username(self) -> str:
