@@ -81,6 +81,11 @@ class Access:
         """Return the ids of the owners for which the caller has a scope; empty if it is for all."""
         return frozenset(owner for owner, had in self.by_owner.items() if scope in had)
 
+    @property
+    def reached(self) -> frozenset[int]:
+        """The ids of the owners for which the caller has any scope, if it has none for all."""
+        return frozenset(owner for owner, had in self.by_owner.items() if had)
+
     def narrowed(self, rows: Rows, *, path: str = "owner", scope: Scope = Scope.READ) -> Rows:
         """Return the rows for whose owner (at `path` from the row) the caller has a scope."""
         if scope in self.everywhere:

@@ -42,9 +42,7 @@ class Token(_Needing, HttpBearer):
         if access.maker is not None:
             # Permissions have no owner, and are not readable behind the barrier.
             with barrier.lifted():
-                may = access.permits(self.permission)
-            if not may:
-                raise forbidden(f"the permission {self.permission} of the token's maker")
+                refuse_without_permission(access, self.permission)
         return _admitted(request, access, self.scope)
 
 
@@ -62,8 +60,7 @@ class Session(_Needing, SessionAuth):
         if not user.is_authenticated or not user.is_active:
             return None
         access = access_of(user)
-        if not access.permits(self.permission):
-            raise forbidden(f"the permission {self.permission}")
+        refuse_without_permission(access, self.permission)
         if not access.sees_all:
             barrier.raise_for(access.owner_ids())
         return _admitted(request, access, self.scope)
@@ -121,6 +118,13 @@ def refuse_without(access: Access, scope: Scope, owner_id: int | None) -> None:
     if not access.has(scope, owner_id):
         where = "this owner" if owner_id is not None else "the whole installation"
         raise forbidden(f"the scope {scope.value!r} for {where}")
+
+
+def refuse_without_permission(access: Access, permission: str) -> None:
+    """Raise Problem unless Django's permissions allow it: a user's, or those of a token's maker."""
+    if not access.permits(permission):
+        whose = " of the token's maker" if isinstance(access.actor, ApiToken) else ""
+        raise forbidden(f"the permission {permission}{whose}")
 
 
 def _admitted(request: HttpRequest, access: Access, scope: Scope) -> Access:
