@@ -20,6 +20,7 @@ from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, Scope, access
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
+from jobs.owners.members import addable_users
 from jobs.runs.reads.counts import states_by
 
 COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
@@ -71,6 +72,12 @@ class MembershipInline(admin.TabularInline):
     def get_autocomplete_fields(self, request: HttpRequest) -> tuple[str, ...]:
         users: Any = self.admin_site._registry.get(get_user_model())
         return ("user",) if users is not None and users.get_search_fields(request) else ()
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "user":
+            # Django checks the list that it offers, not the number that a browser sends.
+            kwargs["queryset"] = addable_users(request.user)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_add_permission(request, obj) and _edits(request, obj)

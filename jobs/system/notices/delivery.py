@@ -19,7 +19,7 @@ from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.models import DeliveryState, WebhookDelivery
-from jobs.system.notices import secrets, signing
+from jobs.system.notices import interests, secrets, signing
 from jobs.system.notices.body import body_of
 
 logger = logging.getLogger(__name__)
@@ -50,6 +50,9 @@ def deliver(delivery_id: int, *, is_probe: bool = False) -> str:
     delivery = rows.filter(pk=delivery_id, state=DeliveryState.WAITING).first()
     if delivery is None or not delivery.endpoint.is_active:
         return "dropped"
+    if why := interests.why_stopped(delivery.endpoint):
+        interests.stop(delivery.endpoint, why)
+        return "stopped"
     if delivery.endpoint.failure_count and not is_probe:
         # Due at once when its endpoint is.
         WebhookDelivery.objects.filter(pk=delivery_id).update(next_at=sql.now())
