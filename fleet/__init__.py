@@ -26,6 +26,7 @@ from fleet.contract import (
     is_admitted,
     is_hint,
 )
+from fleet.coroutines import NeverAwaited, is_never_awaited
 from fleet.crash_points import crash_point
 from fleet.fairness.request_rate import Bucket, RequestRates, Verdict
 from fleet.keys import installation_key
@@ -63,6 +64,7 @@ __all__ = [
     "Hint",
     "Kind",
     "MessagePosition",
+    "NeverAwaited",
     "Node",
     "Orders",
     "OwnerSettings",
@@ -93,6 +95,7 @@ __all__ = [
     "is_fair",
     "is_hint",
     "is_installed",
+    "is_never_awaited",
     "is_routing",
     "one_line",
     "owner_header",

@@ -21,7 +21,7 @@ QUEUE_KEYS: Final = {
     "state": Key(
         "hash",
         "virtual time, busy period, order and lease numbers, average run time, watcher, "
-        "epoch and whether it is told and filled, placeholders in the list",
+        "epoch and whether it is told and filled, placeholders in the list, the audit's cursors",
     ),
     "counters": Key("hash", "what has happened, by name"),
     "meta": Key("hash", "message id to what the scripts know of it"),
@@ -29,7 +29,7 @@ QUEUE_KEYS: Final = {
     "again": Key("hash", "messages that were published again while they were known"),
     "strikes": Key("hash", "message id to how often a process has died with it"),
     "owners": Key("zset", "the names of all owners, scored 0"),
-    "accounts": Key("hash", "owner to its settings and its account"),
+    "accounts": Key("hash", "owner to its settings and its account; idle for a day, it leaves"),
     "eligible": Key("zset", "owners that may be chosen, by virtual time"),
     "resting": Key("zset", "owners over their rate, by the time when that ends"),
     "submissions": Key(

@@ -62,6 +62,19 @@ CALLBACK_FAILED: Final = Event(
     "the result of an admission or a report was not handled",
     "A fault of Fairshift. Its runs start again when their lease ends; report the traceback.",
 )
+CALLBACK_RAISED: Final = Event(
+    "callback_raised",
+    ERROR,
+    "{callback} failed, and the worker goes on: {error!r}",
+    "The worker is short of something, such as file descriptors (raise LimitNOFILE), or this is a "
+    "fault of Fairshift: report the traceback. At most one line a minute for a callback.",
+)
+WORKER_GIVES_UP: Final = Event(
+    "worker_gives_up",
+    CRITICAL,
+    "the worker has no file descriptor left: it ends its tasks, and then with status 1",
+    "Raise the limit of open files (LimitNOFILE); a supervisor starts the worker again.",
+)
 HEARTBEAT_WITHHELD: Final = Event(
     "heartbeat_withheld",
     ERROR,
@@ -97,6 +110,40 @@ STEP_FAILED: Final = Event(
     ERROR,
     "could not {step}; trying again",
     "PostgreSQL does not answer, or refuses a statement. The step is repeated each second.",
+)
+REPORT_REFUSED: Final = Event(
+    "report_refused",
+    ERROR,
+    "the report ({kind}) of run {run_id} was refused: {error}",
+    "PostgreSQL cannot store a value of it, or its row is damaged. The run fails alone, with the "
+    "error OutcomeRefused; if its row accepts no failure either, this is tried once a minute.",
+)
+ADMISSION_FAILED: Final = Event(
+    "admission_failed",
+    ERROR,
+    "run {run_id} could not be admitted: {error}; its hint is given back",
+    "Its row is damaged, or this is a fault of Fairshift. Other runs are not affected. Look at the "
+    "row, or cancel the run.",
+)
+HINT_REFUSED: Final = Event(
+    "hint_refused",
+    ERROR,
+    "the next attempt of run {run_id} could not be published: {error}",
+    "A run without history ends here, as its hint cannot be sent. Others are not affected.",
+)
+IO_THREAD_DIED: Final = Event(
+    "io_thread_died",
+    CRITICAL,
+    "the thread that admits and records has died",
+    "A fault of Fairshift or of code that it calls; report the traceback. The worker starts "
+    "another thread within seconds.",
+)
+IO_THREAD_REPLACED: Final = Event(
+    "io_thread_replaced",
+    WARNING,
+    "another thread admits and records now; hints given back ({count})",
+    "Follows `io_thread_died`. Runs that were admitted and did not start are started again when "
+    "their lease ends; reports are repeated.",
 )
 CONNECTION_NOT_CLOSED: Final = Event(
     "connection_not_closed",
@@ -181,6 +228,13 @@ POOL_CANNOT_BOOT: Final = Event(
     "a process of the pool ended while it booted ({status}): {most} tries in a row have failed, "
     "the worker ends",
     "Mend what the lines before it say, and start the worker again.",
+)
+CHILD_NOT_CREATED: Final = Event(
+    "child_not_created",
+    ERROR,
+    "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
+    "The limit of open files, processes or memory is reached. The worker goes on with the "
+    "processes that it has. Without any for a minute it ends with status 1.",
 )
 JOB_LOST: Final = Event(
     "job_lost",

@@ -29,6 +29,7 @@ class JobsConfig(AppConfig):
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.core.unmigrated import explain_missing_tables
         from jobs.models import Backfill, Job, Run, Submission, verbs
+        from jobs.pages.error_reports import hide_secrets_in_error_reports
         from jobs.pages.ical_logs import hide_feed_secrets
         from jobs.recurring.backfill import backfill
         from jobs.runs.cancellation import cancel_runs, cancel_submission
@@ -36,9 +37,12 @@ class JobsConfig(AppConfig):
         from jobs.runs.submission import run_job, submit, submit_many
         from jobs.runs.why_waiting import why_waiting
         from jobs.system import periodic
+        from jobs.system.jit import switch_jit_off
 
         hide_feed_secrets()
+        hide_secrets_in_error_reports()
         explain_missing_tables()
+        switch_jit_off()
         periodic.keep_after_migrations(self)
         of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
             cancel_runs=cancel_runs,

@@ -31,14 +31,14 @@ from jobs.system.rescue import rescue_runs
 from jobs.system.retention import rounds
 from jobs.system.rollups import rolling
 from jobs.system.sweep import sweep_hints
+from jobs.system.system_task import GRACE_SECONDS, LONG_SOFT_LIMIT_SECONDS, SystemTask
+from jobs.system.waiting import waiting_tasks
 
 LAST_PRIORITY: Final = 9
 """That of all rounds: ticks, which have none, come first."""
-EXPIRES_SECONDS: Final = 60.0
-"""A round that has waited this long is dropped: later pulses have sent others."""
 
 
-@shared_task(name="fairshift.system.pulse", send_events=False, throws=(BrokerUnavailable,))
+@shared_task(name="fairshift.system.pulse", base=SystemTask, throws=(BrokerUnavailable,))
 def pulse() -> list[int]:
     """Send the ticks of past slots, trigger jobs that were committed late, send rounds with work.
 
@@ -51,37 +51,41 @@ def pulse() -> list[int]:
             tick.apply_async([tick_id], queue=queue, retry=False)
         late_commits.trigger_late_commits()
     finally:
-        for round_, is_due in _IF_DUE.items():
-            if is_due():
-                round_.apply_async(
-                    queue=queue,
-                    priority=LAST_PRIORITY,
-                    expires=EXPIRES_SECONDS,
-                    retry=False,
-                )
+        _send_rounds(queue)
     return ticks
 
 
-@shared_task(name="fairshift.system.tick", send_events=False, throws=(BrokerUnavailable,))
+def _send_rounds(queue: str) -> None:
+    """Send the rounds that have work, unless a message of them waits."""
+    waiting = None
+    for round_, is_due in _IF_DUE.items():
+        if is_due():
+            waiting = waiting_tasks(queue) if waiting is None else waiting
+            if round_.name not in waiting:
+                # Not the expiry of the project's settings: workers' clocks would decide.
+                round_.apply_async(queue=queue, priority=LAST_PRIORITY, expires=None, retry=False)
+
+
+@shared_task(name="fairshift.system.tick", base=SystemTask, throws=(BrokerUnavailable,))
 def tick(tick_id: int) -> int:
     """Trigger what is due in a tick."""
     return run_tick(tick_id)
 
 
-@shared_task(name="fairshift.system.fire", send_events=False, throws=(BrokerUnavailable,))
+@shared_task(name="fairshift.system.fire", base=SystemTask, throws=(BrokerUnavailable,))
 def fire(job_id: int) -> int:
     """Trigger a job with an interval in seconds."""
     return second_intervals.trigger_second_interval(job_id)
 
 
-@shared_task(name="fairshift.system.backfill", send_events=False)
+@shared_task(name="fairshift.system.backfill", base=SystemTask)
 @alone
 def backfill() -> int:
     """Make the runs of backfills."""
     return make_pending_runs()
 
 
-@shared_task(name="fairshift.system.settle", send_events=False)
+@shared_task(name="fairshift.system.settle", base=SystemTask)
 @alone
 def settle() -> dict[str, int]:
     """Record what ended pauses have missed, and sync PeriodicTasks that differ from their jobs."""
@@ -89,48 +93,58 @@ def settle() -> dict[str, int]:
     return {"pauses": misfire.record_pauses(), "mended": len(synced)}
 
 
-@shared_task(name="fairshift.system.promote", send_events=False)
+@shared_task(name="fairshift.system.promote", base=SystemTask)
 @alone
 def promote() -> int:
     """Queue due runs, and end those whose deadline has passed."""
     return promotion.expire() + promotion.promote()
 
 
-@shared_task(name="fairshift.system.rescue", send_events=False)
+@shared_task(name="fairshift.system.rescue", base=SystemTask)
 @alone
 def rescue() -> int:
     """Take back the runs of lost workers."""
     return rescue_runs()
 
 
-@shared_task(name="fairshift.system.sweep", send_events=False, throws=(BrokerUnavailable,))
+@shared_task(name="fairshift.system.sweep", base=SystemTask, throws=(BrokerUnavailable,))
 @alone
 def sweep() -> dict[str, int]:
     """Publish hints that may be missing in the broker."""
     return sweep_hints()
 
 
-@shared_task(name="fairshift.system.make_partitions", send_events=False)
+@shared_task(name="fairshift.system.make_partitions", base=SystemTask)
 def make_partitions() -> list[str]:
     """Make the partitions of the coming days."""
     return partitions.make_partitions()
 
 
-@shared_task(name="fairshift.system.extend_openings", send_events=False)
+@shared_task(
+    name="fairshift.system.extend_openings",
+    base=SystemTask,
+    soft_time_limit=LONG_SOFT_LIMIT_SECONDS,
+    time_limit=LONG_SOFT_LIMIT_SECONDS + GRACE_SECONDS,
+)
 @alone
 def extend_openings() -> int:
     """Make the openings of the coming weeks."""
     return changes.extend_openings()
 
 
-@shared_task(name="fairshift.system.roll_up", send_events=False)
+@shared_task(name="fairshift.system.roll_up", base=SystemTask)
 @alone
 def roll_up() -> int:
     """Count what ended in the minutes since the last round."""
     return rolling.roll_up()
 
 
-@shared_task(name="fairshift.system.remove_old_history", send_events=False)
+@shared_task(
+    name="fairshift.system.remove_old_history",
+    base=SystemTask,
+    soft_time_limit=LONG_SOFT_LIMIT_SECONDS,
+    time_limit=LONG_SOFT_LIMIT_SECONDS + GRACE_SECONDS,
+)
 def remove_old_history() -> dict[str, int] | None:
     """Remove history that is older than the settings and the owners say; archive it first."""
     done = rounds.remove_old_history(looks_again=False)
@@ -141,7 +155,7 @@ def remove_old_history() -> dict[str, int] | None:
 
 @shared_task(
     name="fairshift.system.call_hooks",
-    send_events=False,
+    base=SystemTask,
     soft_time_limit=hooks.SOFT_LIMIT_SECONDS,
     time_limit=hooks.SOFT_LIMIT_SECONDS + 10,
 )
@@ -151,7 +165,7 @@ def call_hooks() -> dict[str, int]:
     return hooks.call_hooks()
 
 
-@shared_task(name="fairshift.system.notify", send_events=False)
+@shared_task(name="fairshift.system.notify", base=SystemTask)
 @alone
 def notify() -> dict[str, int]:
     """Store events for webhooks and mails, and send messages for those that are due."""
@@ -159,19 +173,19 @@ def notify() -> dict[str, int]:
 
 
 # These two are plain messages of the fair queue of notices, whose workers they may keep waiting.
-@shared_task(name="fairshift.system.deliver_webhook", send_events=False)
+@shared_task(name="fairshift.system.deliver_webhook", base=SystemTask)
 def deliver_webhook(delivery: int, is_probe: bool) -> str:
     """Try a delivery of a webhook once."""
     return deliveries.deliver(delivery, is_probe=is_probe)
 
 
-@shared_task(name="fairshift.system.send_mail", send_events=False)
+@shared_task(name="fairshift.system.send_mail", base=SystemTask)
 def send_mail(digest: int) -> str:
     """Send a mail about events."""
     return mails.send_mail(digest)
 
 
-@shared_task(name="fairshift.system.read_inbox", send_events=False, throws=(BrokerUnavailable,))
+@shared_task(name="fairshift.system.read_inbox", base=SystemTask, throws=(BrokerUnavailable,))
 @alone
 def read_inbox() -> dict[str, int]:
     """Apply what other services have sent: upserts and deletions of jobs."""

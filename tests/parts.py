@@ -20,7 +20,8 @@ WORKER: Final = (
         f"flows/test_{name}.py"
         for name in (
             *("autoscale", "boots", "busy", "callbacks", "draining", "forks", "idle_workers"),
-            *("inside", "lost_broker", "lost_connections", "misbehaving", "owners", "pools"),
+            *("inside", "lost_broker", "lost_connections", "misbehaving", "own_settings", "owners"),
+            "pools",
             *("unkept", "unknown_tasks", "worker_edges", "worker_stops"),
         )
     ),
@@ -37,7 +38,7 @@ QUEUE: Final = (
 )
 INSTALLING: Final = (
     *("compose", "config", "flows/test_demo.py", "flows/test_from_celery.py"),
-    *("flows/test_own_project.py", "flows/test_wheel.py"),
+    *("flows/test_own_project.py", "flows/test_own_settings.py", "flows/test_wheel.py"),
 )
 SITE: Final = ("browser", "chaos/test_web.py", "flows/test_canary.py", "flows/test_web_faults.py")
 STORAGE: Final = ("chaos/test_proxy.py", "flows/test_bulk.py", "flows/test_postgres_faults.py")
@@ -86,6 +87,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "jobs/static": ("browser",),
     "jobs/system": (
         *("jobs/system", "jobs/journeys", "flows/test_webhooks.py", "flows/test_draining.py"),
+        "flows/test_own_settings.py",
         *(*STORAGE, "chaos/test_mixed.py", "chaos/test_retention.py", "mutations"),
     ),
     "jobs/templatetags": ("browser", "jobs/pages"),

@@ -1,8 +1,7 @@
 -- Try each command that the scripts of a fair queue use, on a key that does not exist.
 -- KEYS: a key of the queue that nothing else uses.
 -- Result: the commands that the user may not send, or not on this key.
--- Keeps true: the key does not exist afterwards. KEYS (the command) and PUBLISH are not tried: the
--- first reads every key, the second is heard by the workers.
+-- Keeps true: the key does not exist afterwards. PUBLISH is not tried: the workers would hear it.
 -- Cost: O(1).
 local probe, refused = KEYS[1], {}
 
@@ -15,7 +14,7 @@ local function try(name, ...)
     end
 end
 
-try('DBSIZE')
+try('SCAN', '0', 'COUNT', '1')
 try('TIME')
 try('HSET', probe, 'a', '1')
 try('HDEL', probe, 'b')

@@ -35,6 +35,7 @@ class Owner:
     ran: int = 0
     """The sum of their run times so far, at `ran_at`."""
     ran_at: int = 0
+    """When a run began or ended last; before the first run, when the account was made."""
 
     virtual: float = 0
     """Virtual time of what has finished."""

@@ -74,8 +74,13 @@ class Backlog:
         rate: float = 0,
         burst: float = 1,
     ) -> None:
-        """Change an owner's settings; they act on its backlog at once."""
-        self._owner(name).change(
+        """Change an owner's settings; they act on its backlog at once.
+
+        An unknown owner with the defaults gets no account: its first message makes the same one.
+        """
+        if name not in self.owners and (weight, cap, is_paused, rate) == (1, 0, False, 0):
+            return
+        self._owner(now, name).change(
             now, weight=weight, cap=cap, is_paused=is_paused, rate=rate, burst=burst
         )
         self._touch(name)
@@ -129,8 +134,8 @@ class Backlog:
 
     # Owners in and out of choice --------------------------------------------------------------
 
-    def _owner(self, name: str) -> Owner:
-        return self.owners.setdefault(name, Owner(name))
+    def _owner(self, now: int, name: str) -> Owner:
+        return self.owners.setdefault(name, Owner(name, ran_at=now))
 
     def _touch(self, name: str) -> None:
         """Note that `_settle` must place the owner."""
@@ -168,7 +173,7 @@ class Backlog:
         # A message ages from its due time, also if that is in the past.
         self._set_order(now, message, delay=message.delay)
         message.not_after = 0 if message.deadline is None else now + message.deadline
-        self._owner(message.owner)
+        self._owner(now, message.owner)
         if message.delay > 0:
             self.delayed[message.id] = now + message.delay
         else:
@@ -188,7 +193,7 @@ class Backlog:
         if message.lock in self.locks:
             self._park(message)
             return
-        owner = self._owner(message.owner)
+        owner = self.owners[message.owner]
         owner.ready += 1
         self.ready.setdefault(message.line, {})[message.id] = message.order
         # A submission starts level with its sisters, as an owner does.

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from billiard.pool import RUN
 
+from fleet.callbacks import guarded
 from fleet.pool.pipes import has_read, unframed
 
 SHORT_SECONDS: Final = 0.005
@@ -83,7 +84,7 @@ class Lookahead:
         # A time, not a flag: a lost connection cancels its timers.
         if now >= self._looks_at:
             self._looks_at = now + AHEAD_SECONDS
-            self._hub.call_later(AHEAD_SECONDS, self._recall_long)
+            self._hub.call_later(AHEAD_SECONDS, guarded(self._recall_long))
 
     def _recall_long(self) -> None:
         if self._state != RUN:

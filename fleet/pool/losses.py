@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from billiard.pool import RUN
 
+from fleet.callbacks import guarded, note_failure
 from fleet.pool.booting import Booting
 from fleet.pool.lookahead import Lookahead, has_reached
 from fleet.pool.reconciling import Reconciling
@@ -40,9 +41,13 @@ class Losses(Lookahead, Booting, Reconciling):
 
     def _event_process_exit(self, hub: Any, proc: Any, looks: int = REAP_LOOKS) -> None:
         """Replace a child; its pipe closes shortly before it can be reaped."""
-        super()._event_process_exit(hub, proc)
+        try:
+            super()._event_process_exit(hub, proc)
+        except Exception as error:
+            note_failure("Losses._event_process_exit", error)
         if proc in self._pool and looks:
-            hub.call_later(REAP_SECONDS, self._event_process_exit, hub, proc, looks - 1)
+            again = guarded(self._event_process_exit)
+            hub.call_later(REAP_SECONDS, again, hub, proc, looks - 1)
 
     def on_job_process_down(self, job: Any, pid_gone: int) -> None:
         """Do nothing if the job's child has ended since the pool's last look: it looks again.

@@ -22,6 +22,7 @@ from typing import Any, Final
 from billiard.pool import ACK
 from celery.concurrency import asynpool
 
+from fleet.callbacks import guarded
 from fleet.pool import soft_stop
 from fleet.pool.copies import end_copy_of
 
@@ -229,7 +230,7 @@ class ResultHandler(asynpool.ResultHandler):
                 hub.add_reader(fd, self._rest(hub, fd, left))
             self._handle_messages(deque(messages))
 
-        return on_result_readable
+        return guarded(on_result_readable, "ResultHandler.on_result_readable")
 
     def _handle_messages(self, messages: deque[Any]) -> None:
         """Handle all messages of a child, even if one of them raises to end this worker."""

@@ -21,6 +21,7 @@ from billiard.pool import ACK, READY
 from celery.concurrency import asynpool
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.pool.lookahead import has_room
 from fleet.pool.losses import Losses
 from fleet.pool.pipes import AT_ONCE, ResultHandler, Worker, ask_to_stop, framed_whole
@@ -168,7 +169,7 @@ class Pool(Losses):
                 look()
 
         self._quick_put, self._put_back = put_and_write, put_back_for_any
-        self.on_poll_start = look_for_work
+        self.on_poll_start = guarded(look_for_work, "Pool.on_poll_start")
 
     def _free(self) -> set[int]:
         """Return the pipes of the children that have no job."""

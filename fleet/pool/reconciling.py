@@ -19,6 +19,7 @@ from billiard.pool import EX_FAILURE, READY, RUN
 from celery.concurrency import asynpool
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.pool.pipes import has_read
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,8 @@ class Reconciling(asynpool.AsynPool):
 
     @property
     def timers(self) -> dict[Callable[[], None], float]:
-        return {**super().timers, self.end_lost_jobs: LOOK_SECONDS}
+        own = {**super().timers, self.end_lost_jobs: LOOK_SECONDS}
+        return {guarded(callback): seconds for callback, seconds in own.items()}
 
     def end_lost_jobs(self) -> None:
         """End each job as lost that has no process now and at the last check.
@@ -95,10 +97,14 @@ def _has_child(job: Any, pids: set[int]) -> bool:
 
 
 def _runs(pid: int) -> bool:
-    """Say whether a process of this machine runs; a zombie does not."""
-    with suppress(FileNotFoundError):
+    """Say whether a process of this machine runs; a zombie does not. Yes if that is unknown."""
+    try:
         # The name, in brackets, may hold anything.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    except OSError:
+        return True  # no file descriptor is left, for example
     if not Path("/proc/self/stat").exists():
         with suppress(ProcessLookupError):
             os.kill(pid, 0)

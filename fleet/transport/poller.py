@@ -14,6 +14,7 @@ from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
 
 from fleet import log_events
+from fleet.callbacks import guarded
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class Poller(redis.MultiChannelPoller):
             channel.leases.forget_server(channel.holder)
         hub = get_event_loop()
         if hub is not None:
-            hub.call_later(REST_SECONDS, _turn_again)
+            hub.call_later(REST_SECONDS, guarded(_turn_again))
         return True
 
     def answered(self) -> None:

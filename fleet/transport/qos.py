@@ -12,6 +12,7 @@ from kombu.asynchronous import get_event_loop
 from kombu.transport import redis
 from redis.exceptions import ResponseError
 
+from fleet.callbacks import guarded
 from fleet.contract import is_hint
 from fleet.transport.held_leases import BUFFER_US
 from fleet.transport.lease_taking import Room
@@ -194,7 +195,7 @@ class QoS(redis.QoS):
         # A time, not a flag: a lost connection cancels its timers.
         if hub is not None and now >= self._turns_at:
             self._turns_at = now + FLUSH_SECONDS
-            hub.call_later(FLUSH_SECONDS, self._turn)
+            hub.call_later(FLUSH_SECONDS, guarded(self._turn))
 
     def _turn(self) -> None:
         """Schedule another turn if anything is pending: this one may have been too early."""

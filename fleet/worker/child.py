@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextvars
 import functools
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from billiard.common import terminate_handler_fired
 from billiard.einfo import ExceptionInfo
@@ -24,6 +25,7 @@ from celery.worker.request import Request
 
 from fleet import logs, tracing
 from fleet.contract import HEADER, NOT_BEGUN, Application, Kind, NotBegun, Report, is_hint
+from fleet.coroutines import NeverAwaited, is_never_awaited
 from fleet.crash_points import crash_point
 from fleet.pool import stoppable
 from fleet.router import acting_as
@@ -65,9 +67,12 @@ class Flight:
     begins_by: float | None = None
     report: Report | None = None
     entered: bool = False
+    rule: Callable[[], float | None] | None = None
+    """Of an attempt that has failed: returns the delay of its retry, None for no retry."""
 
 
 _flight: contextvars.ContextVar[Flight | None] = contextvars.ContextVar("flight", default=None)
+_is_in_plain: contextvars.ContextVar[bool] = contextvars.ContextVar("in_plain_task", default=False)
 
 
 def install(tasks: Mapping[str, Task], application: Application) -> None:
@@ -80,6 +85,8 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
     for name, task in tasks.items():
         if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
             task._fairshift_guarded = True
+            if is_never_awaited(task.run, task.__class__):
+                task.run = _refusing(task.name)
             task.Request = _hint_request(task.Request)
             task.run = _guarded_run(task, task.run, application)
             task.retry = _guarded_retry(task, task.retry)
@@ -122,6 +129,10 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         traceparent = args[2].get("traceparent")
         with tracing.continuing(traceparent), logs.bind(**_log_facts(args[0], flight, facts)):
             failed, value, runtime = trace(*args, **kwargs)
+    except MemoryError as lost:
+        # Celery lets it out, to end the process.
+        traceback.clear_frames(lost.__traceback__)
+        failed, value, runtime = True, ExceptionInfo(), time.monotonic() - began_at
     finally:
         _flight.reset(slot)
     crash_point("child.after_run")
@@ -135,8 +146,9 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         report = report or Report(flight.run_id, flight.token, Kind.SUCCEEDED, time.monotonic())
     elif report is None or report.kind is Kind.SUCCEEDED:
         # The task was not reached, or its callbacks could not be sent: Celery has stored a
-        # failure, so we record one.
-        report = failure(flight.run_id, flight.token, error, str(value.traceback))
+        # failure, so we record one. Or its failure could not be settled: its rule decides.
+        delay = flight.rule() if flight.rule else None
+        report = failure(flight.run_id, flight.token, error, str(value.traceback), delay=delay)
     # The pool reads several results at once, and children report no start.
     return failed, value, runtime, report._replace(started_at=began_at)
 
@@ -164,6 +176,14 @@ def _guarded_run(
     @functools.wraps(run)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         flight = _flight.get()
+        if flight is None and not _is_inner(task):
+            slot = _is_in_plain.set(True)
+            try:
+                return run(*args, **kwargs)
+            finally:
+                _is_in_plain.reset(slot)
+                # The next task of this process may be a durable run.
+                application.leave_clean()
         # A task may call task functions, also its own: only the outermost call is the run.
         if flight is None or flight.entered or task.request.id != flight.run_id:
             return run(*args, **kwargs)
@@ -178,6 +198,20 @@ def _guarded_run(
             application.leave_clean()
 
     return guarded
+
+
+def _is_inner(task: Task) -> bool:
+    """Say whether another task's body, or the project's code, has called this plain task."""
+    return _is_in_plain.get() or task.request.called_directly or task.request.is_eager
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    """Return a body that fails, in place of one that would return a coroutine."""
+
+    def refuse(*_args: Any, **_kwargs: Any) -> NoReturn:
+        raise NeverAwaited(name)
+
+    return refuse
 
 
 def _guarded_retry(task: Task, retry: Callable[..., Any]) -> Callable[..., Any]:
@@ -273,8 +307,14 @@ def _settle(
     flight: Flight, application: Application, error: BaseException, *, wanted: float | None
 ) -> BaseException:
     """Decide between retry and failure, note the report, and return the error to raise."""
+    if isinstance(error, MemoryError):
+        # The task's frames hold what it had: what follows needs some of it.
+        traceback.clear_frames(error.__traceback__)
+    flight.rule = functools.partial(
+        application.retry_delay, flight.policy, flight.attempt, class_names(error), wanted
+    )
     text = format_traceback(error)
-    delay = application.retry_delay(flight.policy, flight.attempt, class_names(error), wanted)
+    delay = None if isinstance(error, NeverAwaited) else flight.rule()
     flight.report = failure(flight.run_id, flight.token, error, text, delay=delay)
     if delay is not None:
         # A bare Retry stores RETRY and publishes nothing: promotion queues the run again.

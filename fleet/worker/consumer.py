@@ -7,18 +7,21 @@ it seems to hang.
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.worker import consumer, loops, state
 from kombu import Connection
 from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.pool import children_of
 from fleet.worker.away import Away
 from fleet.worker.gate import Gate
@@ -50,6 +53,20 @@ class Consumer(consumer.Consumer):
         for step in self.steps:
             if step is not None:
                 step.start = partial(self._start_step, step.start)
+
+    def start(self) -> None:
+        """Consume until the worker ends; without file descriptors, end its tasks before that.
+
+        Celery would end them at once, and then with the status of a success.
+        """
+        try:
+            super().start()
+        except WorkerTerminate as error:
+            cause = error.__cause__
+            if not (isinstance(cause, OSError) and cause.errno == errno.EMFILE):
+                raise
+            log_events.WORKER_GIVES_UP.log(logger)
+            raise WorkerShutdown(1) from cause
 
     def _start_step(self, start: Callable[[Consumer], None], parent: Consumer) -> None:
         """Start a boot step; in a restart, turn the loop first.
@@ -127,7 +144,7 @@ class Consumer(consumer.Consumer):
             # A time, not a flag: a lost connection cancels its timers.
             self._events_due_at = now + EVENTS_SECONDS
             self.event_dispatcher.buffer_limit = EVENTS_AT_ONCE
-            self.hub.call_later(EVENTS_SECONDS, self._flush_events)
+            self.hub.call_later(EVENTS_SECONDS, guarded(self._flush_events))
 
     def _turn(self, seconds: float) -> None:
         """Turn the event loop once at least, and for at least this many seconds."""

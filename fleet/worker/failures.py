@@ -30,7 +30,7 @@ def failure(
         token,
         Kind.FAILED if delay is None else Kind.RETRYING,
         time.monotonic(),
-        error_type=type(error).__name__[:200],
+        error_type=_clipped(type(error).__name__[:200], 200),
         error_message=safe_text(error),
         traceback=_clipped(trace, TRACEBACK_CHARACTERS),
         delay=delay,

@@ -18,6 +18,7 @@ from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
 from fleet.pool import children_of, has_reached, was_sent
@@ -131,7 +132,7 @@ class Gate:
 
     def _requeue_later(self, request: Request) -> None:
         """Give a message back after a pause, so that it does not ask in a tight loop."""
-        self._later(BUSY_SECONDS, requeue, (request,))
+        self._later(BUSY_SECONDS, guarded(requeue), (request,))
 
     def _begin(self, held: AdmittedRun) -> None:
         try:
@@ -213,12 +214,14 @@ class Gate:
         """Look each second for runs that did not start in time; without runs, nothing wakes."""
         if self._held and not self._is_looking:
             self._is_looking = True
-            self._later(LOOK_SECONDS, self._look, ())
+            self._later(LOOK_SECONDS, guarded(self._look), ())
 
     def _look(self) -> None:
         self._is_looking = False
-        self.hand_back_late()
-        self._look_later()
+        try:
+            self.hand_back_late()
+        finally:
+            self._look_later()
 
     def hand_back_late(self) -> None:
         """Hand back the runs that did not start in time."""

@@ -3,8 +3,8 @@
 The loop leaves requests and reports here and never waits. The thread takes a batch, records
 reports, then admits requests, each in one statement, and posts the answers to the loop. Reports
 that no caller waits for are batched for up to 50 ms; an urgent one flushes the batch. If the
-database does not answer, the batch is tried again. Hints of runs without a row go to the broker in
-the same way.
+database does not answer, the batch is tried again; if it refuses a value, only the run with that
+value fails. Hints of runs without a row go to the broker in the same way.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ from fleet.contract import (
     Report,
 )
 from fleet.crash_points import crash_point
+from fleet.logs import one_line
+from fleet.worker.failures import failure
+from fleet.worker.halves import in_halves
 from fleet.worker.requests import Answer, Asked, Requests
 
 logger = logging.getLogger(__name__)
@@ -41,6 +44,8 @@ Reports = list[tuple[Report, Then | None]]
 Hints = list[tuple[Hint, Callable[[], None]]]
 
 RETRY_SECONDS: Final = 1.0
+REFUSED_SECONDS: Final = 60.0
+"""The pause between two tries to record a run of which no outcome is accepted."""
 # Most tasks end before their start is due, and both moves are then one write.
 START_SECONDS: Final = 0.25
 END_SECONDS: Final = 0.05
@@ -49,11 +54,15 @@ BATCH: Final = 100
 ADMIT_AT_MOST: Final = 128
 
 
-class IOThread(threading.Thread):
-    """Admits and records for one worker node."""
+class OutcomeRefused(Exception):
+    """PostgreSQL has refused the outcome of an attempt: a value of it cannot be stored."""
+
+
+class IOThread:
+    """Admits and records for one worker node, in a thread that `watch` replaces if it has died."""
 
     def __init__(self, application: Application, node: UUID, post: Callable[..., None]) -> None:
-        super().__init__(name="fairshift-io", daemon=True)
+        self._thread: threading.Thread | None = None
         self._application = application
         self._node = node
         self._post = post
@@ -63,6 +72,8 @@ class IOThread(threading.Thread):
         self._starts: dict[tuple[str, int], float] = {}
         """The begin of each attempt whose start is not recorded yet, the oldest first."""
         self._hints: Hints = []
+        self._in_hand: tuple[Reports, Hints] = [], []
+        """What the thread has taken and has not done yet."""
         self._due_at = math.inf
         self._idle = True
         self._postponed = 0
@@ -70,6 +81,30 @@ class IOThread(threading.Thread):
         self._may_prime_at = 0.0
         self._may_publish_at = 0.0
         self._stopping = False
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="fairshift-io", daemon=True)
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def watch(self) -> None:
+        """Replace the thread if it has died; give back the hints that wait, repeat the rest."""
+        if self._thread is None or self.is_alive() or self._stopping:
+            return
+        count = self.refuse_requests()
+        with self._ready:
+            reports, hints = self._in_hand
+            self._reports[:0], self._hints[:0] = reports, hints
+            self._in_hand = [], []
+            self._wake_within(0)
+        log_events.IO_THREAD_REPLACED.log(logger, count=count)
+        self.start()
 
     def request_admission(
         self, request: AdmissionRequest, answer: Answer, *, is_urgent: bool = True
@@ -147,6 +182,7 @@ class IOThread(threading.Thread):
 
     def flush(self, *, timeout: float) -> bool:
         """Wait until all is recorded and published; False after `timeout` seconds."""
+        self.watch()
         with self._ready:
             self._reports.extend(self._due_starts(after=0.0))
             if self._reports or self._hints:
@@ -163,9 +199,12 @@ class IOThread(threading.Thread):
             self._stopping = True
             self._ready.notify_all()
 
-    def run(self) -> None:
+    def _run(self) -> None:
         try:
             self._work()
+        except BaseException:
+            # Also SystemExit, over which threads end in silence.
+            log_events.IO_THREAD_DIED.log(logger, exc_info=True)
         finally:
             self._application.close()
 
@@ -186,12 +225,14 @@ class IOThread(threading.Thread):
                 for begun_at in islice(self._starts.values(), 1):
                     self._due_at = min(self._due_at, begun_at + START_SECONDS)
                 hints = self._due_hints()
+                self._in_hand = reports, hints
             if not self._attempt(self._publish, hints, "publish"):
                 self._requeue_hints(hints)
             if not self._attempt(self._record, reports, "record"):
                 self._requeue_reports(reports)
                 time.sleep(RETRY_SECONDS)
                 continue
+            self._in_hand = [], []
             if not self._attempt(self._admit, requests, "admit"):
                 time.sleep(RETRY_SECONDS)
                 self._requeue_reports([])
@@ -208,6 +249,7 @@ class IOThread(threading.Thread):
         """Put reports back, to be tried again at once."""
         with self._ready:
             self._reports[:0] = reports
+            self._in_hand = [], []
             self._wake_within(0)
 
     def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
@@ -229,6 +271,7 @@ class IOThread(threading.Thread):
         """Put hints back, to be tried again in a second; the database does not wait for them."""
         with self._ready:
             self._hints[:0] = hints
+            self._in_hand = self._in_hand[0], []
             self._may_publish_at = time.monotonic() + RETRY_SECONDS
             self._wake_within(RETRY_SECONDS)
 
@@ -251,12 +294,39 @@ class IOThread(threading.Thread):
             return False
         return True
 
+    def _in_halves(
+        self, batch: list[Any], act: Callable[[Any], None], refuse: Callable[[Any, Exception], None]
+    ) -> None:
+        is_refusal = self._application.is_refusal
+        in_halves(batch, act, is_refusal=is_refusal, refuse=refuse)
+
+    def _text_of(self, error: Exception) -> str:
+        """Return an error's text for the log: PostgreSQL's may quote a value."""
+        kind = type(error).__name__
+        return kind if self._application.hides_values else f"{kind}: {one_line(error)}"
+
+    # --- hints -------------------------------------------------------------------------
+
     def _publish(self, hints: Hints) -> None:
-        self._application.publish([hint for hint, _ in hints])
-        self._post(*(then for _, then in hints))
+        def publish(part: Hints) -> None:
+            self._application.publish([hint for hint, _ in part])
+            self._post(*(then for _, then in part))
+
+        def refuse(item: tuple[Hint, Callable[[], None]], error: Exception) -> None:
+            hint, then = item
+            facts = {"run_id": hint.run_id, "error": self._text_of(error)}
+            log_events.HINT_REFUSED.log(logger, **facts)
+            self._post(then)
+
+        self._in_halves(hints, publish, refuse)
+
+    # --- reports -----------------------------------------------------------------------
 
     def _record(self, reports: Reports) -> None:
         crash_point("ledger.before_record")
+        self._in_halves(reports, self._record_part, self._fail_alone)
+
+    def _record_part(self, reports: Reports) -> None:
         states = self._application.record([report for report, _ in reports])
         crash_point("ledger.after_record")
         busy, done = [], []
@@ -269,25 +339,70 @@ class IOThread(threading.Thread):
                 done.append(partial(then, state))
         self._post(*done)
         if busy:
-            self._postpone(busy)
+            self._postpone(busy, RETRY_SECONDS)
 
-    def _postpone(self, reports: Reports) -> None:
+    def _fail_alone(self, item: tuple[Report, Then | None], error: Exception) -> None:
+        """Fail the run of a report that PostgreSQL refuses; a refused start is left out."""
+        report, then = item
+        facts = {"run_id": report.run_id, "kind": str(report.kind), "error": self._text_of(error)}
+        log_events.REPORT_REFUSED.log(logger, **facts)
+        if report.kind is Kind.STARTED:
+            if then is not None:
+                self._post(partial(then, None))
+            return
+        named = report.run_id, report.token
+        refused = OutcomeRefused(f"its outcome cannot be stored: {type(error).__name__}")
+        try:
+            self._record_part([(failure(*named, refused, ""), then)])
+        except Exception as again:
+            if not self._application.is_refusal(again):
+                raise
+            # Its row accepts nothing: the run waits for its repair, and nothing waits for it.
+            self._postpone([item], REFUSED_SECONDS)
+
+    def _postpone(self, reports: Reports, seconds: float) -> None:
         def requeue() -> None:
             with self._ready:
                 self._postponed -= 1
-                self._requeue_reports(reports)
+                self._reports[:0] = reports
+                self._wake_within(0)
 
         with self._ready:
             self._postponed += 1
-        timer = threading.Timer(RETRY_SECONDS, requeue)
+        timer = threading.Timer(seconds, requeue)
         timer.daemon = True
         timer.start()
 
+    # --- requests ----------------------------------------------------------------------
+
     def _admit(self, requests: Mapping[str, Asked]) -> None:
         crash_point("gate.before_admit")
+
+        def refuse(asked: tuple[str, Asked], error: Exception) -> None:
+            facts = {"run_id": asked[1].request.run_id, "error": self._text_of(error)}
+            log_events.ADMISSION_FAILED.log(logger, **facts)
+            self._answer(dict([asked]), {asked[0]: Refusal.BUSY}, time.monotonic())
+
+        self._in_halves(list(requests.items()), self._admit_part, refuse)
+
+    def _admit_part(self, requests: list[tuple[str, Asked]]) -> None:
         asked_at = time.monotonic()
-        verdicts = self._application.admit(self._node, [each.request for each in requests.values()])
+        found = self._application.admit(self._node, [asked.request for _, asked in requests])
         crash_point("gate.after_admit")
+        verdicts = {}
+        for key, asked in requests:
+            if key not in found:
+                facts = {"run_id": asked.request.run_id, "error": "it got no answer"}
+                log_events.ADMISSION_FAILED.log(logger, **facts)
+            verdicts[key] = found.get(key, Refusal.BUSY)
+        self._answer(dict(requests), verdicts, asked_at)
+
+    def _answer(
+        self,
+        requests: Mapping[str, Asked],
+        verdicts: Mapping[str, Admission | Refusal],
+        asked_at: float,
+    ) -> None:
         with self._ready:
             waiting, late = self._requests.settle(requests)
         # A run that is admitted after its hint went back is handed back.

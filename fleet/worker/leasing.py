@@ -17,6 +17,7 @@ from redis import Redis
 from redis.client import PubSub
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of, end_copies
 from fleet.refusal import Refused
@@ -73,7 +74,7 @@ class FairQueues(bootsteps.StartStopStep):
 
     def stop(self, worker: Any) -> None:
         # Connected last: the other steps' receivers run first.
-        signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
+        signals.worker_shutdown.connect(guarded(self._leave), sender=worker, weak=False)
         # The pool still runs its jobs, and needs their leases until `worker_shutdown`.
         try:
             with leases_of(self.app) as (leases, client):

@@ -18,6 +18,7 @@ from celery.exceptions import ImproperlyConfigured
 from celery.worker import state
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.contract import Application, Node, Orders
 from fleet.logs import bind_process
 from fleet.transport.epochs import set_primer
@@ -116,19 +117,20 @@ class DurableRuns(bootsteps.StartStopStep):
         self.node = node
         # Each wake-up of an idle worker costs half a millisecond.
         pause = self.application.lease_seconds / LOOKS_A_LEASE
-        worker.timer.call_repeatedly(pause, self._loop_turns)
+        worker.timer.call_repeatedly(pause, guarded(self._loop_turns))
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.io_thread.start()
         self.heartbeat.start()
         set_primer(self.io_thread.prime)
-        signals.worker_ready.connect(self._ready, sender=worker.consumer, weak=False)
+        signals.worker_ready.connect(guarded(self._ready), sender=worker.consumer, weak=False)
         signals.worker_shutting_down.connect(
-            partial(_wake, worker), sender=worker.hostname, weak=False
+            guarded(partial(_wake, worker), "_wake"), sender=worker.hostname, weak=False
         )
-        signals.worker_shutdown.connect(self._leave, sender=worker, weak=False)
+        signals.worker_shutdown.connect(guarded(self._leave), sender=worker, weak=False)
 
     def _loop_turns(self) -> None:
         self.heartbeat.loop_turns()
+        self.io_thread.watch()
         self.away.look()
 
     def _ready(self, **_signal: Any) -> None:
@@ -142,14 +144,17 @@ class DurableRuns(bootsteps.StartStopStep):
 
     def _before_pool_closes(self, close: Callable[[], None]) -> None:
         """Hand back what the pool would drop; let runs start whose start is recorded."""
+        guarded(self._end_starts)()
+        guarded(self.gate.pool_closes)()
+        close()
+
+    def _end_starts(self) -> None:
         self.heartbeat.loop_ends()
         self.gate.close()
         until = time.monotonic() + FLUSH_SECONDS
         while self.gate.starting_count and not _is_cold() and time.monotonic() < until:
             self.io_thread.flush(timeout=TURN_SECONDS)
             self._answer()
-        self.gate.pool_closes()
-        close()
 
     def _answer(self) -> None:
         """Run the callbacks that were left to the loop, which has ended."""
@@ -198,7 +203,7 @@ def _post(worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[
     else:
         # Kombu's loop keeps no order, and admitted runs must start in the queue's order.
         posted.extend(callbacks)
-        hub.call_soon(_in_loop, worker, posted)
+        hub.call_soon(guarded(_in_loop), worker, posted)
 
 
 def _in_loop(worker: Any, posted: deque[Callable[[], None]]) -> None:
@@ -206,7 +211,7 @@ def _in_loop(worker: Any, posted: deque[Callable[[], None]]) -> None:
         if posted:
             _run_callback(posted.popleft())
     if posted:
-        worker.hub.call_soon(_in_loop, worker, posted)
+        worker.hub.call_soon(guarded(_in_loop), worker, posted)
     # A callback may leave an acknowledgement to the loop. Kombu does not check for it again
     # before it sleeps.
     if worker.hub._ready:

@@ -22,6 +22,7 @@ from celery.worker import state as worker_state
 from celery.worker.request import Request
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
 from fleet.pool import ask_to_stop, has_read
@@ -147,7 +148,7 @@ class Outcomes:
         child = getattr(held.job, "_write_to", None)
         if not has_read(child, held.job):
             # Its process runs the previous job, or has not read this one yet.
-            self._later(READ_SECONDS, self.stop, (held,))
+            self._later(READ_SECONDS, guarded(self.stop), (held,))
             return
         # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
         ask_to_stop(child, held.job)
@@ -155,7 +156,7 @@ class Outcomes:
             os.kill(held.request.worker_pid, signal.SIGUSR1)
         except ProcessLookupError:
             return
-        self._later(self._application.cancel_grace_seconds, self._kill, (held,))
+        self._later(self._application.cancel_grace_seconds, guarded(self._kill), (held,))
 
     def _kill(self, held: AdmittedRun) -> None:
         if not held.settled:
@@ -219,8 +220,12 @@ class Outcomes:
 
 
 def _has_ended_otherwise(report: Report, state: str | None) -> bool:
-    """Say whether the row has another outcome than the report of a lost attempt."""
-    known = {Kind.RETRYING: ("succeeded", "failed"), Kind.FAILED: ("succeeded",)}
+    """Say whether the row has another outcome: of a lost attempt, or after a refused report."""
+    known = {
+        Kind.RETRYING: ("succeeded", "failed"),
+        Kind.FAILED: ("succeeded",),
+        Kind.SUCCEEDED: ("failed",),
+    }
     return state in known.get(report.kind, ())
 
 

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Final
 
 from fleet import log_events
+from fleet.callbacks import guarded
 from fleet.contract import Admission, AdmissionRequest, Refusal, is_hint
 from fleet.worker.admitted import admission_request_of
 from fleet.worker.io_thread import IOThread
@@ -102,7 +103,7 @@ class UnknownTasks:
             message.channel.qos.requeue_later(message.delivery_tag, seconds=pause)
         elif pause:
             # A stock queue has no delay, and would give the message to this worker at once.
-            self._later(pause, self._requeue, (message,))
+            self._later(pause, guarded(self._requeue), (message,))
         else:
             self._requeue(message)
 

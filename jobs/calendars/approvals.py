@@ -199,14 +199,10 @@ def _kind_of(actor: Any) -> str:
 def _identities(kind: str, key: str) -> set[tuple[str, str]]:
     """Return whose eyes a user or token has: its own, and those of all who made the token."""
     found = {(kind, key)}
-    while kind == "token":
-        row = ApiToken.objects.filter(pk=key).values_list("created_by", "created_by_token").first()
-        user_id, token_id = row or (None, None)
-        # A token may be made by a token.
-        kind, key = ("user", str(user_id)) if token_id is None else ("token", str(token_id))
-        if user_id is None and token_id is None:
-            break
-        found.add((kind, key))
+    one: Any = ApiToken.objects.filter(pk=key).first() if kind == "token" else None
+    # A token may be made by a token, and a maker that is revoked has asked all the same.
+    while isinstance(one, ApiToken) and (one := one.maker) is not None:
+        found.add((_kind_of(one), str(one.pk)))
     return found
 
 

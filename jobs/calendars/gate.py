@@ -18,7 +18,7 @@ from jobs.windows.gate import OPEN
 AGAIN: Final = timedelta(hours=1)
 """A run without an opening within a year is gated again after this time."""
 _CALENDARS_OF: Final = """
-SELECT target, jobs_calendars(%s, %s, target) AS ids FROM unnest(%s::bigint[]) AS of (target)
+SELECT target, jobs_calendars(%s, %s, target, %s) AS ids FROM unnest(%s::bigint[]) AS of (target)
 """
 
 
@@ -75,10 +75,10 @@ def longest_spread(calendars: Sequence[int], spread: dict[int, int]) -> timedelt
 
 
 def calendars_of(
-    owner_id: int, *, job_id: int | None, target_ids: Collection[int | None]
+    owner_id: int, *, job_id: int | None, target_ids: Collection[int | None], policy: str = ""
 ) -> dict[int | None, tuple[int, ...]]:
-    """Return the ids of the calendars that apply, in order, by target (None: without one)."""
-    rows = sql.query(_CALENDARS_OF, [owner_id, job_id, list(target_ids)])
+    """Return the ids of the calendars that count, in order, by target (None: without one)."""
+    rows = sql.query(_CALENDARS_OF, [owner_id, job_id, policy, list(target_ids)])
     return {row["target"]: tuple(row["ids"]) for row in rows}
 
 

@@ -20,7 +20,16 @@ from jobs.calendars import hours
 from jobs.calendars.ical.writing import Shown, Status, write
 from jobs.calendars.reads.next_openings import planned_runs
 from jobs.calendars.reads.occurrence_list import Counted, overlapping
-from jobs.models import AuditEntry, Calendar, Decision, Window, WindowDecision, WindowEffect
+from jobs.calendars.visibility import visible_rows
+from jobs.models import (
+    AuditEntry,
+    Calendar,
+    Decision,
+    Window,
+    WindowDecision,
+    WindowEffect,
+    access,
+)
 from jobs.windows import Entry, in_words, notes
 
 MOST: Final = 2_000
@@ -60,9 +69,14 @@ def feed(
 
 
 def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
-    """Replace the secret in the address of a feed; return it. Only its hash is stored."""
+    """Replace the secret in the address of a feed; return it. Only its hash is stored.
+
+    From then on the feed shows what the user who made the address may see.
+    """
     secret = token_urlsafe(32)
-    Calendar.objects.filter(pk=calendar.pk).update(feed_hash=_hash(secret))
+    Calendar.objects.filter(pk=calendar.pk).update(
+        feed_hash=_hash(secret), feed_by=actor, feed_has_maker=actor is not None
+    )
     AuditEntry.write("new feed address", on=calendar, actor=actor)
     return secret
 
@@ -74,8 +88,28 @@ def forget_secret(calendar: Calendar, *, actor: Any = None) -> None:
 
 
 def calendar_of(secret: str) -> Calendar | None:
-    """Return the calendar whose feed has this secret."""
-    return Calendar.objects.filter(feed_hash=_hash(secret)).first()
+    """Return the calendar whose feed has this secret, if the maker of the address sees it now."""
+    found = Calendar.objects.select_related("feed_by").filter(feed_hash=_hash(secret)).first()
+    return None if found is None or is_stopped(found) else found
+
+
+def is_stopped(calendar: Calendar) -> bool:
+    """Say whether a feed shows nothing, as the maker of its address may not see the calendar."""
+    if calendar.feed_hash is None or not calendar.feed_has_maker:
+        return False
+    maker = calendar.feed_by
+    if maker is None or not access.access_of(maker).permits("jobs.view_calendar"):
+        return True
+    return not visible_rows(Calendar.objects.filter(pk=calendar.pk), maker).exists()
+
+
+def counted_owners(calendar: Calendar) -> frozenset[int] | None:
+    """Return the owners whose runs a feed counts: those that its maker sees; None: all."""
+    if not calendar.feed_has_maker:
+        return None
+    if not access.access_of(calendar.feed_by).permits("jobs.view_run"):
+        return frozenset()
+    return None if access.sees_all(calendar.feed_by) else access.owner_ids(calendar.feed_by)
 
 
 def _hash(secret: str) -> bytes:

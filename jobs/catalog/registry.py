@@ -21,6 +21,7 @@ from typing import (
 from celery import Task, current_app, shared_task
 from celery.canvas import Signature
 
+from fleet import NeverAwaited, is_never_awaited
 from jobs.catalog.policies import CHECKS, checked_policy, refuse_unknown
 from jobs.catalog.typed import METHODS, AnyTask, JobTask
 from jobs.core.conf import setting
@@ -139,12 +140,15 @@ def job(
                 " or use plain=True",
             )
     if not plain:
-        # Celery makes every option an attribute of the task's class.
-        celery_options["apply_async"] = _refuse_to_send
+        # Celery makes every option an attribute of the task's class. A signature would be sent as a
+        # plain message: by a chain, a group, or as the callback of another call.
+        celery_options |= dict.fromkeys(("apply_async", "signature", "subtask"), _refuse_to_send)
     base = celery_options.get("base") or Task
     celery_options |= {name: verb for name, verb in METHODS.items() if not hasattr(base, name)}
 
     def registered(function: Callable[..., Any]) -> Any:
+        if is_never_awaited(function, base):
+            raise OptionError("task", str(NeverAwaited(function.__qualname__)))
         offer = Offer(
             title=label or _title(function.__name__),
             description=_first_line(function.__doc__),
@@ -160,7 +164,7 @@ def resolve(task: AnyTask) -> Task:
     """Return the registered task of this name, task object or `shared_task` proxy.
 
     A name causes no import. Raises UnknownTask, with the nearest name, for a task that the current
-    Celery app lacks and for internal tasks; OptionError for a signature.
+    Celery app lacks and for internal tasks; OptionError for a signature or an `async def`.
     """
     if isinstance(task, Signature):
         raise OptionError("task", "is a signature, whose arguments are not read; pass them here")
@@ -172,6 +176,8 @@ def resolve(task: AnyTask) -> Task:
     if found is None or _is_internal(name):
         name = name[:NAME_LIMIT]
         raise UnknownTask(name, _near_miss(name, _registered()))
+    if is_never_awaited(found.run, type(found)):
+        raise OptionError("task", str(NeverAwaited(name)))
     return found
 
 
@@ -207,6 +213,17 @@ def _is_offered(task: Task) -> bool:
         hasattr(task, "fairshift_offer")
         or any(fnmatchcase(task.name, pattern) for pattern in setting("OFFERED_TASKS"))
     )
+
+
+def is_known(name: str) -> bool:
+    """Say whether a task of this name is registered."""
+    return name in _registered()
+
+
+def never_awaited() -> list[str]:
+    """Return the names of registered tasks that are `async def`, which nothing awaits."""
+    tasks = _registered().items()
+    return sorted(name for name, task in tasks if is_never_awaited(task.run, type(task)))
 
 
 def requires_row(name: str) -> bool:

@@ -14,6 +14,7 @@ from django.core.checks import Warning as Caution
 
 import fleet
 from jobs.calendars.ical_feed import MOUNT, feed_path
+from jobs.catalog.registry import never_awaited
 from jobs.core.conf import setting, unknown_settings, wrong_settings
 
 SCHEDULER: Final = "jobs.system.beat:Scheduler"
@@ -56,6 +57,21 @@ def check_versions(**_arguments: Any) -> list[CheckMessage]:
             hint=f"{problem}",
             id="fairshift.W021",
         )
+    ]
+
+
+@register("fairshift", deploy=True)
+def check_tasks(**_arguments: Any) -> list[CheckMessage]:
+    """Refuse tasks that are `async def`."""
+    return [
+        Error(
+            f"Task {name} is `async def`, which Celery calls and never awaits: its body would not"
+            " run, and each call would count as succeeded.",
+            hint="Make it a plain function that calls asgiref's async_to_sync; or give its base"
+            " class a __call__ that awaits.",
+            id="fairshift.E021",
+        )
+        for name in never_awaited()
     ]
 
 

@@ -154,6 +154,7 @@ RULES: Final[dict[str, Rule]] = {
     "ENCRYPTION_KEYS": Rule("", Kind.KEYS),
     "ENCRYPTION_KEYS_FILE": Rule("", Kind.TEXT),
     "ENCRYPTION_KEYS_COMMAND": Rule("", Kind.TEXT),
+    "ENCRYPTION_REQUIRED": Rule(False, Kind.SWITCH),
     "HIDDEN_NAMES": Rule(HIDDEN_NAMES, Kind.WORDS),
     "API_MAX_BODY_BYTES": Rule(16 * 2**20, Kind.WHOLE, 1024, 256 * 2**20),
     "API_MAX_BATCH": Rule(10_000, Kind.WHOLE, 1, 100_000),

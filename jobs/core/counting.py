@@ -81,10 +81,11 @@ def within(milliseconds: int, ask: Callable[[], T]) -> T | None:
             with transaction.atomic():
                 cursor.execute(f"SET LOCAL statement_timeout = {milliseconds:d}")
                 answer = ask()
+                # Releasing a savepoint would keep the setting. A rollback restores it, also if this
+                # statement is late.
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [before])
         except OperationalError as error:
             if "statement timeout" not in str(error):
                 raise
             return None
-        # Releasing a savepoint keeps the setting; a rollback restores it.
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [before])
         return answer

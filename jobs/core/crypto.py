@@ -1,7 +1,9 @@
 """Stored arguments, results and error texts: opaque bytes, and the id of their key beside them.
 
 Key 0 means unencrypted JSON: so are all rows of an installation without a key ring, and old rows of
-one that has got its ring since. All reads and writes of these columns are here.
+one that has got its ring since. All reads and writes of these columns are here. With the setting
+ENCRYPTION_REQUIRED such rows are refused: someone who can write to the database could make them. So
+a setting says it, and no row.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from kombu.utils import json
 
 from jobs.core import cipher
 from jobs.core.cipher import CHECKPOINT, ERROR, PAYLOAD, RESULT, Damaged, Place, UnknownKey
-from jobs.core.conf import setting
+from jobs.core.conf import how_to_set, setting
 from jobs.core.keyring import SOURCES, BadRing, KeyRing, loaded
 
 __all__ = ["CHECKPOINT", "ERROR", "PAYLOAD", "RESULT", "Damaged", "Place", "UnknownKey"]
@@ -33,10 +35,27 @@ def ring() -> KeyRing | None:
     """Return this process's key ring; None if it has none. Raises ImproperlyConfigured."""
     keys, file, command = (setting(name) for name in SOURCES)
     try:
-        return loaded(keys, file, command)
+        found = loaded(keys, file, command)
     except BadRing as error:
         name = "ENCRYPTION_KEYS" if keys else SOURCES[1] if file else SOURCES[2]
         raise ImproperlyConfigured(f"FAIRSHIFT[{name!r}]: the key ring {error}.") from None
+    if found is None and is_required():
+        raise ImproperlyConfigured(
+            "FAIRSHIFT['ENCRYPTION_REQUIRED'] is on, and there is no key ring: set"
+            f" {how_to_set('ENCRYPTION_KEYS')}."
+        )
+    return found
+
+
+def is_required() -> bool:
+    """Say whether unencrypted rows are refused."""
+    return bool(setting("ENCRYPTION_REQUIRED"))
+
+
+def refuse_clear(field: str) -> None:
+    """Raise Damaged for a field that is not encrypted, if it has to be."""
+    if is_required():
+        raise Damaged(f"the {field} is not encrypted, and ENCRYPTION_REQUIRED is on")
 
 
 def key_ids() -> list[int]:
@@ -64,6 +83,7 @@ def seal_of_job(data: bytes, *, place: Place) -> Sealed:
 def open_bytes(data: bytes | memoryview, *, key: int, field: str, place: Place) -> bytes:
     """Return the plain bytes of a stored field; raise UnknownKey or Damaged."""
     if key == CLEAR:
+        refuse_clear(field)
         return bytes(data)
     return cipher.opened(ring(), data, key=key, field=field, place=place)
 

@@ -248,6 +248,12 @@ WEBHOOK_DISABLED: Final = Event(
     "webhook {endpoint} is disabled: {reason}",
     "Mend the receiver and make the webhook active again: what waits is sent then.",
 )
+INTEREST_STOPPED: Final = Event(
+    "interest_stopped",
+    WARNING,
+    "{kind} {id} is switched off: {reason}",
+    "A webhook or mail tells only what its maker may see. What waits is sent when it is active.",
+)
 NOTICES_LEFT: Final = Event(
     "notices_left",
     WARNING,

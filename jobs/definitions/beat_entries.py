@@ -19,11 +19,12 @@ from django.conf import settings
 
 from fleet import HEADER
 from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.registry import resolve
+from jobs.catalog.registry import offer_of, resolve
 from jobs.core.errors import ArgumentError, OptionError
 
 # Fields for the routing of a message, apart from the queue.
 _ROUTING: Final = ("exchange", "routing_key")
+MOST_ATTEMPTS: Final = 100
 _LAST: Final = 9
 """On Redis Celery serves priority 0 first and 9 last, and treats higher ones as 9."""
 
@@ -56,12 +57,30 @@ def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
         "arguments": _arguments(entry),
         "queue": entry.queue or "",
         **_schedule(entry, now=now),
+        **_attempts(entry.task),
     }
     if entry.priority is not None:
         job["priority"] = _LAST - min(entry.priority, _LAST)
     if entry.expire_seconds:
         job["deadline_seconds"] = entry.expire_seconds
     return job
+
+
+def _attempts(name: str) -> dict[str, Any]:
+    """Return the attempts of a task as Celery gives them: one, unless the task says otherwise."""
+    task = resolve(name)
+    if "max_attempts" in offer_of(task).policy:
+        return {}
+    retried = getattr(task, "autoretry_for", None)
+    if not retried:
+        return {"max_attempts": 1}
+    most = MOST_ATTEMPTS if task.max_retries is None else task.max_retries + 1
+    never = getattr(task, "dont_autoretry_for", ())
+    return {
+        "max_attempts": min(most, MOST_ATTEMPTS),
+        "retry_on": [*retried],
+        "give_up_on": [*never],
+    }
 
 
 def _refuse_headers(headers: dict[str, Any], *, owner: str) -> None:

@@ -5,19 +5,25 @@ Imported entries are switched off in the same transaction; refused ones are not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
+from jobs import schedules
+from jobs.catalog.registry import resolve
 from jobs.core.errors import FairshiftError
 from jobs.core.sql import now
+from jobs.definitions import placement
 from jobs.definitions.beat_entries import is_ours, job_of
-from jobs.definitions.spec import fault_of, job_spec
+from jobs.definitions.spec import JobSpec, fault_of, job_spec
 from jobs.definitions.upsert import upsert_jobs
-from jobs.models import Job, Owner
+from jobs.models import Job, Owner, ScheduleKind
 from jobs.runs import preparation
+from jobs.runs.options import own_policy
+from jobs.schedules.spans import schedule_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,13 @@ class Imported:
     problem: str = ""
     job: dict[str, Any] | None = None
     """The job as it was given to `upsert_jobs`."""
+    attempts: int | None = None
+    """Of each of its runs; with `retry_on`, the errors after which there is another, if not any."""
+    retry_on: Sequence[str] = ()
+    place: tuple[int, int] | None = None
+    """Phase and shard of an entry that has run: it stays due as it was."""
+    due_at: datetime | None = None
+    """When the job is due next; None if it never is, or gets a place only when it is stored."""
     is_ours: bool = False
     """It belongs to Fairshift or Celery."""
 
@@ -57,6 +70,7 @@ def import_beat(owner: Owner | str, *, is_dry_run: bool = False) -> list[Importe
         chosen = {row.name: row.job for row in report if row.job is not None}
         if chosen and not is_dry_run:
             upsert_jobs(owner_row, chosen.values())
+            placement.move_to({(owner_row.pk, row.name): row.place for row in report if row.place})
             PeriodicTask.objects.filter(name__in=chosen).update(enabled=False, last_run_at=None)
             PeriodicTasks.update_changed()
     return report
@@ -73,10 +87,36 @@ def _judged(entry: Any, known: set[str], *, owner: str, verdict: str, now: datet
         job = job_of(entry, owner=owner, now=now)
     except FairshiftError as error:
         return _refused(entry, *fault_of(error))
-    _, faults = job_spec(job)
-    if faults:
+    spec, faults = job_spec(job)
+    if spec is None:
         return _refused(entry, *fault_of(faults[0]))
-    return Imported(name=entry.name, verdict=verdict, job=job)
+    place = _place_of(entry, spec)
+    policy = preparation.with_task_policy(resolve(entry.task), own_policy(spec.columns))
+    return Imported(
+        name=entry.name,
+        verdict=verdict,
+        job=job,
+        attempts=policy["max_attempts"],
+        retry_on=policy.get("retry_on", ()),
+        place=place,
+        due_at=_due_at(spec, place, now),
+    )
+
+
+def _place_of(entry: Any, spec: JobSpec) -> tuple[int, int] | None:
+    minutes = spec.columns["interval_minutes"]
+    if minutes is None or entry.last_run_at is None:
+        return None
+    return schedules.place_at(entry.last_run_at, interval_minutes=minutes)
+
+
+def _due_at(spec: JobSpec, place: tuple[int, int] | None, now: datetime) -> datetime | None:
+    columns = spec.columns
+    if columns["schedule"] == ScheduleKind.INTERVAL and place is None:
+        return None
+    phase, shard = place or (None, None)
+    schedule = schedule_of({**columns, "phase": phase, "shard": shard})
+    return next(iter(schedules.next_times(schedule, after=now, count=1)), None)
 
 
 def _refused(entry: Any, wrong: str, problem: str) -> Imported:

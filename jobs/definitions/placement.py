@@ -67,6 +67,17 @@ def assign_placement(rows: Mapping[JobKey, dict[str, Any]], found: Mapping[JobKe
             row["phase"], row["shard"] = schedules.place(number, interval_minutes=minutes)
 
 
+def move_to(places: Mapping[JobKey, tuple[int, int]]) -> None:
+    """Give jobs of an interval in minutes these phases and shards."""
+    rows = [(*job_key, *place) for job_key, place in places.items()]
+    sql.query(
+        "UPDATE jobs_job j SET phase = p.phase, shard = p.shard FROM unnest(%(owners)s::bigint[], "
+        "%(keys)s::text[], %(phases)s::int[], %(shards)s::int[]) AS p(owner_id, key, phase, shard) "
+        "WHERE j.owner_id = p.owner_id AND j.key = p.key AND j.schedule = 'interval'",
+        sql.columns(rows, "owners", "keys", "phases", "shards"),
+    )
+
+
 def _place_minutes(row: Mapping[str, Any]) -> int | None:
     """Return the interval in minutes within which a job is placed; None without placement."""
     if row["schedule"] == ScheduleKind.INTERVAL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
 from django.core.management.base import BaseCommand, OutputWrapper
@@ -37,9 +38,11 @@ class SafeCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command; `stdout` and `stderr` are those of a caller in code."""
-        streams = options.pop("stdout", None), options.pop("stderr", None)
-        self._print_to(*streams)
-        return super().execute(*args, **options)
+        stdout, stderr = options.pop("stdout", None), options.pop("stderr", None)
+        self._print_to(stdout, stderr)
+        # What a command prints by `say` goes there, too.
+        with nullcontext() if stdout is None else redirect_stdout(stdout):
+            return super().execute(*args, **options)
 
     def _print_to(self, stdout: Any, stderr: Any) -> None:
         if stdout is not None:

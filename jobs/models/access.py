@@ -81,6 +81,11 @@ class Access:
         """Return the ids of the owners for which the caller has a scope; empty if it is for all."""
         return frozenset(owner for owner, had in self.by_owner.items() if scope in had)
 
+    @property
+    def reached(self) -> frozenset[int]:
+        """The ids of the owners for which the caller has any scope, if it has none for all."""
+        return frozenset(owner for owner, had in self.by_owner.items() if had)
+
     def narrowed(self, rows: Rows, *, path: str = "owner", scope: Scope = Scope.READ) -> Rows:
         """Return the rows for whose owner (at `path` from the row) the caller has a scope."""
         if scope in self.everywhere:
@@ -155,7 +160,10 @@ def _maker_of(token: ApiToken) -> Access:
     """Return what the maker of a token may do now: nothing if it is gone or ended itself."""
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        if token.created_by_token_id is None:
-            return access_of(token.created_by) if token.created_by else Access(None)
-        maker = ApiToken.objects.usable().filter(pk=token.created_by_token_id).first()
-        return access_of(maker) if maker else Access(None)
+        maker = token.maker
+        is_token = isinstance(maker, ApiToken)
+        if maker is None or (
+            is_token and not ApiToken.objects.usable().filter(pk=maker.pk).exists()
+        ):
+            return Access(None)
+        return access_of(maker)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models.functions import Collate, Now
@@ -78,6 +79,11 @@ class Calendar(models.Model):
     computed_until = models.DateTimeField(null=True, editable=False)
     # SHA-256 of the secret in the address of its .ics feed.
     feed_hash = models.BinaryField(null=True, editable=False)
+    # The user who made the address: the feed shows what they see, and stops with them.
+    feed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, editable=False, related_name="+"
+    )
+    feed_has_maker = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
     class Meta:

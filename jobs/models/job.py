@@ -9,10 +9,10 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.crypto import Place
+from jobs.core.sql import now
 from jobs.models.fields import (
     ATTEMPT_LIMITS,
     PRIORITY_LIMITS,
@@ -210,5 +210,5 @@ class Job(models.Model):
         facts = Job.objects.values().get(pk=self.pk)
         if not facts["enabled"]:
             return []
-        after = max(timezone.now(), facts["paused_until"] or facts["effective_from"])
+        after = max(now(), facts["paused_until"] or facts["effective_from"])
         return next_times(schedule_of(facts), after=after, count=count)

@@ -88,6 +88,8 @@ class Interest(models.Model):
         related_name="+",
         verbose_name=_("made by the token"),
     )
+    # Whether a user or a token made it: it stops with them. Code leaves no maker.
+    has_maker = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)
 
     class Meta:

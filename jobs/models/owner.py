@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from fleet import OWNER_NAME
+from jobs.core.sql import now
 from jobs.models.fields import (
     COUNT_LIMITS,
     DAYS_LIMITS,
@@ -186,7 +186,7 @@ class Owner(models.Model):
         """Say whether the owner is paused at a moment (default: now)."""
         if self.paused_at is None:
             return False
-        return self.paused_until is None or self.paused_until > (at or timezone.now())
+        return self.paused_until is None or self.paused_until > (at or now())
 
 
 class Role(models.TextChoices):

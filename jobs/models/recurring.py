@@ -131,9 +131,16 @@ class Leader(models.Model):
     holder = models.CharField(max_length=200)
     since = models.DateTimeField(db_default=Now())
     until = models.DateTimeField()
+    # The clock of the holder's machine minus PostgreSQL's. Null: not compared yet.
+    clock_ahead_seconds = models.FloatField(null=True)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.holder}"
+
+    @property
+    def host(self) -> str:
+        """The name of the holder's machine."""
+        return self.holder.partition(":")[0]
 
 
 class SentEntry(models.Model):

@@ -75,6 +75,7 @@ class WindowPolicy(models.TextChoices):
     OBEY = "", _("obeys the calendars that apply")
     REQUIRED = "required", _("starts only where a calendar applies")
     OVERRIDDEN = "overridden", _("starts outside its windows: overridden")
+    SHARED = "shared", _("obeys shared calendars only: its owner's are overridden")
 
 
 class Run(models.Model):

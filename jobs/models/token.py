@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import models
@@ -95,6 +95,11 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def maker(self) -> Any:
+        """The token or user that made it; None if it is gone, or if code or a command made this."""
+        return self.created_by_token if self.created_by_token_id else self.created_by
 
     def get_username(self) -> str:
         """Return the actor's name for the audit; users have the same method."""

@@ -1,18 +1,20 @@
 """Members of owners: users are added in a role, change it, and are removed.
 
-Only an admin of the installation removes an owner's last admin, or gives it another role.
+Only an admin of the installation removes an owner's last admin, or gives it another role. A caller
+that may not list users adds those that it sees: members of owners that it administers.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth import get_permission_codename, get_user_model
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from jobs.core.errors import LastAdmin, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_name, refuse_text
-from jobs.models import AuditEntry, Membership, Owner, Role, Scope, access
+from jobs.models import ApiToken, AuditEntry, Membership, Owner, Role, Scope, access
 from jobs.models.verbs import Actor
 
 
@@ -27,11 +29,16 @@ def lock_members(owner: Owner) -> None:
 def add_member(
     owner: Owner, username: str, *, role: str, actor: Actor = None, reason: str = ""
 ) -> Membership:
-    """Make a user a member; raise OptionError for an unknown user, or one that is a member."""
+    """Make a user a member.
+
+    Raises OptionError for a user that is a member, and for one that the actor may not add or that
+    does not exist: both have the same text, so that nothing is learned of other users.
+    """
     _refuse_wrong(role, reason)
-    user = _user(username)
+    refuse_name("user", username, most=150)
+    user = addable_users(actor).filter(**{get_user_model().USERNAME_FIELD: username}).first()
     if user is None:
-        raise OptionError("user", f"there is no active user {username!r:.160}")
+        raise OptionError("user", _none_such(username, actor))
     with transaction.atomic():
         lock_members(owner)
         member, is_new = Membership.objects.get_or_create(
@@ -78,10 +85,32 @@ def _refuse_wrong(role: str, reason: str) -> None:
         raise OptionError("role", f"is one of: {', '.join(Role.values)}")
 
 
-def _user(username: str) -> Any:
-    refuse_name("user", username, most=150)
-    users: Any = get_user_model()
-    return users.objects.filter(**{users.USERNAME_FIELD: username}, is_active=True).first()
+def addable_users(actor: Any) -> QuerySet[Any]:
+    """Return the users that an actor may make members; None: code may add all active ones."""
+    users: Any = get_user_model()._default_manager.filter(is_active=True)
+    if _may_list_users(actor):
+        return users
+    administered = access.owner_ids(actor, Scope.ADMIN)
+    seen = Membership.objects.filter(owner__in=administered, user=OuterRef("pk"))
+    return users.filter(Exists(seen))
+
+
+def _may_list_users(actor: Any) -> bool:
+    if actor is None or access.has_scope(actor, None, Scope.ADMIN):
+        return True
+    # Django's permissions have no owner: a token of one owner does not get them.
+    users = get_user_model()._meta
+    permission = f"{users.app_label}.{get_permission_codename('view', users)}"
+    return not isinstance(actor, ApiToken) and actor.is_active and actor.has_perm(permission)
+
+
+def _none_such(username: str, actor: Actor) -> str:
+    if _may_list_users(actor):
+        return f"there is no active user {username!r:.160}"
+    return (
+        f"you may not add {username!r:.160}, if there is such a user: name a member of an owner"
+        " that you administer, or ask an admin of the installation"
+    )
 
 
 def _refuse_last(member: Membership, actor: Actor) -> None:

@@ -118,8 +118,9 @@ def use_token(secret: str) -> ApiToken | None:
     token = ApiToken(**row | {"scopes": json.loads(row["scopes"])})
     if token.has_maker:
         found = access.access_of(token)
-        if token.owner_id is not None or not found.sees_all:
-            barrier.raise_for(found.owner_ids())
+        # As without a maker: the rows of its owners, of which `read` decides what it sees.
+        if not found.everywhere:
+            barrier.raise_for(found.reached)
     return token
 
 

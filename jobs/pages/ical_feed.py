@@ -12,7 +12,7 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from jobs.calendars.changes import AHEAD
-from jobs.calendars.ical_feed import calendar_of, feed
+from jobs.calendars.ical_feed import calendar_of, counted_owners, feed
 from jobs.core.sql import now
 
 BEHIND: Final = timedelta(days=7)
@@ -27,7 +27,8 @@ def calendar_feed(request: HttpRequest, secret: str) -> HttpResponse:
         return HttpResponse("There is no such calendar.\n", status=404, content_type="text/plain")
     # Round to whole days, so that the ETag stays the same between polls.
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    content = feed(calendar, start=today - BEHIND, end=today + AHEAD)
+    owners = counted_owners(calendar)
+    content = feed(calendar, start=today - BEHIND, end=today + AHEAD, owners=owners)
     response = HttpResponse(content, content_type="text/calendar; charset=utf-8")
     response["ETag"] = quote_etag(sha256(content).hexdigest())
     response["Cache-Control"] = "private, no-cache"

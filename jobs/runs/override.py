@@ -1,4 +1,8 @@
-"""Overriding: an operator lets runs start outside their windows, with a reason."""
+"""Overriding: an operator lets runs start outside their windows, with a reason.
+
+An override counts for the calendars on which its actor may decide. Shared calendars stay in force
+unless the actor may operate the whole installation, as superusers may.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from django.db import transaction
 from jobs.core import sql
 from jobs.core.errors import OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
-from jobs.core.states import WAITING
-from jobs.models import AuditEntry, Run, Submission
+from jobs.core.states import WAITING, State
+from jobs.models import AuditEntry, Run, Scope, Submission, WindowPolicy, access
 from jobs.runs import gate
 
 CHUNK: Final = 1_000
@@ -20,20 +24,21 @@ CHUNK: Final = 1_000
 _OVERRIDDEN: Final = """
 WITH locked AS MATERIALIZED (
     SELECT id FROM jobs_run
-    WHERE id = ANY(%(ids)s) AND state = ANY(%(states)s) AND window_policy <> 'overridden'
+    WHERE id = ANY(%(ids)s) AND state = ANY(%(states)s) AND window_policy <> ALL(%(wider)s)
     ORDER BY id FOR UPDATE
 )
-UPDATE jobs_run r SET window_policy = 'overridden'
+UPDATE jobs_run r SET window_policy = %(policy)s
 FROM locked l WHERE r.id = l.id AND r.id = ANY(%(ids)s)
 RETURNING r.id, r.state IN ('held', 'queued') AS is_due
 """
 
 
 def override_windows(run_ids: Sequence[UUID], *, actor: Any, reason: str) -> int:
-    """Let these runs start regardless of calendars; return how many were not overridden before.
+    """Let these runs start outside their windows; return how many were not overridden before.
 
-    Only waiting runs change. A run that is due is queued now, any other when it becomes due. Raises
-    OptionError without a reason. Repeating it is harmless.
+    Only waiting runs change. A run that is due is queued now unless a shared calendar holds it
+    (`held_by`), any other when it becomes due. Raises OptionError without a reason. Repeating it is
+    harmless.
     """
     _refuse_reason(reason)
     ids = list(run_ids)
@@ -44,7 +49,7 @@ def override_windows(run_ids: Sequence[UUID], *, actor: Any, reason: str) -> int
 
 
 def override_submission(submission: Submission, *, actor: Any, reason: str) -> int:
-    """Let all waiting runs of a submission start regardless of calendars; return how many."""
+    """Let all waiting runs of a submission start outside their windows; return how many."""
     _refuse_reason(reason)
     waiting = Run.objects.filter(submission=submission, state__in=WAITING)
     ids = list(waiting.order_by("id").values_list("id", flat=True))
@@ -53,11 +58,26 @@ def override_submission(submission: Submission, *, actor: Any, reason: str) -> i
     return total
 
 
+def held_by(run_ids: Sequence[UUID]) -> list[str]:
+    """Return the names of the shared calendars that hold some of these runs despite an override."""
+    return [row["name"] for row in sql.run("runs/held_by", {"ids": list(run_ids)})]
+
+
+def held_by_of(submission: Submission) -> list[str]:
+    """Return the names of the shared calendars that hold a submission's runs after an override."""
+    held = Run.objects.filter(submission=submission, state=State.HELD)
+    return held_by(list(held.values_list("id", flat=True)))
+
+
 def _override(run_ids: Sequence[UUID], *, actor: Any, reason: str) -> int:
+    wider = [WindowPolicy.OVERRIDDEN.value]
+    policy = WindowPolicy.OVERRIDDEN
+    if not access.has_scope(actor, None, Scope.OPERATE):
+        policy = WindowPolicy.SHARED
+        wider.append(policy.value)
+    given = {"policy": policy.value, "wider": wider, "states": [state.value for state in WAITING]}
     with transaction.atomic():
-        rows = sql.query(
-            _OVERRIDDEN, {"ids": run_ids, "states": [state.value for state in WAITING]}
-        )
+        rows = sql.query(_OVERRIDDEN, {"ids": run_ids, **given})
         due = [row["id"] for row in rows if row["is_due"]]
         gate.gate_runs(due, cause=f"windows overridden by {actor.get_username()}: {reason}")
         runs = Run.objects.filter(id__in=[row["id"] for row in rows]).select_related("owner")

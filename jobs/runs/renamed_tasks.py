@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.registry import resolve
+from jobs.catalog.registry import is_known, resolve
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.crypto import PAYLOAD, Place, Sealed, UnknownKey, read_message, seal, seal_of_job
@@ -100,13 +100,18 @@ def move_task(
 def fail_task(
     task: str, *, queue: str = "", actor: Actor = None, reason: str = "", is_dry_run: bool = False
 ) -> Moved:
-    """End a task's waiting runs, or those of a queue, as failed; `jobs` counts its enabled jobs."""
+    """End a task's waiting runs, or those of a queue, as failed; `jobs` counts its enabled jobs.
+
+    Raises OptionError for a name that no waiting run, no job and no task has.
+    """
     total = Moved(jobs=Job.objects.filter(task=task, enabled=True).count())
     for run_ids in _chunks(task, queue):
         if is_dry_run:
             total.runs += len(run_ids)
         else:
             total.runs += len(fail_runs(run_ids, only_task=task, actor=actor, reason=reason))
+    if not (total.runs or is_known(task) or Job.objects.filter(task=task).exists()):
+        raise OptionError("task", f"no waiting run, no job and no task has the name {task!r:.160}")
     return total
 
 

@@ -65,6 +65,8 @@ class ResultBackend(DatabaseBackend):
         """Return the value and the traceback of a row; raise UnknownKey or Damaged."""
         value = super().decode_content(row, row.result)
         if not (isinstance(value, dict) and value.keys() == {SEALED}):
+            if value is not None:
+                crypto.refuse_clear(FIELD)
             return value, row.traceback
         key, text = value[SEALED]
         place = Place("", row.task_id)

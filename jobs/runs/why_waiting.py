@@ -30,7 +30,7 @@ MOMENT_SECONDS: Final = 0.05
 NAMED: Final = 3
 """Most idle workers that are named."""
 _APPLYING: Final = """
-SELECT jobs_calendars(%s, %s, %s) AS calendars, clock_timestamp() AS now
+SELECT jobs_calendars(%s, %s, %s, %s) AS calendars, clock_timestamp() AS now
 """
 
 
@@ -87,7 +87,7 @@ def _why_kept(run: Run) -> str:
     """Say why its calendars do not let a run start; empty if they do."""
     if run.window_policy == WindowPolicy.OVERRIDDEN:
         return ""
-    [row] = sql.query(_APPLYING, [run.owner_id, run.job_id, run.target_id])
+    [row] = sql.query(_APPLYING, [run.owner_id, run.job_id, run.target_id, run.window_policy])
     if run.window_policy == WindowPolicy.REQUIRED and not row["calendars"]:
         return phrase("It requires a window, and no calendar applies to it.")
     rows = Calendar.objects.filter(id__in=row["calendars"]).order_by("name")

@@ -8,7 +8,7 @@ from jobs.core.errors import ScheduleError
 from jobs.schedules.cron import cron_minutes
 from jobs.schedules.due import due_times, next_times
 from jobs.schedules.limits import checked
-from jobs.schedules.phases import moment_of, place, slot_of
+from jobs.schedules.phases import moment_of, place, place_at, slot_of
 from jobs.schedules.schedule import Schedule
 from jobs.schedules.words import in_words, notes
 
@@ -23,5 +23,6 @@ __all__ = [
     "next_times",
     "notes",
     "place",
+    "place_at",
     "slot_of",
 ]

@@ -41,6 +41,8 @@ def normal_text(cron: str) -> str:
         raise ScheduleError("cron", f"is text, not {type(cron).__name__}")
     if len(cron) > LONGEST:
         raise ScheduleError("cron", f"has {len(cron):,} characters, the limit is {LONGEST}")
+    if len(cron.strip().splitlines()) > 1:
+        raise ScheduleError("cron", "is one line")
     text = " ".join(cron.split())
     if text.startswith("@"):
         text = text.lower()

@@ -34,3 +34,8 @@ def place(number: int, *, interval_minutes: int) -> tuple[int, int]:
     """
     part = number * GOLDEN % 2**64
     return divmod(part * interval_minutes * SLOTS >> 64, SLOTS)
+
+
+def place_at(moment: datetime, *, interval_minutes: int) -> tuple[int, int]:
+    """Return the phase and shard with which an interval job is due at a moment's half-second."""
+    return divmod(slot_of(moment) % (interval_minutes * SLOTS), SLOTS)

@@ -32,6 +32,7 @@ from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
 from jobs.system import lease, periodic
+from jobs.system.waiting import waiting_tasks
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +60,6 @@ ROUNDS: Final = frozenset(
     )
 )
 """Tasks that do all pending work in one round: at most one message of each waits."""
-NAME_HEADER: Final = "periodic_task_name"
-EXPIRES_SECONDS: Final = 60.0
-"""The shortest time after which the message of a round expires. After its interval of one second, a
-worker that is late, or whose clock is ahead, would drop every message."""
 
 _NOTE_RUN: Final = """
 UPDATE django_celery_beat_periodictask SET last_run_at = %s, total_run_count = %s
@@ -169,10 +166,10 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
         if waiting is not None and self._is_full(entry.options["queue"], waiting):
             return False
         if entry.task in ROUNDS:
-            if waiting and self._waits(entry):
+            if waiting and entry.task in waiting_tasks(entry.options["queue"]):
                 return False
-            every = getattr(entry.schedule, "run_every", timedelta()).total_seconds()
-            entry.options.setdefault("expires", max(EXPIRES_SECONDS, every))
+            # Not the one of its row or of the project's settings: workers' clocks would decide.
+            entry.options["expires"] = None
         return super()._publish(entry, sending, producer)
 
     def _backlog(self, queue: str | None) -> int | None:
@@ -185,14 +182,6 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
             return broker().backlog(queue, timeout=timeout) if queue else None
         except BrokerUnavailable:
             return None
-
-    def _waits(self, entry: Any) -> bool:
-        """Say whether the last message of this entry still waits."""
-        queue, timeout = entry.options["queue"], setting("PUBLISH_TIMEOUT_SECONDS")
-        try:
-            return entry.name in broker().waiting(queue, header=NAME_HEADER, timeout=timeout)
-        except BrokerUnavailable:
-            return False
 
     def _is_full(self, queue: str, waiting: int) -> bool:
         """Say whether this many waiting messages are too many; log when a queue becomes full."""

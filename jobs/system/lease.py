@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from django.db import DatabaseError, InterfaceError, connection
 
@@ -30,15 +31,29 @@ _UNSENT = "SELECT name, due_at, task_id FROM jobs_sententry WHERE sent_at IS NUL
 _SENT = "UPDATE jobs_sententry SET sent_at = clock_timestamp() WHERE name = %s AND task_id = %s"
 
 
+COMPARED_SECONDS: Final = 1.0
+"""The longest statement by which clocks are compared: they are compared to within its time."""
+
+
 class ServerClock:
     """PostgreSQL's time, continued between two readings by the monotonic clock."""
 
     def __init__(self) -> None:
         self._ahead = timedelta(seconds=time.time() - time.monotonic())
+        self.machine_ahead_seconds: float | None = None
+        """How far this machine's clock was ahead of PostgreSQL's last; None: not compared yet."""
 
     def read(self, now: datetime) -> None:
         """Set the time that PostgreSQL has just returned."""
         self._ahead = now - _monotonic()
+
+    def compare(self, now: datetime, *, asked_at: float) -> None:
+        """Compare this machine's clock with a time that PostgreSQL has just returned.
+
+        The statement began at `asked_at`, a `time.monotonic()`.
+        """
+        if time.monotonic() - asked_at <= COMPARED_SECONDS:
+            self.machine_ahead_seconds = time.time() - now.timestamp()
 
     def now(self) -> datetime:
         """Return the time, in UTC."""
@@ -49,9 +64,15 @@ clock = ServerClock()
 
 
 def acquire(name: str, holder: str, seconds: float) -> bool:
-    """Take or renew a lease; say whether the holder has it. Sets the clock, too."""
-    [row] = sql.run("system/take_lease", {"name": name, "holder": holder, "seconds": seconds})
+    """Take or renew a lease; say whether the holder has it. Sets the clock, too.
+
+    The lease's row gets the difference of the clocks at the statement before.
+    """
+    ahead, asked_at = clock.machine_ahead_seconds, time.monotonic()
+    facts = {"name": name, "holder": holder, "seconds": seconds, "ahead": ahead}
+    [row] = sql.run("system/take_lease", facts)
     clock.read(row["now"])
+    clock.compare(row["now"], asked_at=asked_at)
     return row["is_led"]
 
 

@@ -72,6 +72,7 @@ def reencrypt(to: int, *, report: Callable[[Done], None] = lambda _done: None) -
     """Rewrite all rows that are not under a key; 0 decrypts them. Repeating it changes nothing.
 
     `report` is called after each batch. Raises ImproperlyConfigured if this process lacks the key.
+    Rows that are refused as unencrypted stay so: encrypted, they would be accepted.
     """
     again = _Again(to, _ring_of(to))
     total = Done()
@@ -90,6 +91,10 @@ def reencrypt(to: int, *, report: Callable[[Done], None] = lambda _done: None) -
 def _ring_of(to: int) -> KeyRing | None:
     """Return a ring that encrypts with this key; None for 0."""
     if to == CLEAR:
+        if crypto.is_required():
+            raise ImproperlyConfigured(
+                "ENCRYPTION_REQUIRED is on: decrypted rows would be refused."
+            )
         return None
     ring = crypto.ring()
     if ring is None or to not in ring.keys:

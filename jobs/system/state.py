@@ -12,12 +12,15 @@ from jobs.core.conf import plain_queues, setting
 from jobs.core.counting import within
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import Cursor, Leader, Outbox, Worker
+from jobs.models import Cursor, Leader, Outbox, RollupPosition, Worker
 from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
 from jobs.system import periodic
 from jobs.system.lease import BEAT
+from jobs.system.rollups import reads
 
+CLOCK_SECONDS: Final = 2.0
+"""Difference of a machine's clock from PostgreSQL's that is reported."""
 SILENT: Final = timedelta(seconds=30)
 """Time without a pulse after which one is missed; without an enabled job it comes every 8 s."""
 LOST_FOR: Final = timedelta(hours=1)
@@ -46,6 +49,12 @@ class SystemState:
     """Nodes whose heartbeat stopped within LOST_FOR, and that have not come back."""
     unpublished_since: datetime | None = None
     """The time of the oldest hints in the outbox; None: it is empty."""
+    counted_until: datetime | None = None
+    """The end of the last minute of the statistics; None: none was counted yet."""
+    beat_host: str = ""
+    """The machine of the beat that leads."""
+    beat_ahead_seconds: float | None = None
+    """How far that machine's clock is ahead of PostgreSQL's; None: not known."""
     missing_rounds: tuple[str, ...] = ()
     """Names of Fairshift's PeriodicTasks that are missing."""
 
@@ -54,9 +63,20 @@ class SystemState:
         return None if self.pulsed_at is None else self.at - self.pulsed_at
 
     @property
+    def is_clock_wrong(self) -> bool:
+        """Whether the clock of beat's machine differs from PostgreSQL's."""
+        return abs(self.beat_ahead_seconds or 0.0) > CLOCK_SECONDS
+
+    @property
     def is_silent(self) -> bool:
         """Whether the pulse is missing."""
         return self.pulse_age is None or self.pulse_age > SILENT
+
+    @property
+    def statistics_lag(self) -> timedelta:
+        """How long ago the first minute ended that is not counted."""
+        until = self.counted_until
+        return timedelta() if until is None else reads.lag(until, at=self.at)
 
 
 def system_state() -> SystemState:
@@ -66,15 +86,20 @@ def system_state() -> SystemState:
     beat = Leader.objects.filter(name=BEAT).first()
     cursor = Cursor.objects.order_by("pk").first()
     oldest = Outbox.objects.order_by("pk").first()
+    position = RollupPosition.objects.first()
+    leading = beat if beat is not None and beat.until > at else None
     return SystemState(
         at=at,
-        is_beat_leading=beat is not None and beat.until > at,
+        is_beat_leading=leading is not None,
         pulsed_at=None if cursor is None else cursor.beat_at,
         worker_count=len(alive),
         slots=sum(slots for _name, slots, queues in alive if set(queues) - plain),
         queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
         lost=_lost({name for name, _slots, _queues in alive}),
         unpublished_since=None if oldest is None else oldest.created_at,
+        counted_until=None if position is None else position.counted_until,
+        beat_host="" if leading is None else leading.host,
+        beat_ahead_seconds=None if leading is None else leading.clock_ahead_seconds,
         missing_rounds=tuple(periodic.missing()),
     )
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlencode
 
 import psycopg
 import pytest
@@ -16,12 +13,12 @@ from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
-from psycopg import sql
 
 from config.demo.world import OWNERS, USER, make_world
 from config.playground import mark_database, refuse_foreign_database
 from jobs.models import Membership, Owner, Role, Target
 from tests.commands import python
+from tests.other_database import empty_database
 
 COMMANDS = ("demo", "up")
 
@@ -108,15 +105,8 @@ def test_a_database_of_another_version_is_refused() -> None:
 
 @pytest.fixture
 def other_database(django_db_setup: None) -> Iterator[str]:
-    """The URL of an empty database on the tests' server."""
-    name = f"shop_{uuid.uuid4().hex[:8]}"
-    known = connection.get_connection_params()
-    given = {key: known[key] for key in ("host", "port", "user", "password") if known.get(key)}
-    server = f"postgresql:///postgres?{urlencode(given)}"
-    with closing(psycopg.connect(server, autocommit=True)) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        yield server.replace("/postgres?", f"/{name}?")
-        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    with empty_database() as url:
+        yield url
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -95,11 +95,11 @@ class Contrast:
         text = (self.folder / f"{self.name(worker)}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
-    def call(self, code: str) -> None:
+    def call(self, code: str, **environ: str) -> None:
         """Run a line of Python in a process of the app's, such as `run.delay(1)`."""
         subprocess.run(
             [sys.executable, "-c", f"from tests.contrast.app import *\n{code}"],
-            env=self._environ,
+            env={**self._environ, **environ},
             check=True,
             timeout=60,
         )

@@ -12,7 +12,14 @@ import redis
 
 from tests.contrast.installation import Contrast
 
+ROOT = Path(__file__).resolve().parents[2]
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+FAKING = {
+    "LD_PRELOAD": FAKETIME,
+    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    "PYTHONPATH": f"{ROOT / 'tests/machines/clock'}:{ROOT}",
+}
+"""The variables of a program whose clock is wrong, but for the offset: FAKETIME, or its file."""
 
 
 class Scenery(Contrast):
@@ -27,8 +34,8 @@ class Scenery(Contrast):
     def worker(self, *options: str, **how: Any) -> Any:
         return super().worker("--include", "tests.contrast.elsewhere", *options, **how)
 
-    def call(self, code: str) -> None:
-        super().call(f"from tests.contrast.elsewhere import *\n{code}")
+    def call(self, code: str, **environ: str) -> None:
+        super().call(f"from tests.contrast.elsewhere import *\n{code}", **environ)
 
     @contextmanager
     def clock(self, offset: str) -> Iterator[None]:

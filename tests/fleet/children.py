@@ -69,5 +69,14 @@ class Child:
         error = value.exception if failed else None
         return report, error.exc if isinstance(error, ExceptionWithTraceback) else error
 
+    def receive(self, task: Task, *args: Any) -> tuple[bool, Any]:
+        """Run a plain message; return whether it failed, and its error or the text of its value."""
+        request = {"id": str(uuid4()), "task": task.name, "delivery_info": {}, "is_eager": False}
+        body = dumps([args, {}, {}]).encode()
+        failed, value, _ = trace_task_ret(
+            task.name, request["id"], request, body, "application/json", "utf-8", app=self.app
+        )
+        return bool(failed), value
+
     def _clean(self) -> None:
         self.cleaned_count += 1

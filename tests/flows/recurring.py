@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -10,8 +11,12 @@ from typing import Any
 
 import psycopg
 
+from jobs.catalog.encoding import encode_body
+from jobs.core.ids import scheduled_id
 from jobs.core.sql import now
-from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
+from jobs.models import Job, Owner
+from jobs.schedules import moment_of, slot_of
+from tests.judge import SubmitLog, TaskLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.rows import TriggeredRow
 from tests.judge.schedules import Case, Due, Era, judge_schedules
 from tests.judge.sqlreader import read_rows, read_rules, read_triggered
@@ -170,3 +175,35 @@ def run_late(job: dict[str, Any], missed: list[datetime], *, judged_at: datetime
 def job_of(key: str, **fields: Any) -> dict[str, Any]:
     """Return a job as the front door takes it: its task notes each start in the scene's log."""
     return {"key": key, "task": "tests.record", "arguments": {"n": 1}, "max_attempts": 30, **fields}
+
+
+def due_soon(owner: Owner, *, seconds: float, count: int, history: str) -> dict[Job, datetime]:
+    """Return jobs of every minute, first due after `seconds` and then one each half second."""
+    first = slot_of(now()) + round(2 * seconds)
+    jobs = [
+        Job(
+            owner=owner,
+            key=f"{history}-{number}",
+            task="tests.record",
+            payload=encode_body([], {"n": number}, max_bytes=1_000),
+            schedule="interval",
+            interval_minutes=1,
+            phase=0,
+            shard=(first + number) % 120,
+            history_policy=history,
+            # Due once while the scene looks.
+            end_at=moment_of(first + count),
+        )
+        for number in range(count)
+    ]
+    Job.objects.bulk_create(jobs)
+    return {job: moment_of(first + number) for number, job in enumerate(jobs)}
+
+
+def starts(log: TaskLog) -> Counter[str | None]:
+    """Return how many bodies of each run have begun, by the tasks' own log."""
+    return Counter(event.run for event in read_task_events(log.path) if event.event == "start")
+
+
+def ids_of(due: dict[Job, datetime]) -> list[str]:
+    return [str(scheduled_id(job.pk, at)) for job, at in due.items()]

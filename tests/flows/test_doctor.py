@@ -129,7 +129,8 @@ def test_a_server_that_hangs_or_is_away_is_named_in_time(
         told = in_time(sound)
     # While Redis hangs, workers lose their connection; what waits for it is a consequence.
     # On a busy machine the system checks do not end in time, which D001 says.
-    assert ids <= told.keys() <= ids | {"D001", "D306", "D309"}
+    assert ids <= told.keys()
+    assert all(one == "D001" or one.startswith("D3") for one in told.keys() - ids)
     assert all("Start it, or correct" in told[one]["fix"] for one in ids)
     wait_for(lambda: not found(sound), seconds=40, what="the installation to be sound again")
 
@@ -229,8 +230,7 @@ def test_a_worker_whose_clock_is_wrong(sound: Installation) -> None:
     worker = sound.start_worker("early", 1, **sound.urls, **fake)
     try:
         worker.ready()
-        wait_for(lambda: "D311" in found(sound), seconds=20, what="its heartbeats")
-        told = found(sound)["D311"]
+        told = wait_for(lambda: found(sound).get("D311"), seconds=20, what="its heartbeats")
     finally:
         worker.stop()
     assert "early@" in told["text"] and "s ahead of it" in told["text"]

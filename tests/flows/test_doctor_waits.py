@@ -124,8 +124,7 @@ def test_a_redis_that_refuses_a_command(sound: Installation) -> None:
 def test_runs_of_a_task_that_no_worker_knows(sound: Installation) -> None:
     """As when callers are deployed before workers."""
     play(sound, OF_NEW_CODE, FAIRSHIFT_TASKS=NEW_TASKS)
-    wait_for(lambda: "D308" in found(sound), seconds=60, what="the run to be given back")
-    told = found(sound)["D308"]
+    told = wait_for(lambda: found(sound).get("D308"), seconds=60, what="the run to be given back")
     assert "flows.say" in told["text"] and "Start workers with the code" in told["fix"]
     sound.statement(
         "UPDATE jobs_run SET state = 'cancelled', ended_at = now() WHERE task = 'flows.say'"
@@ -136,10 +135,11 @@ def test_a_pulse_that_stands_still(sound: Installation) -> None:
     """The system worker lives, but none of its tasks ends: jobs are late soon after."""
     play(sound, EVERY_MINUTE)
     with frozen_children(sound, "system"):
-        wait_for(lambda: "D305" in found(sound), seconds=90, what="the silence")
-        told = found(sound)
+        told = wait_for(
+            lambda: told if "D305" in (told := found(sound)) else None, seconds=90, what="silence"
+        )
         assert not {"D301", "D302", "D303"} & told.keys()
         assert "look at its log" in told["D305"]["fix"]
-        wait_for(lambda: "D307" in found(sound), seconds=LATE_SECONDS, what="a late job")
-        assert "too few or too slow" in found(sound)["D307"]["fix"]
+        late = wait_for(lambda: found(sound).get("D307"), seconds=LATE_SECONDS, what="a late job")
+        assert "too few or too slow" in late["fix"]
     wait_for(lambda: not {"D305", "D307"} & found(sound).keys(), seconds=90, what="the pulse")

@@ -136,5 +136,5 @@ print(json.dumps([jobs, PeriodicTask.objects.get(name="nightly").enabled]))
 """
     assert json.loads(moved.shell(look)) == [[], True]
     done = moved.run(block("import", language="sh").strip())
-    assert "imported      nightly" in done.stdout.splitlines(), done.stderr
+    assert "imported      nightly – 1 attempt" in done.stdout.splitlines(), done.stderr
     assert json.loads(moved.shell(look)) == [[["nightly", 5, 6]], False]

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from fleet.crash_points import KNOWN
 from fleet.stack.programs import beat, job_worker, system_worker
-from jobs.catalog.encoding import encode_body
 from jobs.core.ids import scheduled_id
-from jobs.core.sql import now
-from jobs.models import Job, Owner, Run
+from jobs.models import Owner, Run
 from jobs.recurring.pulse import TICK_SLOTS
-from jobs.schedules import moment_of, slot_of
 from tests.flows.kept import drained, kept
 from tests.flows.processes import Processes
-from tests.flows.recurring import wait_until
+from tests.flows.recurring import due_soon, ids_of, starts, wait_until
 from tests.flows.world import make_owner
-from tests.judge import TaskLog, read_task_events
 from tests.waiting import wait_for
 
 FAULTS = [
@@ -30,38 +25,6 @@ FAULTS = [
     "tick.after_publish:2",
     "tick.before_done:4",
 ]
-
-
-def due_soon(owner: Owner, *, seconds: float, count: int, history: str) -> dict[Job, datetime]:
-    """Return jobs of every minute, first due after `seconds` and then one each half second."""
-    first = slot_of(now()) + round(2 * seconds)
-    jobs = [
-        Job(
-            owner=owner,
-            key=f"{history}-{number}",
-            task="tests.record",
-            payload=encode_body([], {"n": number}, max_bytes=1_000),
-            schedule="interval",
-            interval_minutes=1,
-            phase=0,
-            shard=(first + number) % 120,
-            history_policy=history,
-            # Due once while the scene looks.
-            end_at=moment_of(first + count),
-        )
-        for number in range(count)
-    ]
-    Job.objects.bulk_create(jobs)
-    return {job: moment_of(first + number) for number, job in enumerate(jobs)}
-
-
-def starts(log: TaskLog) -> Counter[str | None]:
-    """Return how many bodies of each run have begun, by the tasks' own log."""
-    return Counter(event.run for event in read_task_events(log.path) if event.event == "start")
-
-
-def ids_of(due: dict[Job, datetime]) -> list[str]:
-    return [str(scheduled_id(job.pk, at)) for job, at in due.items()]
 
 
 def lateness(runs: Sequence[Run]) -> list[float]:

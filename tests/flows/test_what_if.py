@@ -70,7 +70,7 @@ def _recorded(processes: Processes, slots: int) -> tuple[datetime, datetime]:
     at = time.monotonic()
     for seconds, owner, count in BURSTS:
         time.sleep(max(0.0, at + seconds - time.monotonic()))
-        calls = [{"n": n, "seconds": chance.uniform(0.02, 0.1)} for n in range(count)]
+        calls = [{"n": n, "seconds": chance.uniform(0.06, 0.3)} for n in range(count)]
         made.append(submit_many("tests.record", calls, owner=owner))
     _all_done(made)
     span = begun, now()

@@ -1,11 +1,13 @@
 """Encryption at rest: nothing of arguments, results and errors is readable in any table."""
 
+import json
 from typing import Any
 from uuid import UUID
 
 import pytest
 from celery import current_app, states
 from celery.result import AsyncResult
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_celery_results.models import TaskResult
 
@@ -13,6 +15,7 @@ from fleet import Admission, Kind, Refusal
 from jobs import delete_jobs, job, submit, submit_many, upsert_jobs
 from jobs.api.jobs.schemas import JobDetails
 from jobs.api.runs.schemas import RunDetails
+from jobs.checks.encryption import check_encryption
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.definitions.single import change_job, create_job, read_job
@@ -24,6 +27,7 @@ from jobs.runs.renamed_tasks import move_task
 from jobs.runs.submission import run_job
 from jobs.runs.unblocking import publish_with_known_key
 from jobs.schedules import slot_of
+from jobs.system.reencryption import reencrypt
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
 from tests.jobs.recurring.scenes import at
 from tests.jobs.scenes import (
@@ -323,6 +327,89 @@ def test_rows_from_before_the_ring_are_read_as_they_are(settings: Any, acme: Own
     assert Run.objects.get(pk=run.pk).arguments == ([], {"text": CANARY})
     assert CANARY.encode() in admitted(living_worker(), run).body
     assert isinstance(run.id, UUID)
+
+
+def require(settings: Any, *keys: str) -> None:
+    """Have a ring, and refuse rows in clear."""
+    use_ring(settings, *keys)
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ENCRYPTION_REQUIRED": True}
+
+
+CLEAR_BODY = json.dumps([[], {"text": CANARY}, {}]).encode()
+CLEAR_TEXTS = json.dumps([CANARY]).encode()
+
+
+@pytest.mark.parametrize("is_required", [False, True])
+def test_arguments_in_clear_are_refused_once_they_have_to_be_encrypted(
+    settings: Any, acme: Owner, is_required: bool
+) -> None:
+    """A writer of the database without a key gets nothing run; other runs of the batch start."""
+    use_ring(settings, KEY_1)
+    forged, good = submit("tests.note", 1, owner=acme), submit("tests.note", 2, owner=acme)
+    Run.objects.filter(pk=forged.pk).update(payload=CLEAR_BODY, payload_key=0)
+    if is_required:
+        require(settings, KEY_1)
+    answers = ask(living_worker(), [forged, good])
+    assert isinstance(answers[1], Admission)
+    forged.refresh_from_db()
+    if not is_required:
+        assert isinstance(answers[0], Admission) and CANARY.encode() in answers[0].body
+        return
+    assert answers[0] is Refusal.GONE
+    assert (forged.state, forged.history[-1][2]) == ("failed", "unreadable")
+    assert "the payload is not encrypted, and ENCRYPTION_REQUIRED is on" in forged.error_text
+    shown = RunDetails.of_run(forged, superuser())
+    assert shown.arguments is None and "is not encrypted" in (shown.unreadable or "")
+
+
+def test_no_other_field_in_clear_is_read(settings: Any, acme: Owner) -> None:
+    """Results, error texts, arguments of jobs, what Celery stores."""
+    require(settings, KEY_1)
+    run = submit("tests.note", 1, owner=acme)
+    Run.objects.filter(pk=run.pk).update(
+        result=CLEAR_TEXTS, result_key=0, error_data=CLEAR_TEXTS, error_key=0
+    )
+    run.refresh_from_db()
+    with pytest.raises(Damaged, match="result is not encrypted"):
+        _ = run.result_value
+    assert "is not encrypted" in run.error_text and CANARY not in run.error_text
+    made = create_job(acme, job_of(acme))
+    assert made is not None
+    Job.objects.filter(pk=made.pk).update(payload=CLEAR_BODY, payload_key=0)
+    with pytest.raises(Damaged, match="payload is not encrypted"):
+        run_job(Job.objects.select_related("owner").get(pk=made.pk))
+    TaskResult.objects.create(
+        task_id="forged",
+        status=states.SUCCESS,
+        result=json.dumps(CANARY),
+        content_type="application/json",
+        content_encoding="utf-8",
+    )
+    assert CANARY not in str(AsyncResult("forged").result)
+
+
+def test_reencryption_does_not_accept_what_is_refused(settings: Any, acme: Owner) -> None:
+    """It would be encrypted, and run. With the setting off, as after a restore, it is accepted."""
+    use_ring(settings, KEY_1)
+    forged = submit("tests.note", 1, owner=acme)
+    Run.objects.filter(pk=forged.pk).update(payload=CLEAR_BODY, payload_key=0)
+    require(settings, KEY_1)
+    done = reencrypt(1)
+    assert (done.runs, sum(done.problems.values())) == (0, 1)
+    with pytest.raises(ImproperlyConfigured, match="ENCRYPTION_REQUIRED is on"):
+        reencrypt(0)
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ENCRYPTION_REQUIRED": False}
+    assert reencrypt(1).runs == 1
+    require(settings, KEY_1)
+    assert isinstance(ask(living_worker(), [forged])[0], Admission)
+
+
+def test_encryption_that_is_required_needs_a_ring(settings: Any, acme: Owner) -> None:
+    """Else rows would be stored that are refused; the check names both settings."""
+    require(settings)
+    with pytest.raises(ImproperlyConfigured, match=r"REQUIRED.*ENCRYPTION_KEYS"):
+        submit("tests.note", 1, owner=acme)
+    assert [one.id for one in check_encryption()] == ["fairshift.E034"]
 
 
 def test_no_page_answer_or_export_shows_a_secret(acme: Owner, encrypted: None) -> None:

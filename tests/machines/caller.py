@@ -2,7 +2,8 @@
 
 `python caller.py LOG URL TOKEN RUNS PER_SECOND SEED`: the log is that of the judge's submitters.
 A run is of owner `owner-N`, N by its number. Each 4.5 s one takes seconds, so that there is always
-one at work.
+one at work. Three more words are the name of these runs, the number of the first, and fields of all
+their bodies.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ RETRIED: Final = frozenset({429, 500, 502, 503, 504})
 
 def main() -> None:
     """Submit at a steady rate; exit with an error if a request is refused."""
-    path, url, token, runs, rate, seed = sys.argv[1:]
+    path, url, token, runs, rate, seed, *more = sys.argv[1:]
+    name, first, fields = more or ("order", "0", "{}")
     log, chance = SubmitLog(path), random.Random(int(seed))
     pool = urllib3.PoolManager(retries=False, timeout=10, maxsize=THREADS)
     spans = [round(chance.uniform(0.02, 0.2), 2) for _ in range(int(runs))]
@@ -39,13 +41,14 @@ def main() -> None:
 
     def submit(number: int) -> int:
         time.sleep(max(0.0, begun_at + number / float(rate) - time.monotonic()))
-        key, sent = f"order-{number}", 0
+        key, sent = f"{name}-{int(first) + number}", 0
         body = {
             "task": "machines.work",
-            "owner": f"owner-{number % OWNERS}",
+            "owner": f"owner-{(int(first) + number) % OWNERS}",
             "arguments": {"seconds": spans[number]},
             "labels": {"judge_key": key},
             "max_attempts": 30,
+            **json.loads(fields),
         }
         headers = {
             "Authorization": f"Bearer {token}",

@@ -14,10 +14,18 @@ local time = call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 
 local function keys_from(start)
-    local found = {}
-    for _, name in ipairs(call('KEYS', start:gsub('[%*%?%[%]\\]', '\\%0') .. '*')) do
-        found[#found + 1] = name
-    end
+    local pattern = start:gsub('[%*%?%[%]\\]', '\\%0') .. '*'
+    local found, seen, cursor = {}, {}, '0'
+    repeat
+        local reply = call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 1000)
+        cursor = reply[1]
+        for _, name in ipairs(reply[2]) do
+            if not seen[name] then
+                seen[name] = true
+                found[#found + 1] = name
+            end
+        end
+    until cursor == '0'
     return found
 end
 

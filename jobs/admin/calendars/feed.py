@@ -10,7 +10,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit.base import OwnedAdmin
-from jobs.calendars.ical_feed import MOUNT, feed_path, forget_secret, new_secret
+from jobs.calendars.ical_feed import MOUNT, feed_path, forget_secret, is_stopped, new_secret
 
 
 class FeedUrls(OwnedAdmin):
@@ -38,6 +38,7 @@ class FeedUrls(OwnedAdmin):
         context = {
             "calendar": calendar,
             "address": address,
+            "is_stopped": not address and is_stopped(calendar),
             "mount": "" if is_mounted else MOUNT,
             "title": _("Feed"),
         }

@@ -98,11 +98,11 @@ class IcalUrls(OwnedAdmin):
                 "source": form.cleaned_data["source"],
             }
             context |= _preview_of(calendar, given)
-            context["kept"] = _sign(given, scope=[calendar.pk, request.user.pk])
+            context["kept"] = _sign(given, scope=[calendar.pk, str(request.user.pk)])
         return self._ical_page(request, calendar, context)
 
     def _confirmed(self, request: HttpRequest, calendar: Calendar) -> HttpResponse:
-        given = _unsign(request.POST["kept"], scope=[calendar.pk, request.user.pk])
+        given = _unsign(request.POST["kept"], scope=[calendar.pk, str(request.user.pk)])
         if given is None:
             messages.error(request, _("This preview is too old. Upload the file again."))
             return redirect(request.path)

@@ -8,10 +8,10 @@ from typing import Any, Final
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.ids import first_id_of
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, access
 from jobs.runs.reads.choices import AGES, GROUPS
@@ -94,7 +94,7 @@ class AgeFilter(admin.SimpleListFilter):
         value = self.value()
         if value not in AGES:
             return queryset
-        return queryset.filter(id__gte=first_id_of(timezone.now() - AGES[value][0]))
+        return queryset.filter(id__gte=first_id_of(now() - AGES[value][0]))
 
 
 class PausedFilter(admin.SimpleListFilter):

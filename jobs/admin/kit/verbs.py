@@ -132,7 +132,7 @@ def fresh(*, mark: str = "", until: str = "") -> Confirmed:
 
 def sign(verb: Verb, request: HttpRequest, shown: Confirmed) -> str:
     """Return the signed field of a confirmation page."""
-    return signing.dumps([verb.name, request.user.pk, asdict(shown)], salt=SALT)
+    return signing.dumps([verb.name, str(request.user.pk), asdict(shown)], salt=SALT)
 
 
 def unsign(verb: Verb, request: HttpRequest, text: str) -> Confirmed | None:
@@ -142,4 +142,4 @@ def unsign(verb: Verb, request: HttpRequest, text: str) -> Confirmed | None:
         shown = Confirmed(**facts)
     except (signing.BadSignature, ValueError, TypeError):
         return None
-    return shown if (name, user) == (verb.name, request.user.pk) else None
+    return shown if (name, user) == (verb.name, str(request.user.pk)) else None

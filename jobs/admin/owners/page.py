@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -19,6 +20,7 @@ from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, Scope, access
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
+from jobs.owners.members import addable_users
 from jobs.runs.reads.counts import states_by
 
 COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
@@ -64,7 +66,18 @@ RESUME = Verb(
 class MembershipInline(admin.TabularInline):
     model = Membership
     extra = 0
-    autocomplete_fields = ("user",)
+    # Unless the admin of users, which is the project's, can search.
+    raw_id_fields = ("user",)
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        users: Any = self.admin_site._registry.get(get_user_model())
+        return ("user",) if users is not None and users.get_search_fields(request) else ()
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "user":
+            # Django checks the list that it offers, not the number that a browser sends.
+            kwargs["queryset"] = addable_users(request.user)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_add_permission(request, obj) and _edits(request, obj)

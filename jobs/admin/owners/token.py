@@ -8,13 +8,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit import html
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
+from jobs.core.sql import now
 from jobs.models import ApiToken, Scope, access
 from jobs.owners.tokens import make_token, revoke_token
 from jobs.pages.kit.widgets import date_and_time
@@ -64,7 +64,7 @@ class TokenForm(forms.ModelForm):
 
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
-        if expires_at is not None and expires_at <= timezone.now():
+        if expires_at is not None and expires_at <= now():
             raise forms.ValidationError(_("This time is in the past."))
         return expires_at
 
@@ -152,6 +152,6 @@ class TokenAdmin(VerbAdmin):
     def state(self, token: ApiToken) -> str:
         if token.revoked_at is not None:
             return html.badge(_("revoked"), "cancelled")
-        if token.expires_at is not None and token.expires_at <= timezone.now():
+        if token.expires_at is not None and token.expires_at <= now():
             return html.badge(_("expired"), "expired")
         return html.badge(_("usable"), "succeeded")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -11,12 +11,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
 
 from jobs.admin.kit import html
-from jobs.admin.kit.verbs import Act, ReasonForm, Verb, always
-from jobs.core.states import WAITING
+from jobs.admin.kit.verbs import Act, ReasonForm, Verb
+from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Run, Submission, WindowPolicy
-from jobs.runs.override import override_submission, override_windows
+from jobs.runs.override import held_by, held_by_of, override_submission, override_windows
 
 
 class RequiredReasonForm(ReasonForm):
@@ -30,6 +31,8 @@ class RequiredReasonForm(ReasonForm):
 def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
     """Return the waiting runs that a calendar may delay, or that require one."""
     waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
+    # A superuser may override the shared calendars that still hold a run.
+    waiting = waiting.exclude(~Q(state=State.HELD), window_policy=WindowPolicy.SHARED)
     required = Q(window_policy=WindowPolicy.REQUIRED)
     return waiting.filter(required | Q(owner__calendar_version__gt=0))
 
@@ -50,6 +53,28 @@ def _override_submissions(keys: Sequence[int], act: Act) -> int:
     )
 
 
+def _with_holding(text: str, row: Run | Submission) -> str:
+    """Return a message with the shared calendars that hold a run, or runs, despite an override."""
+    holding = held_by_of(row) if isinstance(row, Submission) else held_by([row.pk])
+    if not holding:
+        return text
+    held = ngettext(
+        "The shared calendar %(calendars)s still holds it: only superusers override that.",
+        "The shared calendars %(calendars)s still hold it: only superusers override them.",
+        len(holding),
+    )
+    return f"{text} {held % {'calendars': ', '.join(holding)}}"
+
+
+def _done(row: Run | Submission, _act: Act) -> str:
+    text = _("%(row)s: %(done)s.") % {"row": row, "done": OVERRIDE.done}
+    return _with_holding(text, row)
+
+
+def _refused(text: Any) -> Callable[[Run | Submission], str]:
+    return lambda row: _with_holding(str(text), row)
+
+
 OVERRIDE = Verb(
     name="override",
     label=lazy("Override windows"),
@@ -57,27 +82,30 @@ OVERRIDE = Verb(
     applies=_waiting,
     act=_override,
     done=lazy("let start outside their windows"),
-    refused=always(lazy("This run does not wait, or may start outside its windows already.")),
+    refused=_refused(lazy("This run does not wait, or may start outside its windows already.")),
     warning=lazy(
-        "They start despite calendars and freezes. Limits of owners and locks still apply."
+        "They start despite their owner's calendars and freezes. Shared calendars still hold them "
+        "unless a superuser overrides. Limits of owners and locks still apply."
     ),
     form=RequiredReasonForm,
+    message=_done,
 )
 OVERRIDE_SUBMISSION = replace(
     OVERRIDE,
     applies=_with_waiting_runs,
     act=_override_submissions,
-    refused=always(lazy("No run of this submission waits for a window.")),
+    refused=_refused(lazy("No run of this submission waits for a window.")),
     warning=lazy(
-        "Every waiting run of it starts despite calendars and freezes. "
-        "Limits of owners and locks still apply."
+        "Every waiting run of it starts despite its owner's calendars and freezes. Shared "
+        "calendars still hold them unless a superuser overrides. Limits of owners and locks still "
+        "apply."
     ),
 )
 
 
 def overridden_in_words(run: Run) -> Any:
     """Return who let a run start outside its windows, when and why; empty if nobody did."""
-    if run.window_policy != WindowPolicy.OVERRIDDEN:
+    if run.window_policy not in {WindowPolicy.OVERRIDDEN, WindowPolicy.SHARED}:
         return ""
     entries = AuditEntry.objects.filter(
         object_type="run", object_id=str(run.pk), action="override windows"

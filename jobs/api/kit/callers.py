@@ -22,13 +22,17 @@ from jobs.owners.request_rates import refuse_fast_caller
 from jobs.owners.tokens import use_token
 
 
-class Token(HttpBearer):
-    """A token, sent as `Authorization: Bearer …`."""
+class _Needing:
+    """The scope and Django's permission that an operation needs. Mix in before Ninja's classes."""
 
     def __init__(self, scope: Scope, permission: str) -> None:
         super().__init__()
         self.scope = scope
         self.permission = permission
+
+
+class Token(_Needing, HttpBearer):
+    """A token, sent as `Authorization: Bearer …`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
         found = _first_statement(token)
@@ -38,19 +42,12 @@ class Token(HttpBearer):
         if access.maker is not None:
             # Permissions have no owner, and are not readable behind the barrier.
             with barrier.lifted():
-                may = access.permits(self.permission)
-            if not may:
-                raise forbidden(f"the permission {self.permission} of the token's maker")
+                refuse_without_permission(access, self.permission)
         return _admitted(request, access, self.scope)
 
 
-class Session(SessionAuth):
+class Session(_Needing, SessionAuth):
     """The session of a user of the admin; a change needs Django's CSRF token, too."""
-
-    def __init__(self, scope: Scope, permission: str) -> None:
-        super().__init__()
-        self.scope = scope
-        self.permission = permission
 
     def __call__(self, request: HttpRequest) -> Access | None:
         # A program with a token sends no cookie, and is not asked for a CSRF token.
@@ -63,8 +60,7 @@ class Session(SessionAuth):
         if not user.is_authenticated or not user.is_active:
             return None
         access = access_of(user)
-        if not access.permits(self.permission):
-            raise forbidden(f"the permission {self.permission}")
+        refuse_without_permission(access, self.permission)
         if not access.sees_all:
             barrier.raise_for(access.owner_ids())
         return _admitted(request, access, self.scope)
@@ -122,6 +118,13 @@ def refuse_without(access: Access, scope: Scope, owner_id: int | None) -> None:
     if not access.has(scope, owner_id):
         where = "this owner" if owner_id is not None else "the whole installation"
         raise forbidden(f"the scope {scope.value!r} for {where}")
+
+
+def refuse_without_permission(access: Access, permission: str) -> None:
+    """Raise Problem unless Django's permissions allow it: a user's, or those of a token's maker."""
+    if not access.permits(permission):
+        whose = " of the token's maker" if isinstance(access.actor, ApiToken) else ""
+        raise forbidden(f"the permission {permission}{whose}")
 
 
 def _admitted(request: HttpRequest, access: Access, scope: Scope) -> Access:

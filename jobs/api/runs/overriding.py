@@ -14,7 +14,7 @@ from jobs.api.runs.finding import find_run
 from jobs.api.runs.router import router
 from jobs.core import barrier
 from jobs.models import Scope
-from jobs.runs.override import override_windows
+from jobs.runs.override import held_by, override_windows
 
 OVERRIDES = needs(Scope.OPERATE, "jobs.override_window")
 
@@ -31,6 +31,10 @@ class Overridden(Schema):
     """The effect of an override."""
 
     overridden: int = Field(description="Waiting runs that had to obey their windows before.")
+    held_by: list[str] = Field(
+        description="Shared calendars that still hold some of these runs: only callers that may "
+        "operate the whole installation override them."
+    )
 
 
 @router.post(
@@ -42,4 +46,4 @@ def override_run(request: HttpRequest, run_id: UUID, body: Override) -> Overridd
     refuse_other_scope(request, Scope.OPERATE, run.owner_id)
     with barrier.lifted():
         count = override_windows([run.id], actor=caller(request).actor, reason=body.reason)
-    return Overridden(overridden=count)
+        return Overridden(overridden=count, held_by=held_by([run.id]))

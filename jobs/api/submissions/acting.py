@@ -14,6 +14,7 @@ from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunProgress
 from jobs.core import barrier
 from jobs.models import Scope
+from jobs.runs.override import held_by_of
 from jobs.runs.override import override_submission as override
 
 CANCELS = needs(Scope.OPERATE, "jobs.cancel_submission")
@@ -57,4 +58,4 @@ def override_submission(request: HttpRequest, submission_id: int, body: Override
     refuse_other_scope(request, Scope.OPERATE, submission.owner_id)
     with barrier.lifted():
         count = override(submission, actor=caller(request).actor, reason=body.reason)
-    return Overridden(overridden=count)
+        return Overridden(overridden=count, held_by=held_by_of(submission))

@@ -9,7 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from jobs.api.kit import interests
-from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.callers import (
+    caller,
+    needs,
+    refuse_other_scope,
+    refuse_without_permission,
+)
 from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.reasons import ReasonBody, WithReason
@@ -150,7 +155,7 @@ def send_test(request: HttpRequest, webhook_id: int, body: ReasonBody) -> Delive
 )
 def deliveries(request: HttpRequest, webhook_id: int, page: Page) -> PageOf[Delivery]:
     """Return the deliveries of an endpoint, newest first."""
-    row = _found(request, webhook_id)
+    row = _found_with_runs(request, webhook_id)
     cursor = Cursor.read(
         page, of="webhook deliveries", caller=caller(request).actor, filters=row.pk
     )
@@ -163,7 +168,7 @@ def deliveries(request: HttpRequest, webhook_id: int, page: Page) -> PageOf[Deli
 )
 def replay(request: HttpRequest, webhook_id: int, body: Replay) -> Replayed:
     """Send ended deliveries again, under the same ids."""
-    row = _found(request, webhook_id)
+    row = _found_with_runs(request, webhook_id)
     with barrier.lifted():
         count = endpoints.replay(
             row, body.deliveries, actor=caller(request).actor, reason=body.reason
@@ -173,6 +178,15 @@ def replay(request: HttpRequest, webhook_id: int, body: Replay) -> Replayed:
 
 def _found(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
     return interests.found(request, WebhookEndpoint, webhook_id)
+
+
+def _found_with_runs(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
+    """Return an endpoint; refuse a caller that may not see the runs in its deliveries."""
+    row = _found(request, webhook_id)
+    refuse_other_scope(request, Scope.READ, row.owner_id)
+    with barrier.lifted():
+        refuse_without_permission(caller(request), "jobs.view_run")
+    return row
 
 
 def _locked(

@@ -13,7 +13,7 @@ from jobs.models.run import RunQuerySet
 
 MOST: Final = 10
 """Requests that are looked at, the oldest ones."""
-MILLISECONDS: Final = 100
+MILLISECONDS: Final = 300
 """Most time for each of them."""
 
 

@@ -187,7 +187,7 @@ class _Gates:
     def __init__(self, owners: Mapping[int, Owner], changed: Mapping[int, CalendarHours]) -> None:
         self._owners = owners
         self._changed = changed
-        self._ids: dict[tuple[int, int | None, int | None], tuple[int, ...]] = {}
+        self._ids: dict[tuple[int, int | None, int | None, str], tuple[int, ...]] = {}
         self._known: dict[int, CalendarHours] = {}
         self._spread: dict[int, int] = {}
 
@@ -196,7 +196,7 @@ class _Gates:
         owner = self._owners[row["owner_id"]]
         if owner.calendar_version == 0 or row["window_policy"] == WindowPolicy.OVERRIDDEN:
             return None
-        ids = self._calendars(owner.pk, row["job_id"], row["target_id"])
+        ids = self._calendars(owner.pk, row["job_id"], row["target_id"], row["window_policy"])
         calendars = tuple(self._known[one] for one in ids if one in self._known)
         if not calendars:
             return None
@@ -205,10 +205,12 @@ class _Gates:
         delay = longest_spread(ids, self._spread) * (place / _WHOLE)
         return Hours(calendars, timedelta(seconds=row["needed"]), delay)
 
-    def _calendars(self, owner: int, job: int | None, target: int | None) -> tuple[int, ...]:
-        key = (owner, job, target)
+    def _calendars(
+        self, owner: int, job: int | None, target: int | None, policy: str
+    ) -> tuple[int, ...]:
+        key = (owner, job, target, policy)
         if key not in self._ids:
-            found = calendars_of(owner, job_id=job, target_ids={target})[target]
+            found = calendars_of(owner, job_id=job, target_ids={target}, policy=policy)[target]
             new = set(found) - self._known.keys()
             if new:
                 self._known |= hours_of(new) | {

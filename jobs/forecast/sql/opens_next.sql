@@ -7,7 +7,7 @@
 -- Keeps true: held runs are read by the index of promotion (run_delayed), `read` of them at most. Equal
 --   runs have equal calendars nearly always: one run of each minute is looked up.
 WITH soon AS MATERIALIZED (
-    SELECT id, owner_id, job_id, target_id, task, queue, next_at FROM jobs_run
+    SELECT id, owner_id, job_id, target_id, window_policy, task, queue, next_at FROM jobs_run
     WHERE state = 'held' AND next_at > %(now)s AND next_at < %(until)s
         AND (%(owners)s::bigint[] IS NULL OR owner_id = ANY(%(owners)s::bigint[]))
     ORDER BY next_at LIMIT %(read)s
@@ -24,7 +24,7 @@ JOIN soon AS r ON r.id = m.sample
 LEFT JOIN LATERAL (
     SELECT c.name, open.opens_at, open.closes_at
     FROM jobs_opening AS open JOIN jobs_calendar AS c ON c.id = open.calendar_id
-    WHERE open.calendar_id = ANY(jobs_calendars(r.owner_id, r.job_id, r.target_id))
+    WHERE open.calendar_id = ANY(jobs_calendars(r.owner_id, r.job_id, r.target_id, r.window_policy))
         AND open.opens_at <= r.next_at AND open.closes_at > r.next_at
     ORDER BY open.closes_at LIMIT 1
 ) AS o ON true

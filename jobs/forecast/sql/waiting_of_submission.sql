@@ -9,8 +9,9 @@ SELECT calendars, needed, priority, sum(count)::int AS count,
     max(retried_at) AS retried_at
 FROM (
     SELECT t.name, jobs_needed(r.policy) AS needed, r.priority,
-        CASE WHEN r.window_policy = 'overridden' OR o.calendar_version = 0 THEN '{}'::bigint[]
-            ELSE jobs_calendars(r.owner_id, r.job_id, r.target_id) END AS calendars,
+        CASE WHEN o.calendar_version = 0 THEN '{}'::bigint[]
+            ELSE jobs_calendars(r.owner_id, r.job_id, r.target_id, r.window_policy)
+            END AS calendars,
         count(*) AS count, min(r.due_at) AS due_at, max(r.deadline_at) AS deadline_at,
         max(r.next_at) FILTER (WHERE r.state = 'retrying') AS retried_at
     FROM jobs_run AS r JOIN jobs_owner AS o ON o.id = r.owner_id LEFT JOIN jobs_target AS t ON t.id = r.target_id

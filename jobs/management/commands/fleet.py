@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from fleet import BrokerUnavailable, Snapshot
+from fleet import BrokerUnavailable, Snapshot, counted
 from jobs.client.terminal import say
 from jobs.core.conf import setting
 from jobs.management import tokens, unknown
@@ -111,11 +111,19 @@ def _import_beat(given: dict[str, Any]) -> None:
         say(json.dumps({**facts, "entries": [asdict(row) for row in report]}, default=str))
         return
     for row in report:
-        why = ": ".join(part for part in (row.field, row.problem) if part)
-        say(f"{row.verdict:13} {row.name}{' – ' if why else ''}{why}")
+        why = ": ".join(part for part in (row.field, row.problem) if part) or _meant(row)
+        say(f"{row.verdict:13} {row.name} – {why}")
     count = sum(row.job is not None for row in report)
     would = "would become jobs" if given["dry_run"] else "became jobs"
     say(f"{count} of {sum(not row.is_ours for row in report)} {would} of {given['owner']}")
+
+
+def _meant(row: Any) -> str:
+    """Return in words how often a job's run is tried, and when the job is due."""
+    text = counted(row.attempts, "attempt")
+    if row.attempts > 1:
+        text += f" on {', '.join(row.retry_on)}" if row.retry_on else " on any error"
+    return text + (f", due {row.due_at:%Y-%m-%d %H:%M:%S} UTC" if row.due_at else "")
 
 
 def _print_json(given: dict[str, Any]) -> None:

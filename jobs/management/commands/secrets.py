@@ -78,6 +78,8 @@ def _note(key: int, parts: list[str], ring: Any) -> str:
         return " (encrypts)"
     if key and (ring is None or key not in ring.keys):
         return " (missing here)"
+    if not key and crypto.is_required():
+        return " (refused)"
     return " (may go)" if key and not parts else ""
 
 
@@ -105,6 +107,9 @@ def _reencrypt(to: int | None) -> None:
         raise CommandError(
             f"{done.left + sum(done.problems.values()):,} rows are left: call again, or see above."
         )
+    if to and not crypto.is_required():
+        name = how_to_set("ENCRYPTION_REQUIRED")
+        say(f"Every row is encrypted. To refuse others from now on, turn {name} on.")
 
 
 def _counts(done: Any) -> str:

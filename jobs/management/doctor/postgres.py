@@ -22,13 +22,12 @@ from jobs.core import sql
 from jobs.management.doctor.disk import space
 from jobs.management.doctor.part import Look, Unreachable
 from jobs.management.doctor.pooling import pooling_mode
+from jobs.system.state import CLOCK_SECONDS
 
 CONNECT_SECONDS: Final = 2
 """The shortest wait that libpq knows."""
 STATEMENT_PART: Final = 0.4
 """Of all seconds, those that one statement may take."""
-CLOCK_SECONDS: Final = 2.0
-"""Difference of two clocks that is reported."""
 LOCAL_ADDRESSES: Final = (None, "127.0.0.1", "::1")
 """Those of a server on this machine; None: a unix socket."""
 SAID_BY_RUNNING: Final = tuple(f"fairshift.W{number}" for number in (108, 110, 111, 115, 116))

@@ -11,11 +11,12 @@ from django.core.checks import Warning as Caution
 
 from fleet import counted
 from jobs.core.version import __version__
-from jobs.management.doctor.postgres import CLOCK_SECONDS, described
+from jobs.management.doctor.postgres import described
 from jobs.management.operator import Operator
 from jobs.models import Worker
 from jobs.pages.overview.reading import read
 from jobs.pages.overview.verdict import problems_of
+from jobs.system.state import CLOCK_SECONDS
 
 IDS: Final[Mapping[str, str]] = {
     "no_worker": "fairshift.D301",
@@ -28,7 +29,9 @@ IDS: Final[Mapping[str, str]] = {
     "unknown_task": "fairshift.D308",
     "lost_worker": "fairshift.D309",
     "unsent": "fairshift.D312",
-    "missing_rounds": "fairshift.D313",
+    "statistics": "fairshift.D313",
+    "clock": "fairshift.D314",
+    "missing_rounds": "fairshift.D315",
 }
 """The problems of the overview that are about the installation, by their codes. The others are
 about jobs, windows and owners; Redis has checks of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
-from jobs.calendars.ical_feed import feed_path, forget_secret, new_secret
+from jobs.calendars.ical_feed import feed_path, forget_secret, is_stopped, new_secret
 from jobs.core import barrier
 from jobs.models import Scope
 from jobs.pages.calendars.finding import find_calendar
@@ -26,7 +26,10 @@ def feed(visit: Visit, key: int) -> HttpResponse:
             return done(visit, _("The feed has no address now."), to=request.path)
         if "new" in request.POST:
             address = request.build_absolute_uri(feed_path(new_secret(found, actor=actor)))
-    response = visit.show("jobs/pages/calendars/feed.html", calendar=found, address=address)
+        stopped = not address and is_stopped(found)
+    response = visit.show(
+        "jobs/pages/calendars/feed.html", calendar=found, address=address, is_stopped=stopped
+    )
     # The address is shown once, so no cache may store it.
     response["Cache-Control"] = "no-store"
     return response

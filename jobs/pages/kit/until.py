@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from jobs.core.sql import now
 from jobs.pages.kit.widgets import date_and_time
 
 
@@ -24,7 +24,7 @@ class UntilFields(forms.Form):
 
     def clean_until(self) -> Any:
         until = self.cleaned_data["until"]
-        if until is not None and until <= timezone.now():
+        if until is not None and until <= now():
             raise forms.ValidationError(_("This time is in the past."))
         return until
 

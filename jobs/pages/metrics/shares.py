@@ -16,14 +16,14 @@ WAITED_SECONDS: Final = 60.0
 """How long an owner has waited for a turn when it counts in Jain's index."""
 
 
-def read_received(names: Collection[str]) -> Mapping[str, float]:
+def read_received(names: Collection[str]) -> Mapping[str, float] | None:
     """Return these owners' parts of the worker time of the last minutes; empty if there was none.
 
-    Call it with the barrier lifted.
+    None: it is not counted yet. Call it with the barrier lifted.
     """
     span = reads.last_minutes(MINUTES)
     if span is None:
-        return {}
+        return None
     slugs = dict(Owner.objects.filter(slug__in=names).values_list("pk", "slug"))
     found = reads.by_owner(list(slugs), start=span[0], end=span[1])
     received = {slugs[one.owner_id]: one.received for one in found if one.received is not None}
@@ -42,9 +42,16 @@ def waiting_owners(seen: Snapshot) -> list[str]:
     ]
 
 
-def measure(received: Mapping[str, float], *, seen: Snapshot, owners: Sequence[str]) -> Samples:
-    """Return the samples of these owners, of the others together, and Jain's index."""
+def measure(
+    received: Mapping[str, float] | None, *, seen: Snapshot, owners: Sequence[str]
+) -> Samples:
+    """Return the samples of these owners, of the others together, and Jain's index.
+
+    None if `received` is not known.
+    """
     samples = Samples()
+    if received is None:
+        return samples
     if received:
         for name in owners:
             samples.add("owner_share_received", received.get(name, 0.0), name)

@@ -158,7 +158,7 @@ def _facts(
         broken = broken_jobs(ids)
         failing = failing_long(ids, now=system.at)
     if not visit.access.permits("jobs.view_worker"):
-        system = replace(system, lost=())
+        system = replace(system, lost=(), beat_host="", beat_ahead_seconds=None)
     return Facts(
         system=system,
         system_queue=setting("SYSTEM_QUEUE"),

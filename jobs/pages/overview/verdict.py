@@ -18,6 +18,7 @@ from jobs.pages.kit.language import count_in_words
 from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 from jobs.pages.overview.owner_rules import objective, starved
+from jobs.system.rollups.reads import LATE
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 
@@ -227,6 +228,22 @@ def _broken(facts: Facts) -> Problem | None:
     )
 
 
+def _statistics(facts: Facts) -> Problem | None:
+    if facts.system.statistics_lag <= LATE:
+        return None
+    return Problem(
+        code="statistics",
+        text=_(
+            "The statistics are %(minutes)s min behind: what failed in the last hour is not known."
+        )
+        % {"minutes": number(facts.system.statistics_lag // timedelta(minutes=1))},
+        todo=_("The worker of %(queue)s counts each minute: look for roll_up in its log.")
+        % {"queue": facts.system_queue},
+        is_bad=False,
+        query={"queue": facts.system_queue},
+    )
+
+
 def _lost_worker(facts: Facts) -> Problem | None:
     if not facts.system.lost:
         return None
@@ -236,6 +253,22 @@ def _lost_worker(facts: Facts) -> Problem | None:
         todo=_("Its runs were taken back. Start it again, or ignore this: it ends in an hour."),
         is_bad=False,
         query={"state": "lost"},
+    )
+
+
+def _clock(facts: Facts) -> Problem | None:
+    system = facts.system
+    if not system.is_clock_wrong:
+        return None
+    return Problem(
+        code="clock",
+        text=_("The clock of beat's machine %(host)s differs from PostgreSQL's by %(seconds)s s.")
+        % {"host": system.beat_host, "seconds": f"{system.beat_ahead_seconds:+.0f}"},
+        todo=_(
+            "Synchronize it, for example with chrony. Due times are right; times in beat's log, and"
+            " when calls of plain Celery tasks expire, are not."
+        ),
+        is_bad=False,
     )
 
 
@@ -260,5 +293,7 @@ RULES: Final[Sequence[Rule]] = (
     _approval,
     objective,
     starved,
+    _statistics,
     _lost_worker,
+    _clock,
 )

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 from django import forms
 from django.core.exceptions import ValidationError
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.inputs import KEY_LIMIT, LABEL_LIMIT
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.pages.kit.lists import CURSOR, FilterForm
 from jobs.pages.kit.visit import Visit
@@ -105,7 +105,7 @@ class RunFilterForm(FilterForm):
 
     def _first(self) -> datetime | None:
         age, since = self.cleaned_data["age"], self.cleaned_data["since"]
-        moments = [timezone.now() - AGES[age][0]] if age else []
+        moments = [now() - AGES[age][0]] if age else []
         return max([*moments, since] if since else moments, default=None)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.inputs import LABEL_LIMIT
+from jobs.core.sql import now
 from jobs.models import Submission
 from jobs.pages.kit import lists
 from jobs.pages.kit.nav import admin_list
@@ -35,7 +35,7 @@ class SubmissionFilterForm(lists.FilterForm):
             if given[name]:
                 rows = rows.filter(**{name: given[name]})
         if given["age"]:
-            rows = rows.filter(created_at__gte=timezone.now() - AGES[given["age"]][0])
+            rows = rows.filter(created_at__gte=now() - AGES[given["age"]][0])
         return rows
 
 

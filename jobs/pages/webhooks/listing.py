@@ -44,7 +44,9 @@ def webhooks(visit: Visit) -> HttpResponse:
 def webhook(visit: Visit, key: int) -> HttpResponse:
     """Show one endpoint, and its newest deliveries."""
     found = find_endpoint(visit, key)
-    deliveries = list(found.deliveries.order_by("-pk")[:DELIVERIES_SHOWN])
+    sees_runs = visit.may("jobs.view_run", Scope.READ, found.owner_id)
+    rows = found.deliveries.order_by("-pk")[:DELIVERIES_SHOWN]
+    deliveries = list(rows) if sees_runs else []
     return visit.show(
         "jobs/pages/webhooks/one.html",
         live="jobs/pages/webhooks/one_live.html",
@@ -53,6 +55,7 @@ def webhook(visit: Visit, key: int) -> HttpResponse:
         states=[word_of(state) for state in found.states],
         deliveries=[(one, _tone(one), word_of(one.data.get("state", ""))) for one in deliveries],
         most=DELIVERIES_SHOWN,
+        sees_runs=sees_runs,
         may_change=visit.may("jobs.change_webhookendpoint", Scope.ADMIN, found.owner_id),
         may_delete=visit.may("jobs.delete_webhookendpoint", Scope.ADMIN, found.owner_id),
     )

@@ -79,7 +79,7 @@ WITH hint AS (
     CROSS JOIN LATERAL (SELECT
         -- Null without calendars: the strict function jobs_gate is not called then.
         CASE WHEN o.calendar_version > 0 AND l.window_policy <> 'overridden'
-            THEN jobs_calendars(l.owner_id, l.job_id, l.target_id) END AS ids) AS applying
+            THEN jobs_calendars(l.owner_id, l.job_id, l.target_id, l.window_policy) END AS ids) AS applying
     CROSS JOIN LATERAL jobs_gate(applying.ids, now.at) AS gate
     LEFT JOIN unnest(%(owners)s::bigint[], %(rooms)s::bigint[]) AS room(owner_id, most)
         ON room.owner_id = l.owner_id

@@ -8,6 +8,6 @@ WITH locked AS MATERIALIZED (
     ORDER BY id
     FOR UPDATE
 )
-SELECT id, state, jobs_calendars(owner_id, job_id, target_id) AS calendars,
+SELECT id, state, jobs_calendars(owner_id, job_id, target_id, window_policy) AS calendars,
     jobs_needed(policy) AS needed, window_policy, clock_timestamp() AS now
 FROM locked ORDER BY id

@@ -20,7 +20,7 @@ WITH active AS MATERIALIZED (
         -- A stale calendar has no openings yet and would seem closed: it is left out until it has.
         SELECT jobs_ends(ARRAY(
             SELECT c.id FROM jobs_calendar AS c
-            WHERE c.id = ANY(jobs_calendars(%(owner)s, a.job_id, a.target_id)) AND NOT c.is_stale
+            WHERE c.id = ANY(jobs_calendars(%(owner)s, a.job_id, a.target_id, a.window_policy)) AND NOT c.is_stale
         ), now.at) AS at
     ) AS ends ON a.window_policy <> 'overridden'
 )

@@ -8,10 +8,11 @@ from typing import Any
 
 from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core.crypto import Damaged, UnknownKey
-from jobs.models import ApiToken, Run, WebhookDelivery
+from jobs.models import Run, WebhookDelivery
 from jobs.models.access import access_of
 from jobs.models.notice import EventType
 from jobs.models.webhook import WebhookEndpoint
+from jobs.system.notices.interests import maker_of
 
 
 def body_of(delivery: WebhookDelivery) -> str:
@@ -37,7 +38,7 @@ def sees_details(maker: Any, owner_id: int | None) -> bool:
 def _details(endpoint: WebhookEndpoint, run_id: str) -> dict[str, Any] | None:
     """Return what the run's page shows to those who may see it; None without the right to."""
     run = Run.objects.select_related("owner").filter(id=run_id).first()
-    if run is None or not sees_details(_maker(endpoint), run.owner_id):
+    if run is None or not sees_details(maker_of(endpoint), run.owner_id):
         return None
     args, kwargs = _read(lambda: run.arguments) or ([], {})
     shown_args, shown_kwargs = hidden_arguments(run.task, args, kwargs)
@@ -47,13 +48,6 @@ def _details(endpoint: WebhookEndpoint, run_id: str) -> dict[str, Any] | None:
         "result": hidden(_read(lambda: run.result_value)),
         "error_message": run.error_text,
     }
-
-
-def _maker(endpoint: WebhookEndpoint) -> Any:
-    """Return who asked for the details, with the rights that they have now."""
-    if endpoint.created_by_token_id is not None:
-        return ApiToken.objects.usable().filter(pk=endpoint.created_by_token_id).first()
-    return endpoint.created_by
 
 
 def _read(read: Callable[[], Any]) -> Any:

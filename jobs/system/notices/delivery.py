@@ -11,8 +11,6 @@ import logging
 import time
 from typing import Final, NamedTuple
 
-from django.utils import timezone
-
 from jobs.catalog.builtin.answer import refuse_unexpected
 from jobs.catalog.builtin.errors import HttpRequestFailed, HttpRequestRefused
 from jobs.catalog.builtin.http import build_request, fetch
@@ -21,7 +19,7 @@ from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.models import DeliveryState, WebhookDelivery
-from jobs.system.notices import secrets, signing
+from jobs.system.notices import interests, secrets, signing
 from jobs.system.notices.body import body_of
 
 logger = logging.getLogger(__name__)
@@ -52,13 +50,16 @@ def deliver(delivery_id: int, *, is_probe: bool = False) -> str:
     delivery = rows.filter(pk=delivery_id, state=DeliveryState.WAITING).first()
     if delivery is None or not delivery.endpoint.is_active:
         return "dropped"
+    if why := interests.why_stopped(delivery.endpoint):
+        interests.stop(delivery.endpoint, why)
+        return "stopped"
     if delivery.endpoint.failure_count and not is_probe:
         # Due at once when its endpoint is.
         WebhookDelivery.objects.filter(pk=delivery_id).update(next_at=sql.now())
         return "held"
-    started = time.monotonic()
-    at = time.time()
-    outcome = _send(delivery)
+    # PostgreSQL's time: receivers refuse a signature whose time is minutes from theirs.
+    at, started = sql.now().timestamp(), time.monotonic()
+    outcome = _send(delivery, at=int(at))
     milliseconds = round(1000 * (time.monotonic() - started))
     attempt = json.dumps([round(at, 3), outcome.status, outcome.problem[:300], milliseconds])
     if not outcome.problem:
@@ -72,18 +73,13 @@ def _tries(attempt: str) -> dict[str, object]:
     return {"attempt": attempt, "most": WebhookDelivery.TRIES_MOST}
 
 
-def _send(delivery: WebhookDelivery) -> Outcome:
+def _send(delivery: WebhookDelivery, *, at: int) -> Outcome:
     endpoint = delivery.endpoint
     status = None
     try:
         body = body_of(delivery)
         keys = secrets.signing_keys(endpoint)
-        signed = signing.headers(
-            keys,
-            event_id=delivery.event_id,
-            at=int(timezone.now().timestamp()),
-            body=body,
-        )
+        signed = signing.headers(keys, event_id=delivery.event_id, at=at, body=body)
         request = build_request(
             "POST",
             endpoint.url,

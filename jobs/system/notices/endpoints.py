@@ -47,6 +47,7 @@ def make_endpoint(
 ) -> MadeEndpoint:
     """Make an endpoint for an owner, or for all (None); `name`, `url` and `events` are required."""
     interests.refuse_without_admin(actor, owner)
+    interests.refuse_without_runs(actor, owner)
     fields = _checked({"name": "", "events": [], "url": "", **given}, owner=owner, actor=actor)
     if WebhookEndpoint.objects.filter(owner=owner).count() >= ENDPOINTS_MOST:
         raise OptionError("url", f"would be one of more than {ENDPOINTS_MOST} endpoints")
@@ -81,11 +82,9 @@ def change_endpoint(
     changed = interests.apply(row, _checked(given, owner=row.owner, actor=actor))
     if not changed:
         return []
-    if row.has_details and _sends_other(row, changed):
-        # The actor decides where the details go, so the actor's right counts from now on.
-        _refuse_details(True, row.owner, actor)
-        for name, value in interests.made_by(actor).items():
-            setattr(row, name, value)
+    if interests.sends_other(row, changed):
+        _refuse_details(row.has_details, row.owner, actor)
+        interests.confirm(row, actor)
     interests.note_switch(row, changed, reason)
     if "is_active" in changed:
         row.failure_count, row.retry_at = 0, None
@@ -167,6 +166,7 @@ def replay(
     if len(delivery_ids) > REPLAYS_MOST:
         raise OptionError("deliveries", f"holds at most {REPLAYS_MOST}")
     interests.refuse_without_admin(actor, endpoint.owner)
+    interests.refuse_without_runs(actor, endpoint.owner)
     _refuse_inactive(endpoint)
     rows = endpoint.deliveries.filter(pk__in=delivery_ids).exclude(state=DeliveryState.WAITING)
     count = rows.update(state=DeliveryState.WAITING, next_at=now(), attempt_count=0, ended_at=None)
@@ -204,12 +204,6 @@ def _refuse_details(has_details: bool, owner: Owner | None, actor: Any) -> None:
     if has_details and not sees_details(actor, owner.pk if owner is not None else None):
         whose = owner.slug if owner is not None else "the whole installation"
         raise AccessDenied("operate (to see arguments and results)", whose)
-
-
-def _sends_other(row: WebhookEndpoint, changed: Sequence[str]) -> bool:
-    """Say whether a change may send more than before, or elsewhere; a name or a stop does not."""
-    harmless = {"name"} if row.is_active else {"name", "is_active"}
-    return not harmless.issuperset(changed)
 
 
 def _refuse_inactive(endpoint: WebhookEndpoint) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from django.db.models.functions import Now
+
+from jobs.core import log_events
 from jobs.core.errors import AccessDenied, OptionError
 from jobs.core.inputs import near_hint, refuse_name
 from jobs.core.sql import now
 from jobs.core.states import ENDED
 from jobs.models import ApiToken, EventType, Job, Owner, Scope, access
 from jobs.models.notice import Interest
+
+logger = logging.getLogger(__name__)
 
 NAME_LIMIT: Final = 100
 PATTERNS_LIMIT: Final = 100
@@ -47,10 +53,76 @@ def refuse_without_admin(actor: Any, owner: Owner | None) -> None:
         raise AccessDenied(Scope.ADMIN.value, whose)
 
 
+def sees_runs(actor: Any, owner_id: int | None) -> bool:
+    """Say whether a user or token may see the runs of an owner (None: of all)."""
+    found = access.access_of(actor)
+    return found.has(Scope.READ, owner_id) and found.permits("jobs.view_run")
+
+
+def refuse_without_runs(actor: Any, owner: Owner | None) -> None:
+    """Raise AccessDenied unless the actor may see the runs that are told of; None: the system."""
+    if actor is not None and not sees_runs(actor, owner.pk if owner is not None else None):
+        whose = owner.slug if owner is not None else "the whole installation"
+        raise AccessDenied("read (to see runs, with jobs.view_run)", whose)
+
+
+def why_stopped(row: Interest) -> str:
+    """Return why a row may tell of nothing now; empty if its maker may see the runs it tells of.
+
+    Rows that code has made have no maker, and go on.
+    """
+    if not row.has_maker:
+        return ""
+    maker = maker_of(row)
+    if maker is None:
+        return "its maker is gone: an admin who may see runs makes it active again"
+    if sees_runs(maker, row.owner_id):
+        return ""
+    name = maker.get_username()
+    return f"{name} may not see these runs now: an admin who may makes it active again"
+
+
+def maker_of(row: Interest) -> Any:
+    """Return the user or token that made a row, with the rights that they have now."""
+    if row.created_by_token_id is not None:
+        return ApiToken.objects.usable().filter(pk=row.created_by_token_id).first()
+    return row.created_by
+
+
+def stop(row: Interest, why: str) -> None:
+    """Switch a row off, unless an operator has changed it since it was read; what waits stays."""
+    same = {"is_active": True, "created_by": row.created_by_id}
+    rows = type(row)._default_manager.filter(
+        pk=row.pk, created_by_token=row.created_by_token_id, **same
+    )
+    if rows.update(is_active=False, disabled_at=Now(), disabled_reason=why):
+        kind = row._meta.verbose_name
+        log_events.INTEREST_STOPPED.log(logger, kind=str(kind), id=row.pk, reason=why)
+
+
+def sends_other(row: Interest, changed: Collection[str]) -> bool:
+    """Say whether a change may send more than before, or elsewhere.
+
+    A name, a stop, and an end of details do not.
+    """
+    harmless = {"name"} if row.is_active else {"name", "is_active"}
+    if not getattr(row, "has_details", False):
+        harmless.add("has_details")
+    return not harmless.issuperset(changed)
+
+
+def confirm(row: Interest, actor: Any) -> None:
+    """Make the actor the maker of a changed row: the actor decides where it sends what it tells."""
+    refuse_without_runs(actor, row.owner)
+    for name, value in made_by(actor).items():
+        setattr(row, name, value)
+
+
 def made_by(actor: Any) -> dict[str, Any]:
     """Return the fields that say who made a row."""
     is_token = isinstance(actor, ApiToken)
     return {
+        "has_maker": actor is not None,
         "created_by": None if is_token else actor,
         "created_by_token": actor if is_token else None,
     }

@@ -58,6 +58,7 @@ def make_subscription(
 ) -> MailSubscription:
     """Make a subscription of an owner's events, or of all (None); errors as in `endpoints`."""
     interests.refuse_without_admin(actor, owner)
+    interests.refuse_without_runs(actor, owner)
     if MailSubscription.objects.filter(owner=owner).count() >= SUBSCRIPTIONS_MOST:
         raise OptionError("name", f"would be one of more than {SUBSCRIPTIONS_MOST} subscriptions")
     required = {"name": "", "events": [], "addresses": []}
@@ -78,6 +79,8 @@ def change_subscription(
     interests.refuse_without_admin(actor, mail.owner)
     changed = interests.apply(mail, _checked(given, owner=mail.owner, actor=actor))
     if changed:
+        if interests.sends_other(mail, changed):
+            interests.confirm(mail, actor)
         interests.note_switch(mail, changed, reason)
         mail.save()
         _audit("change mail subscription", mail, actor, reason=reason, changed=changed)
@@ -121,10 +124,15 @@ def _addresses(value: Any) -> list[str]:
 
 def send_mail(digest_id: int) -> str:
     """Send one mail that was claimed; return what it came to, in a word."""
-    rows = MailDigest.objects.select_related("subscription__owner")
+    rows = MailDigest.objects.select_related(
+        "subscription__owner", "subscription__created_by", "subscription__created_by_token"
+    )
     digest = rows.filter(pk=digest_id, sending__isnull=False).first()
     if digest is None or not digest.subscription.is_active:
         return "dropped"
+    if why := interests.why_stopped(digest.subscription):
+        interests.stop(digest.subscription, why)
+        return "stopped"
     quiet = setting("MAIL_QUIET_SECONDS")
     try:
         message_of(digest).send()

@@ -113,8 +113,6 @@ def _copy(table: Table, sources: Sequence[Partition], rules: Rules) -> None:
             "INCLUDING CONSTRAINTS INCLUDING INDEXES, CONSTRAINT history_span "
             f"CHECK ({table.column} >= '{low}' AND {table.column} < '{high}'))"
         )
-        # Compiling the condition takes longer than reading a million rows with it.
-        sql.query("SET LOCAL jit = off")
         for source in sources:
             text = sql.statement(_COPY[table.name]).replace("{source}", source.name)
             sql.query(

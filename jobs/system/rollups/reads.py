@@ -18,6 +18,8 @@ from jobs.models.rollup import OUTCOMES
 from jobs.system.rollups.histogram import Percentiles, percentiles, percentiles_of
 
 MINUTE: Final = timedelta(minutes=1)
+LATE: Final = timedelta(minutes=2)
+"""How long after its end a minute is counted at the latest, unless the statistics lag."""
 MOST_FAILURES: Final = 100
 """Pairs of task and error that `failures` returns at most, those with most failed runs first."""
 
@@ -62,12 +64,28 @@ class Failures:
 
 
 def last_minutes(count: int) -> tuple[datetime, datetime] | None:
-    """Return the start and the end of the last minutes that were counted; None before the first."""
+    """Return the start and the end of the last minutes that were counted.
+
+    None before the first, and while the statistics lag: what happened lately is not known then.
+    """
     with barrier.lifted():
-        rows = sql.query("SELECT counted_until AS until FROM jobs_rollupposition")
-    if not rows:
+        rows = sql.query("SELECT counted_until, clock_timestamp() AS at FROM jobs_rollupposition")
+    if not rows or lag(rows[0]["counted_until"], at=rows[0]["at"]) > LATE:
         return None
-    return rows[0]["until"] - count * MINUTE, rows[0]["until"]
+    until = rows[0]["counted_until"]
+    return until - count * MINUTE, until
+
+
+def counted_until() -> datetime | None:
+    """Return the end of the last minute that was counted; None before the first."""
+    with barrier.lifted():
+        rows = sql.query("SELECT counted_until FROM jobs_rollupposition")
+    return rows[0]["counted_until"] if rows else None
+
+
+def lag(until: datetime, *, at: datetime) -> timedelta:
+    """Return how long ago the first minute ended that is not counted; 0 if it has not ended."""
+    return max(timedelta(), at - until - MINUTE)
 
 
 def minutes(owner_ids: Collection[int] | None, *, start: datetime, end: datetime) -> list[Minute]:

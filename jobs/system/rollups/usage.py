@@ -4,7 +4,8 @@ It is read from rollups. An attempt, and the end of a run, belong to the span in
 recorded; an open run to the span in which it was submitted, or due. So spans add up.
 
 Limits of spans are rounded down to full minutes where minutes are counted. The last minute or two,
-which have no rollups yet, are read from rows; they are left out if that takes too long.
+which have no rollups yet, are read from rows; they are left out if that takes too long. If the
+statistics lag, so much may be left out that the usage is not known.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from jobs.core.sql import now
 from jobs.core.states import ENDED, State
 from jobs.models import Owner
 from jobs.runs.dispatch import owners
-from jobs.system.rollups.reads import by_owner, last_minutes
+from jobs.system.rollups.reads import LATE, by_owner, counted_until, lag
 
 LONGEST: Final = timedelta(days=31)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -65,8 +66,7 @@ class _Spans:
     """Spans that follow one another, and what ended in those of their minutes without rollups."""
 
     def __init__(self, *limits: datetime) -> None:
-        known = last_minutes(0)
-        self.counted_until = EPOCH if known is None else known[1]
+        self.counted_until = counted_until() or EPOCH
         self.limits = [self._rounded(limit) for limit in limits]
         self.start, self.end = self.limits[0], min(self.limits[-1], self.counted_until)
         self.live = self._live()
@@ -75,8 +75,9 @@ class _Spans:
         """Return what ended of an owner, by number of the span and outcome; None: too much."""
         given = {"owner": owner.pk, "limits": self.limits, "start": self.start, "end": self.end}
         rows = within(MILLISECONDS, lambda: sql.run("system/usage_counted", given))
-        live = [row for row in self.live if row["owner_id"] == owner.pk]
-        return None if rows is None else [*rows, *live]
+        if rows is None or self.live is None:
+            return None
+        return [*rows, *(row for row in self.live if row["owner_id"] == owner.pk)]
 
     def open(self, owner: Owner) -> Rows | None:
         """Return the open runs of an owner, by number of the span and state; None: too many."""
@@ -90,18 +91,20 @@ class _Spans:
     def worker_seconds(self) -> float:
         """Return the worker time of all owners."""
         [whole] = sql.run("system/rollup_worker_seconds", {"start": self.start, "end": self.end})
-        return float(whole["worker_seconds"]) + _seconds(self.live)
+        return float(whole["worker_seconds"]) + _seconds(self.live or ())
 
     def _rounded(self, limit: datetime) -> datetime:
         is_counted = limit < self.counted_until
         return limit.replace(second=0, microsecond=0) if is_counted else limit
 
-    def _live(self) -> Rows:
+    def _live(self) -> Rows | None:
+        """Return what ended in minutes without rollups; None: too much, and not only the last."""
         start, end = max(self.start, self.counted_until), self.limits[-1]
         if start >= end:
             return []
         given = {"limits": self.limits, "minute": start, "end": end}
-        return within(LIVE_MILLISECONDS, lambda: sql.run("system/usage_live", given)) or []
+        found = within(LIVE_MILLISECONDS, lambda: sql.run("system/usage_live", given))
+        return [] if found is None and lag(start, at=end) <= LATE else found
 
 
 def usage(owner: Owner, *, start: datetime, end: datetime) -> Usage:
@@ -149,7 +152,7 @@ def received_by_owner(*, start: datetime, end: datetime) -> Mapping[int, float] 
     """
     spans = _Spans(start, end)
     found = within(MILLISECONDS, lambda: by_owner(None, start=spans.start, end=spans.end))
-    if found is None:
+    if found is None or spans.live is None:
         return None
     seconds = Counter({one.owner_id: one.worker_seconds for one in found})
     for row in spans.live:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from billiard.pool import EX_FAILURE
+from celery import current_app
 from celery.worker import state as worker_state
 
 from fleet.pool import booting
@@ -114,6 +115,55 @@ def test_a_row_of_failed_tries_ends_the_worker(
     assert (len(killed.at), pool.children._pool) == (3, [])
     assert worker_state.should_stop == EX_FAILURE
     assert caplog.messages[-1].endswith("3 tries in a row have failed, the worker ends")
+
+
+@two_children
+def test_a_worker_does_not_end_while_a_process_lives(
+    pool: Running, stopped: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often another one fails to boot: jobs go on, and at last that one boots."""
+    monkeypatch.setattr(booting, "TRIES", 2)
+    busy, victim = pool.children._pool
+    killed = Killed(pool, count=4)
+    os.kill(victim.pid, signal.SIGKILL)
+    while killed.count or len(pool.children._all_inqueues) < 2:
+        pool.turn()
+    assert worker_state.should_stop is None
+    assert busy in pool.children._pool
+    pool.call(length, "abc")
+    assert pool.settle(1) == [3]
+
+
+@pytest.fixture
+def hurried() -> Iterator[None]:
+    """A project whose processes have a twentieth of a second to boot."""
+    before = current_app.conf.worker_proc_alive_timeout
+    current_app.conf.worker_proc_alive_timeout = 0.05
+    yield
+    current_app.conf.worker_proc_alive_timeout = before
+
+
+def test_a_process_has_the_time_that_its_boot_needs(hurried: None, pool: Running) -> None:
+    """On a busy machine it gets no processor for long: it is not killed for that."""
+    booted: list[int] = []
+    track = pool.children.on_process_up
+
+    def freeze(child: Any) -> None:
+        track(child)
+        booted.append(child.pid)
+        os.kill(child.pid, signal.SIGSTOP)
+
+    pool.children.on_process_up = freeze
+    _kill_one(pool)
+    while not booted:
+        pool.turn()
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        pool.turn()
+    os.kill(booted[0], signal.SIGCONT)
+    while not pool.children._all_inqueues:
+        pool.turn()
+    assert booted == [child.pid for child in pool.children._pool]
 
 
 @two_children

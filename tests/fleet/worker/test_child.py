@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -177,6 +178,72 @@ def test_a_plain_task_is_left_to_celery(pool: Child) -> None:
         pool.task(fail)()
     assert pool.task(again, bind=True).apply().result == 1
     assert pool.cleaned_count == 0
+
+
+def test_a_plain_task_leaves_its_process_clean(pool: Child) -> None:
+    """Once, after the message's own task, not after those that it calls."""
+
+    def outer(self: Task, depth: int) -> str:
+        if depth:
+            return str(self.run(depth - 1))
+        with pytest.raises(ValueError, match="said no"):
+            pool.task(fail)()
+        assert pool.task(succeed).apply().result == 1
+        assert pool.cleaned_count == 0
+        return "done"
+
+    failed, value = pool.receive(pool.task(outer, bind=True), 2)
+    assert not failed, value
+    assert pool.cleaned_count == 1
+    failed, _ = pool.receive(pool.task(fail))
+    assert failed and pool.cleaned_count == 2
+
+
+async def never() -> int:
+    return 1
+
+
+def test_what_nothing_awaits_fails(pool: Child) -> None:
+    """Plain and durable, at once: a coroutine that is made and dropped is no success."""
+    task = pool.task(never)
+    failed, value = pool.receive(task)
+    assert failed and "async_to_sync" in str(value.exception)
+    report, error = pool.fly(task)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "NeverAwaited")
+    assert task.name in str(error)
+
+
+def test_a_class_of_tasks_may_await(pool: Child) -> None:
+    """By a `__call__` of its own, as libraries for such tasks have."""
+
+    class Awaiting(Task):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return asyncio.run(self.run(*args, **kwargs))
+
+    failed, value = pool.receive(pool.task(never, base=Awaiting))
+    assert (failed, value) == (False, "1")
+
+
+@pytest.mark.parametrize("when", ["in the body", "in settling"])
+def test_a_task_without_memory_is_tried_again(
+    pool: Child, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """By its rule, also if there is none left to write its traceback with."""
+
+    def run_out() -> None:
+        kept = [bytes(1_000)]  # a real task holds much more
+        raise MemoryError(len(kept))
+
+    if when == "in settling":
+
+        def none_left(_error: BaseException) -> str:
+            raise MemoryError
+
+        monkeypatch.setattr(child, "format_traceback", none_left)
+    report, _ = pool.fly(run_out)
+    assert report.kind is Kind.RETRYING and report.delay is not None
+    report, _ = pool.fly(run_out, attempt=3)
+    assert (report.kind, report.error_type) == (Kind.FAILED, "MemoryError")
 
 
 def test_a_task_that_is_not_reached_has_failed(pool: Child) -> None:

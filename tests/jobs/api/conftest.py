@@ -31,7 +31,6 @@ def _own_limits(settings: Settings) -> None:
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
     caps._counts.clear()
     request_rates._here._full_until.clear()
-    request_rates._shared.cache_clear()
 
 
 @pytest.fixture

@@ -1,11 +1,38 @@
 """jobs/api/runs: cancelled and retried, one by one and by filter; other owners; scopes."""
 
+import pytest
+
+from jobs.calendars import changes
 from jobs.core.ids import new_ids
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Owner, Run
+from jobs.models import AuditEntry, Calendar, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.run_scenes import ADD, failed, started
 from tests.jobs.scenes import submitted
+from tests.jobs.windows_world import calendar_of, freeze
+
+# --- override --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", ["run", "submission"])
+def test_an_override_says_which_shared_calendars_still_hold(
+    caller: Caller, acme: Owner, of: str
+) -> None:
+    """A token of one owner may not override these; a token for all owners may."""
+    freeze(calendar_of(acme))
+    shared = Calendar.objects.create(owner=None, name="year end", needs_approval=False)
+    changes.attach(shared, acme)
+    freeze(shared)
+    [run] = submitted(acme)
+    path = f"/runs/{run.id}" if of == "run" else f"/submissions/{run.submission_id}"
+    answer = post(caller(acme), f"{path}/override", {"reason": "storm"})
+    assert answer.json() == {"overridden": 1, "held_by": ["year end"]}
+    why = caller(acme).get(f"{ROOT}/runs/{run.id}/why").json()["why"]
+    assert "year end" in why and "nights" not in why
+    answer = post(caller(), f"{path}/override", {"reason": "storm"})
+    assert answer.json() == {"overridden": 1, "held_by": []}
+    assert caller(acme).get(f"{ROOT}/runs/{run.id}").json()["state"] == "queued"
+
 
 # --- cancel and retry -----------------------------------------------------------------------
 

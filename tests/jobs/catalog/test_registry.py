@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from celery import Celery, Task, chain, current_app, group, shared_task
 from pytest_django import Settings
 
 from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.registry import PLAIN_ONLY, job, offer_of, offered, resolve
+from jobs.catalog.registry import PLAIN_ONLY, job, never_awaited, offer_of, offered, resolve
+from jobs.checks.wiring import check_tasks
 from jobs.core.errors import OptionError, RowRequired, UnknownTask
 
 
@@ -60,6 +63,11 @@ def test_a_task_is_found_by_object_proxy_and_name() -> None:
         lambda: rotate_keys.s("eu").delay(),
         lambda: group(rotate_keys.s("eu"), rotate_keys.s("us")).delay(),
         lambda: chain(rotate_keys.si("eu"), undecorated.si("x")).delay(),
+        lambda: chain(undecorated.si("x"), rotate_keys.si("eu")).delay(),
+        lambda: undecorated.apply_async(("x",), link=rotate_keys.si("eu")),
+        lambda: undecorated.apply_async(("x",), link_error=rotate_keys.si("eu")),
+        lambda: rotate_keys.map(["eu"]).delay(),
+        lambda: rotate_keys.chunks([("eu",)], 1).delay(),
     ],
 )
 def test_a_task_that_needs_a_row_is_not_sent_without_one(call: Callable[[], None]) -> None:
@@ -72,6 +80,31 @@ def test_a_plain_task_is_sent_as_ever(app: Celery) -> None:
     """Also one that may be submitted."""
     app.conf.update(broker_url="memory://", result_backend="disabled://")
     assert reboot.delay("edge-1").id
+
+
+async def send() -> None: ...
+
+
+def test_what_nothing_awaits_is_refused(app: Celery) -> None:
+    """At import with @job, at a submit without; the check names it."""
+    task = app.task(name="shop.send")(send)
+    for refused in (lambda: job(send), lambda: job(plain=True)(send), lambda: resolve(task)):
+        with pytest.raises(OptionError, match=r"async def.*async_to_sync"):
+            refused()
+    assert never_awaited() == ["shop.send"]
+    [found] = check_tasks()
+    assert found.id == "fairshift.E021" and "shop.send" in found.msg
+
+
+def test_a_class_of_tasks_may_await(app: Celery) -> None:
+    """By a `__call__` of its own, as libraries for such tasks have."""
+
+    class Awaiting(Task):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return async_to_sync(self.run)(*args, **kwargs)
+
+    task = app.task(name="shop.send", base=Awaiting)(send)
+    assert resolve(task).name == "shop.send" and never_awaited() == []
 
 
 def test_an_unknown_name_is_refused_with_the_near_miss() -> None:

@@ -1,11 +1,13 @@
 """jobs/definitions/beat_import.py: PeriodicTasks become jobs, or are refused by what keeps them."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from celery import current_app
 from celery.schedules import crontab
 from django.core.management import CommandError, call_command
 from django_celery_beat.models import (
@@ -24,6 +26,7 @@ from jobs.core.sql import now
 from jobs.definitions.beat_entries import _crontab
 from jobs.definitions.beat_import import Imported, import_beat
 from jobs.models import Job, Owner
+from jobs.recurring.timetable import next_due
 
 SOON = datetime(2150, 1, 1, 12, 0, 30, tzinfo=UTC)
 
@@ -75,6 +78,40 @@ def test_intervals(
     assert (job.interval_minutes, job.interval_seconds) == (minutes, seconds)
     assert job.schedule == ("interval" if minutes else "seconds")
     assert (job.phase is not None) == (minutes is not None)
+
+
+@pytest.fixture
+def retried() -> Iterator[str]:
+    """The name of a task that Celery itself tries again."""
+
+    @current_app.task(
+        name="tests.retried", shared=False, autoretry_for=(OSError,), dont_autoretry_for=(EOFError,)
+    )
+    def retried() -> None: ...
+
+    yield retried.name
+    current_app.tasks.unregister(retried.name)
+
+
+def test_a_task_is_tried_as_often_as_before(acme: Owner, retried: str) -> None:
+    """Once, unless it says otherwise: it may have sent half of its mails."""
+    entry("once")
+    entry("again", task=retried, args="[]", kwargs="{}")
+    told = {row.name: (row.attempts, row.retry_on) for row in imported(acme)}
+    assert told == {"once": (1, ()), "again": (4, ("builtins.OSError",))}
+    assert Job.objects.get(key="again").give_up_on == ["builtins.EOFError"]
+    assert Job.objects.get(key="once").max_attempts == 1
+
+
+def test_an_interval_keeps_its_place(acme: Owner) -> None:
+    """A daily one that ran at 04:28:10 last is due at 04:28:10 the next time."""
+    last = (now() - timedelta(hours=30)).replace(microsecond=500_000)
+    made = entry(interval=IntervalSchedule.objects.create(every=1, period="days"))
+    PeriodicTask.objects.update(last_run_at=last)
+    [row] = imported(acme, is_dry_run=True)
+    assert row.due_at == last + timedelta(days=2)
+    job = job_of(acme, made)
+    assert next_due(job, now=now()) == last + timedelta(days=2)
 
 
 def test_what_else_an_entry_says(acme: Owner) -> None:
@@ -254,7 +291,7 @@ def test_a_dry_run_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[st
     assert (rows["bad"]["field"], rows["bad"]["job"]) == ("exchange", None)
     call_command("fleet", "import-beat", "--owner", "acme", "--dry-run")
     lines = capsys.readouterr().out.splitlines()
-    assert "would import  nightly" in lines and "imported" not in "".join(lines)
+    assert "would import  nightly – 1 attempt" in lines and "imported" not in "".join(lines)
     assert lines[-1].endswith("would become jobs of acme")
     made.refresh_from_db()
     assert made.enabled and not Job.objects.exists()
@@ -266,7 +303,7 @@ def test_the_command_tells_people(acme: Owner, capsys: pytest.CaptureFixture[str
     entry("bad", exchange="x")
     call_command("fleet", "import-beat", "--owner", "acme")
     told = capsys.readouterr().out.splitlines()
-    assert "imported      nightly" in told
+    assert "imported      nightly – 1 attempt" in told
     assert (
         "refused       bad – exchange: has no counterpart: a job names its `queue` alone; clear it"
         in told

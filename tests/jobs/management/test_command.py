@@ -58,6 +58,16 @@ def test_a_command_prints_no_control_of_a_row(
     assert lines and [line for line in lines if printable(line) != line] == []
 
 
+def test_a_caller_in_code_gets_what_is_printed(
+    acme: Owner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In its own stream, and nowhere else."""
+    out = io.StringIO()
+    call_command("fleet", "token", "make", "robot", "--owner=acme", "--scopes=read", stdout=out)
+    assert out.getvalue().startswith("fs_")
+    assert capsys.readouterr().out == ""
+
+
 def test_an_error_is_printed_without_controls(capsys: pytest.CaptureFixture[str]) -> None:
     """Also what Django prints for a command."""
     command: Any = Command()

@@ -33,7 +33,9 @@ def test_the_status_says_which_key_may_go(settings: Any, capsys: Any, acme: Owne
     submit("tests.add", 1, 2, owner=acme)
     use_ring(settings, KEY_1, KEY_2)
     assert printed(capsys, "status") == ["key 1      1 arguments", "key 2      nothing (encrypts)"]
-    assert printed(capsys, "reencrypt", "--to", "2")[-1].startswith("rewritten: 1 runs")
+    rewritten, advice = printed(capsys, "reencrypt", "--to", "2")
+    assert rewritten.startswith("rewritten: 1 runs")
+    assert advice.endswith("To refuse others from now on, turn FAIRSHIFT_ENCRYPTION_REQUIRED on.")
     assert printed(capsys, "status") == [
         "key 1      nothing (may go)",
         "key 2      1 arguments (encrypts)",

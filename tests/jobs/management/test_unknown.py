@@ -86,3 +86,10 @@ def test_a_removed_task_is_failed(acme: Owner, capsys: pytest.CaptureFixture[str
     assert "1 run failed." in said
     assert "1 enabled job of tests.add will make more runs." in said
     assert Run.objects.get(task="tests.add").state == "failed"
+
+
+def test_a_task_that_nothing_has_is_an_error(acme: Owner) -> None:
+    """It is probably misspelt; a task whose last run has ended is none."""
+    with pytest.raises(CommandError, match=r"option task: no waiting run.*'tests\.ad'"):
+        call_command("fleet", "fail-task", "tests.ad")
+    call_command("fleet", "fail-task", "tests.add")

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from pytest_django import Settings
 
 from jobs.core import barrier
 from jobs.models import ApiToken, Membership, Owner, Role, Scope
-from jobs.models.access import access_of
+from jobs.models.access import SCOPES_OF_ROLE, access_of
 from jobs.owners.tokens import make_token, revoke_token, use_token
-from tests.jobs.api.conftest import ALL, client_of
+from tests.jobs.api.conftest import ALL, client_of, post
 from tests.jobs.api.matrix.operations import OPERATIONS, Operation
 from tests.jobs.api.matrix.world import unknown_keys
 
@@ -98,6 +99,34 @@ def test_a_token_for_all_owners_shrinks_to_those_of_its_maker(acme: Owner, stran
     barrier.lower()
     answer = client_of(secret).get("/api/v1/owners")
     assert [one["slug"] for one in answer.json()["items"]] == ["acme"]
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("scope", list(Scope))
+def test_a_token_has_the_scopes_that_the_role_of_its_maker_has(
+    acme: Owner, role: Role, scope: Scope
+) -> None:
+    """Each scope alone, each role that its maker may get later."""
+    user = person(acme)
+    _, secret = make_token("robot", scopes=[scope], owner=acme, actor=user)
+    Membership.objects.filter(user=user).update(role=role)
+    assert scopes_now(secret, acme) == {scope} & SCOPES_OF_ROLE[role]
+
+
+@pytest.mark.parametrize("is_for_all", [False, True])
+def test_a_token_needs_no_read_for_its_other_scopes(
+    committed: None, acme: Owner, settings: Settings, is_for_all: bool
+) -> None:
+    """A program that only submits, made by a user: its owner is known behind the barrier, too."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+    user = User.objects.create_superuser("root") if is_for_all else person(acme)
+    owner = None if is_for_all else acme
+    _, secret = make_token("robot", scopes=["submit"], owner=owner, actor=user)
+    body = {"task": "tests.add", "arguments": {"x": 1, "y": 2}, "owner": "acme"}
+    answer = post(client_of(secret), "/runs", body)
+    barrier.lower()
+    User.objects.all().delete()
+    assert answer.status_code == 202, answer.content
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)

@@ -64,6 +64,8 @@ REFUSED: list[tuple[Schedule, str, str]] = [
     # aliases
     (cron("@reboot"), "cron", "there are @hourly, @daily"),
     (cron("@every 5m"), "cron", "is no alias"),
+    (cron("0 4\n* * *"), "cron", "is one line"),
+    (cron("0 4\r\n* * *"), "cron", "is one line"),
     # bombs
     (cron("*/" + "9" * 190 + " * * * *"), "cron", "step of 9999"),
     (cron("1," * 5_000_000 + "1 * * * *"), "cron", "the limit is 200"),

@@ -123,3 +123,10 @@ def test_the_clock_is_postgresql_s(db: None) -> None:
     acquire("name", "one", 6)
     [row] = sql.query("SELECT clock_timestamp() AS now")
     assert abs(clock.now() - row["now"]) < timedelta(seconds=1)
+
+
+def test_the_clock_of_the_holder_s_machine_is_compared(db: None) -> None:
+    """With PostgreSQL's, at each renewal; the row has what the renewal before has found."""
+    assert acquire(BEAT, "one", 6) and acquire(BEAT, "one", 6)
+    found = Leader.objects.get(name=BEAT).clock_ahead_seconds
+    assert found is not None and abs(found) <= 1, "the same clock, but for the statement's time"

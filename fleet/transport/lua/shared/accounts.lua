@@ -19,8 +19,16 @@ local function owner_of(name)
     if not (owner.weight > 0 and is_sound((owner.weight + sum) / 16)) then
         refuse('an account')
     end
+    if not owner.packed then
+        owner.ran_at = now -- it has been idle since then
+    end
     owners[name] = owner
     return owner
+end
+
+-- Whether a new account has these settings.
+local function has_defaults(weight, cap, paused, rate)
+    return weight == 1 and cap == 0 and paused == 0 and rate == 0
 end
 
 local function pack_owner(owner)

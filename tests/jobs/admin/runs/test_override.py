@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from jobs.models import AuditEntry, Owner, Run
+from jobs.calendars import changes
+from jobs.models import AuditEntry, Calendar, Owner, Run
 from tests.jobs.admin.conftest import confirm, confirm_bulk, said
 from tests.jobs.scenes import submitted
 from tests.jobs.windows_world import calendar_of, freeze
@@ -57,6 +59,30 @@ def test_many_runs_and_a_whole_submission(person: Person, held: list[Run]) -> No
     assert Run.objects.filter(state="queued").count() == 3
     told = AuditEntry.objects.filter(action="override windows", object_type="run", reason="storm")
     assert {entry.actor_name for entry in told} == {"ann"} and told.count() == 3
+
+
+@pytest.mark.parametrize("of", ["run", "submission"])
+def test_a_shared_calendar_that_still_holds_is_named(
+    person: Person, held: list[Run], acme: Owner, of: str
+) -> None:
+    """After an operator's override, and when it is repeated; a superuser's counts for it."""
+    shared = Calendar.objects.create(owner=None, name="year end <1>", needs_approval=False)
+    changes.attach(shared, acme)
+    freeze(shared)
+    key = held[0].pk if of == "run" else held[0].submission_id
+    url = reverse(f"admin:jobs_{of}_actions", args=[key, "override"])
+    client = person("ann", *VIEW, "override_window", acme="operator")
+    for _ in range(2):
+        [text] = said(confirm(client, url, reason="storm"))
+        assert "year end &lt;1&gt; still holds it: only superusers override that" in escape(text)
+    page = client.get(at(held[0], "change")).content.decode()
+    assert "windows overridden by ann" in page and "year end &lt;1&gt;" in page
+    assert Run.objects.filter(state="held").count() == 3
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+    [text] = said(confirm(root, url, reason="storm"))
+    assert "still holds" not in text
+    assert Run.objects.filter(state="queued").count() == (1 if of == "run" else 3)
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,8 @@ BODIES: Final[dict[str, Any]] = {
     "retry_dead_letters": {"task": "tests.add", "error": "E", "reason": "fixed"},
 }
 
-OF_INSTALLATION: Final = frozenset({"add_owner", "drain_worker", "undrain_worker"})
-"""Operations that only callers for the whole installation may use."""
+OF_INSTALLATION: Final = frozenset({"add_owner", "add_member", "drain_worker", "undrain_worker"})
+"""Operations that only callers for the whole installation may use, with the bodies above."""
 
 
 def operations() -> list[Operation]:

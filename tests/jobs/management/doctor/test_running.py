@@ -6,6 +6,7 @@ from jobs import __version__
 from jobs.core import sql
 from jobs.management.doctor import running
 from jobs.models import Outbox, Owner, Worker
+from jobs.models.recurring import Leader
 from jobs.pages.overview import verdict
 from jobs.system.notices.endpoints import change_endpoint, make_endpoint
 from tests.jobs.conftest import broker
@@ -95,6 +96,15 @@ def test_workers_whose_clock_is_wrong() -> None:
     Worker.objects.filter(hostname="w1@here").update(clock_ahead_seconds=-90)
     assert "w1@here 90.0 s behind it" in found()["fairshift.D311"]
     Worker.objects.update(clock_ahead_seconds=None)
+    assert found() == {}
+
+
+@pytest.mark.usefixtures("running_well")
+def test_a_beat_whose_clock_is_wrong() -> None:
+    """By its machine and seconds; a version that reports no clock is left out."""
+    Leader.objects.update(holder="m1:7:ab", clock_ahead_seconds=-90)
+    assert "beat's machine m1 differs from PostgreSQL's by -90 s" in found()["fairshift.D314"]
+    Leader.objects.update(clock_ahead_seconds=None)
     assert found() == {}
 
 

@@ -30,7 +30,8 @@ from tests.jobs.broken import (
     unapproved_window,
 )
 from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
-from tests.jobs.system.rollups.late import all_late
+from tests.jobs.system.rollups.late import all_late, counted_until
+from tests.jobs.system.rollups.minutes import minutes_ago
 from tests.periodic import make_periodic_tasks
 
 PAGE = reverse("jobs:overview")
@@ -190,10 +191,20 @@ def objective(acme: Owner) -> Shown:
     return Shown(("acme", "missed", "Burn rate"), ("contoso",))
 
 
+def statistics(_acme: Owner) -> Shown:
+    counted_until(minutes_ago(10))
+    return Shown(("s1@here",), ("w1@here",))
+
+
 def lost_worker(_acme: Owner) -> Shown:
     living_worker("w2@here")
     lost("w2@here")
     return Shown(("w2@here", "last <time"), ("w1@here",))
+
+
+def clock(_acme: Owner) -> Shown:
+    Leader.objects.update(holder="m1:7:ab", clock_ahead_seconds=-90)
+    return Shown(("leads", "m1"), ("no beat leads",))
 
 
 SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
@@ -215,7 +226,9 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "starved_paused": starved_paused,
     "starved_at_cap": starved_at_cap,
     "objective_burns_fast": objective,
+    "statistics": statistics,
     "lost_worker": lost_worker,
+    "clock": clock,
 }
 
 

@@ -15,14 +15,18 @@ from django.urls import reverse
 from fleet import Kind
 from jobs.core import sql
 from jobs.core.sql import now
+from jobs.management.operator import Operator
+from jobs.management.status_lines import as_dict, as_text, status_of
 from jobs.models import Leader, Owner, Run
 from jobs.owners.limits import pause_owner
 from jobs.pages.kit.polls import PART
+from jobs.pages.metrics.scrape import scraped
 from jobs.pages.overview import page as overview_page
+from jobs.pages.overview.reading import read
 from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state
 from tests.jobs.admin.conftest import stored_job
-from tests.jobs.broken import ended_run
+from tests.jobs.broken import all_have_waited, ended_run
 from tests.jobs.pages.test_failures import failed
 from tests.jobs.scenes import (
     admitted,
@@ -32,6 +36,7 @@ from tests.jobs.scenes import (
     silence,
     submitted,
 )
+from tests.jobs.system.rollups.late import counted_until
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 from tests.jobs.windows_world import calendar_of, window
 
@@ -139,6 +144,31 @@ def test_outcomes_and_failures_come_from_rollups(
     assert page.context["failed"] == 1
     url = f"{reverse('jobs:failures')}?error=builtins.OSError&amp;task=tests.add"
     assert url in page.content.decode()
+
+
+def test_figures_of_late_statistics_are_unknown(as_chief: Client, alive: None, acme: Owner) -> None:
+    """Not 0, and not those of an hour that ended long ago: on the page, in status and metrics."""
+    ended(acme, minutes_ago(3), Kind.FAILED, error_type="OSError")
+    rolled_up()
+    submitted(acme)
+    all_have_waited(seconds=100)
+    shown = as_chief.get(PAGE)
+    assert shown.context["failed"] == 1
+    assert [row["failed"] for row in shown.context["owners"]] == [1]
+    assert "fairshift_jain_index" in scraped().decode()
+    counted_until(minutes_ago(10))
+    shown = as_chief.get(PAGE)
+    assert verdict(as_chief) == ["statistics"]
+    assert [row["failed"] for row in shown.context["owners"]] == [None]
+    assert "Not counted yet." in shown.content.decode()
+    status = status_of(read(Operator()))
+    found = as_dict(status, most=5)
+    assert (found["status"], found["failed_last_hour"]) == ("degraded", None)
+    assert [owner["failed_last_hour"] for owner in found["owners"]] == [None]
+    assert "failed in the last hour not counted yet" in as_text(status, most=5)
+    metrics = scraped().decode()
+    assert "fairshift_jain_index" not in metrics
+    assert "fairshift_owner_share_received{" not in metrics
 
 
 def test_a_member_sees_only_own_owners(

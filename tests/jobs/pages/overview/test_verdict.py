@@ -93,7 +93,14 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("starved_eligible", {"starved": waiting()}, "less than half of its share"),
     ("objective_burns_fast", {"burning": late(SPANS)}, "Owner acme misses its objective: 80 %"),
     ("objective_burns_slow", {"burning": late({360, 30})}, "of the starts of 6h were late"),
+    ("statistics", system(counted_until=NOW - timedelta(minutes=9)), "are 8 min behind"),
     ("lost_worker", system(lost=("w1@here",)), "Worker w1@here was lost"),
+    (
+        "clock",
+        system(beat_host="m1", beat_ahead_seconds=90.2),
+        "m1 differs from PostgreSQL's by +90 s",
+    ),
+    ("clock", system(beat_host="m1", beat_ahead_seconds=-300.0), "by -300 s"),
 ]
 
 
@@ -119,6 +126,9 @@ def test_every_rule_has_a_scene() -> None:
         system(is_beat_leading=False),
         system(pulsed_at=NOW - timedelta(seconds=29)),
         system(unpublished_since=NOW - timedelta(seconds=59)),
+        # The minute that ended two minutes ago may be counted at any moment.
+        system(counted_until=NOW - timedelta(minutes=3)),
+        system(beat_ahead_seconds=-1.9),
     ],
 )
 def test_nothing_is_wrong(facts: dict[str, Any]) -> None:

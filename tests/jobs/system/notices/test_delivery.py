@@ -245,7 +245,8 @@ def test_details_are_those_that_their_maker_may_see(
     """Arguments and result are there while the maker has the permission, and not any more after."""
     allow(settings, ears)
     user = get_user_model().objects.create_user("ann")
-    user.user_permissions.add(Permission.objects.get(codename="view_arguments"))
+    arguments = Permission.objects.get(codename="view_arguments")
+    user.user_permissions.add(arguments, Permission.objects.get(codename="view_run"))
     Membership.objects.create(owner=acme, user=user, role=Role.ADMIN)
     wanted = {"name": "ci", "url": ears.url, "events": ["run.ended"], "has_details": True}
     make_endpoint(wanted, owner=acme, actor=get_user_model().objects.get(pk=user.pk))
@@ -253,7 +254,7 @@ def test_details_are_those_that_their_maker_may_see(
     collect()
     carry_out(messages)
     assert json.loads(ears.got[0].body)["data"]["details"]["kwargs"] == {"x": 0, "y": 1}
-    Membership.objects.all().delete()
+    user.user_permissions.remove(arguments)
     end_runs(acme)
     collect()
     carry_out(messages)

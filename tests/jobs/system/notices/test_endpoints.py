@@ -26,7 +26,8 @@ def test_less_and_no_farther_needs_no_right_to_details(
     allow(settings, ears)
     users = get_user_model().objects
     ann, bob = users.create_user("ann"), users.create_user("bob")
-    ann.user_permissions.add(Permission.objects.get(codename="view_arguments"))
+    codes = ["view_arguments", "view_run"]
+    ann.user_permissions.set(Permission.objects.filter(codename__in=codes))
     for user in (ann, bob):
         Membership.objects.create(owner=acme, user=user, role=Role.ADMIN)
     wanted = {"name": "ci", "url": ears.url, "events": ["run.ended"], "has_details": True}

@@ -7,6 +7,7 @@ import pytest
 
 from jobs.core import barrier
 from jobs.models import Owner, Rollup
+from jobs.system.rollups import reads
 from jobs.system.rollups.histogram import GROWTH, value_of
 from jobs.system.rollups.objectives import (
     FAST,
@@ -21,6 +22,12 @@ from tests.jobs.system.rollups.late import BUCKETS, counted, counted_until
 
 pytestmark = pytest.mark.django_db
 AT = datetime.fromisoformat("2026-03-01T12:00:00Z")
+
+
+@pytest.fixture(autouse=True)
+def _long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These scenes are of a day long ago, whose statistics do not count as late."""
+    monkeypatch.setattr(reads, "LATE", timedelta.max)
 
 
 def minutes(count: int) -> datetime:

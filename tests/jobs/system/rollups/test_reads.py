@@ -140,8 +140,20 @@ def test_without_worker_time_nobody_has_a_part(acme: Owner) -> None:
 def test_the_last_minutes_end_where_the_rounds_are() -> None:
     """Before the first round there are none."""
     assert last_minutes(60) is None
-    RollupPosition.objects.create(final_until=AT - MINUTE, counted_until=AT)
-    assert last_minutes(60) == (AT - timedelta(hours=1), AT)
+    until = minutes_ago(0)
+    RollupPosition.objects.create(final_until=until - MINUTE, counted_until=until)
+    assert last_minutes(60) == (until - timedelta(hours=1), until)
+
+
+def test_the_last_minutes_are_not_known_while_the_statistics_lag() -> None:
+    """A minute that is not counted two minutes after its end: what ended in it is no 0."""
+    position = RollupPosition.objects.create(
+        final_until=minutes_ago(9), counted_until=minutes_ago(2)
+    )
+    assert last_minutes(60) is not None
+    position.counted_until = minutes_ago(4)
+    position.save()
+    assert last_minutes(60) is None
 
 
 @pytest.mark.usefixtures("committed", "broker")

@@ -16,6 +16,7 @@ from jobs.runs.recording import move
 from jobs.system.rollups import usage as module
 from jobs.system.rollups.usage import daily_usage, received_by_owner, usage
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.system.rollups.late import counted_until
 from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, moved, rolled_up
 
 HOUR = timedelta(hours=1)
@@ -85,12 +86,12 @@ def test_usage_is_the_same_before_and_after_its_minutes_are_counted(
     assert before.worker_seconds and 0 < (before.received or 0) < 1
     shares = received_by_owner(start=start, end=end)
     rolled_up()
-    for counted_until in (minutes_ago(0), minutes_ago(2)):
-        sql.query("UPDATE jobs_rollupposition SET counted_until = %s", [counted_until])
+    for until in (minutes_ago(0), minutes_ago(2)):
+        sql.query("UPDATE jobs_rollupposition SET counted_until = %s", [until])
         sql.query(
             "DELETE FROM jobs_rollup WHERE minute >= %(at)s; "
             "DELETE FROM jobs_rolluptotal WHERE minute >= %(at)s",
-            {"at": counted_until},
+            {"at": until},
         )
         after = usage(acme, start=start, end=end)
         assert after.runs == before.runs
@@ -118,13 +119,18 @@ def test_counted_minutes_need_no_rows(acme: Owner) -> None:
 def test_what_takes_long_is_left_out_or_unknown(
     failed_run: Run, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Minutes without rollups are left out; without rollups or open runs, nothing is known."""
+    """The last minutes are left out, more of them are unknown; so is all without rollups."""
+    counted_until(minutes_ago(1))
     slow = module.LIVE_MILLISECONDS
     real = module.within
     monkeypatch.setattr(module, "within", lambda ms, ask: None if ms == slow else real(ms, ask))
     end = now()
     left = usage(acme, start=end - HOUR, end=end)
     assert (left.runs, left.worker_seconds, left.received) == ({}, 0.0, None)
+    counted_until(minutes_ago(9))
+    lagging = usage(acme, start=end - HOUR, end=end)
+    assert lagging.runs is lagging.worker_seconds is lagging.received is None
+    assert received_by_owner(start=end - HOUR, end=end) is None
     monkeypatch.setattr(module, "within", lambda _ms, _ask: None)
     unknown = usage(acme, start=end - HOUR, end=end)
     assert unknown.runs is unknown.worker_seconds is unknown.received is None

@@ -20,6 +20,6 @@ $$
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0026_names_of_one_line")]
+    dependencies = [("jobs", "0029_clock_of_beat")]
 
     operations = [migrations.RunSQL(NEEDED, BEFORE)]

@@ -30,7 +30,7 @@ def each(*texts: str) -> str:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0031_needs_of_any_policy")]
+    dependencies = [("jobs", "0030_needs_of_any_policy")]
 
     operations = [
         migrations.RunSQL("SET LOCAL lock_timeout = '5s'", migrations.RunSQL.noop),

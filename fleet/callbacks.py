@@ -1,0 +1,57 @@
+"""Guards what a worker's event loop, its timers and signals call: an error must not reach the loop.
+
+Celery takes an OSError from a timer for a lost connection, and one of too few file descriptors for
+a reason to end with all tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+from fleet import log_events
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+logger = logging.getLogger(__name__)
+
+LOG_SECONDS: Final = 60.0
+_logged_at: dict[str, float] = {}
+"""When the failure of each callback was logged last, by its name."""
+
+
+def guarded(callback: Callable[P, R], name: str = "") -> Callable[P, R | None]:
+    """Return a callback that logs its error and returns None; at most one line a minute a name.
+
+    SystemExit passes: Celery ends a worker by it.
+    """
+    name = name or getattr(callback, "__qualname__", repr(callback))
+
+    @wraps(callback)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        try:
+            return callback(*args, **kwargs)
+        except Exception as error:
+            note_failure(name, error)
+            return None
+
+    return call
+
+
+def note_failure(name: str, error: Exception) -> None:
+    """Log that a callback has failed, unless one of this name was logged within a minute."""
+    if may_log(name):
+        log_events.CALLBACK_RAISED.log(logger, callback=name, error=error, exc_info=error)
+
+
+def may_log(name: str) -> bool:
+    """Say, at most once a minute, that there may be a line of this name."""
+    now = time.monotonic()
+    if now - _logged_at.get(name, -LOG_SECONDS) < LOG_SECONDS:
+        return False
+    _logged_at[name] = now
+    return True

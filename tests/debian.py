@@ -1,0 +1,94 @@
+"""Debian's PostgreSQL, with LLVM, and Redis, with the configuration that they are shipped with."""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psycopg
+import redis
+
+from config.embedded.accounts import Account, server_account
+from fleet.stack.stack import free_port
+from tests.state_dirs import new_state_dir
+from tests.waiting import wait_for
+
+POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+
+
+@contextmanager
+def debian_servers() -> Iterator[dict[str, str]]:
+    """Run both on TCP, empty; yield the variables that name them."""
+    account = server_account()
+    folder = new_state_dir()
+    account.give(folder)
+    with ExitStack() as ending:
+        ending.callback(shutil.rmtree, folder)
+        yield {
+            "DATABASE_URL": ending.enter_context(_postgres(folder, account)),
+            "REDIS_URL": ending.enter_context(_redis(folder, account)),
+        }
+
+
+@contextmanager
+def _running(command: list[str], folder: Path, account: Account) -> Iterator[None]:
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        user=account.uid,
+        group=account.gid,
+        extra_groups=account.extra_groups,
+    )
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(200)
+
+
+@contextmanager
+def _postgres(folder: Path, account: Account) -> Iterator[str]:
+    program = POSTGRES[-1]
+    port, data = free_port(0), folder / "data"
+    subprocess.run(
+        [program.with_name("initdb"), "-D", data, "-U", "app", "-A", "trust", "-E", "UTF8"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        user=account.uid,
+        group=account.gid,
+        extra_groups=account.extra_groups,
+        check=True,
+    )
+    url = f"postgresql://app@127.0.0.1:{port}/postgres"
+
+    def answers() -> bool:
+        try:
+            psycopg.connect(url).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    command = [str(program), "-D", str(data), "-p", str(port), "-k", str(folder)]
+    with _running(command, folder, account):
+        wait_for(answers, what="PostgreSQL answers")
+        yield url
+
+
+@contextmanager
+def _redis(folder: Path, account: Account) -> Iterator[str]:
+    port = free_port(0)
+    client = redis.Redis(port=port)
+
+    def answers() -> bool:
+        try:
+            return bool(client.ping())
+        except redis.ConnectionError:
+            return False
+
+    with _running(["redis-server", "--port", str(port), "--save", ""], folder, account):
+        wait_for(answers, what="Redis answers")
+        yield f"redis://127.0.0.1:{port}/0"

@@ -1,0 +1,21 @@
+"""Settings of a project with limits, annotations and routes of its own for its Celery tasks."""
+
+from config.settings import *  # noqa: F403
+
+CELERY_TASK_ALWAYS_EAGER = True
+CELERY_TASK_ANNOTATIONS = {"*": {"time_limit": 2, "rate_limit": "1/s", "ignore_result": False}}
+CELERY_TASK_TIME_LIMIT = 2
+CELERY_TASK_SOFT_TIME_LIMIT = 1
+CELERY_TASK_DEFAULT_RATE_LIMIT = "1/s"
+CELERY_TASK_DEFAULT_PRIORITY = 9
+CELERY_TASK_IGNORE_RESULT = False
+CELERY_TASK_STORE_ERRORS_EVEN_IF_IGNORED = True
+CELERY_TASK_TRACK_STARTED = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_COMPRESSION = "zlib"
+CELERY_TASK_SEND_SENT_EVENT = True
+CELERY_TASK_ROUTES = {"fairshift.system.*": {"queue": "jobs", "priority": 9}}
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 20
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 0.05
+CELERY_WORKER_LOST_WAIT = 0.1
+CELERY_WORKER_PREFETCH_MULTIPLIER = 4

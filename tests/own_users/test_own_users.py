@@ -1,0 +1,28 @@
+"""A project with another model of users has everything that one with Django's has."""
+
+import json
+import os
+
+import pytest
+
+from tests.commands import python
+from tests.other_database import empty_database
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_every_page_and_verb_works(is_registered: bool) -> None:
+    """With an e-mail address as login and UUID keys; with and without an admin page for users."""
+    code = f"from tests.own_users.walk import main; main(is_registered={is_registered})"
+    with empty_database() as url:
+        ours = {"DJANGO_SETTINGS_MODULE": "tests.own_users.settings", "DATABASE_URL": url}
+        ours |= {"SECRET_KEY": "k" * 50, "DEBUG": "1", "FAIRSHIFT_TASKS": "tests.tasks"}
+        done = python("manage.py", "shell", "-v0", "-c", code, environ={**os.environ, **ours})
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["wrong"] == {}
+    assert told["members"] == ["ann@example.com", "bob@example.com"]
+    assert {"pause", "resume"} <= {action for action, _ in told["audit"]}
+    assert {name for _, name in told["audit"]} == {"ann@example.com"}
+    assert told["import"] == 302 and told["api"] == 200
