@@ -12,6 +12,7 @@ from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.request_rates import SharedRequestRates
 from fleet.broker.rights import refused_commands
 from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
+from fleet.callbacks import may_log
 from fleet.contract import (
     HEADER,
     Admission,
@@ -29,6 +30,7 @@ from fleet.contract import (
 from fleet.coroutines import NeverAwaited, is_never_awaited
 from fleet.crash_points import crash_point
 from fleet.fairness.request_rate import Bucket, RequestRates, Verdict
+from fleet.halves import in_halves
 from fleet.keys import installation_key
 from fleet.logs import BoundFacts, Event, bind, bind_process, bound_facts, one_line
 from fleet.plural import counted
@@ -89,6 +91,7 @@ __all__ = [
     "crash_point",
     "current_traceparent",
     "fair_queues",
+    "in_halves",
     "install",
     "installation_key",
     "is_admitted",
@@ -97,6 +100,7 @@ __all__ = [
     "is_installed",
     "is_never_awaited",
     "is_routing",
+    "may_log",
     "one_line",
     "owner_header",
     "refused_commands",

@@ -20,8 +20,10 @@ R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 LOG_SECONDS: Final = 60.0
+NAMED_MOST: Final = 1_000
+"""Names of which a process knows when they were logged."""
 _logged_at: dict[str, float] = {}
-"""When the failure of each callback was logged last, by its name."""
+"""When a line of each name was logged last."""
 
 
 def guarded(callback: Callable[P, R], name: str = "") -> Callable[P, R | None]:
@@ -53,5 +55,7 @@ def may_log(name: str) -> bool:
     now = time.monotonic()
     if now - _logged_at.get(name, -LOG_SECONDS) < LOG_SECONDS:
         return False
+    if len(_logged_at) >= NAMED_MOST:
+        _logged_at.clear()
     _logged_at[name] = now
     return True

@@ -32,9 +32,9 @@ from fleet.contract import (
     Report,
 )
 from fleet.crash_points import crash_point
+from fleet.halves import in_halves
 from fleet.logs import one_line
 from fleet.worker.failures import failure
-from fleet.worker.halves import in_halves
 from fleet.worker.requests import Answer, Asked, Requests
 
 logger = logging.getLogger(__name__)

@@ -8,13 +8,12 @@ would in each later round.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from django.db import DataError, IntegrityError, transaction
 
-from fleet import one_line
+from fleet import in_halves, may_log, one_line
 from jobs.core import log_events
 
 T = TypeVar("T")
@@ -22,12 +21,6 @@ R = TypeVar("R")
 
 ROW_ERRORS: Final = (DataError, IntegrityError)
 """Errors that the content of rows causes. Others concern all rows."""
-QUIET_SECONDS: Final = 60.0
-"""A row that each round leaves out is named once in this time, by each process."""
-NAMED_MOST: Final = 1_000
-"""Rows of which a process knows when it named them."""
-
-_named_at: Final[dict[str, float]] = {}
 
 
 def apart(
@@ -38,18 +31,13 @@ def apart(
     `act` is a transaction or a savepoint: after an error, it has done nothing. `spoilt` gets an
     item that fails by itself, and the error. Returns what `act` returned for each part.
     """
-    results = []
-    parts = [items] if items else []
-    while parts:
-        part = parts.pop()
-        try:
-            results.append(act(part))
-        except ROW_ERRORS as error:
-            if len(part) == 1:
-                spoilt(part[0], error)
-            else:
-                middle = len(part) // 2
-                parts += [part[middle:], part[:middle]]
+    results: list[R] = []
+    in_halves(
+        list(items),
+        lambda part: results.append(act(part)),
+        is_refusal=lambda error: isinstance(error, ROW_ERRORS),
+        refuse=spoilt,
+    )
     return results
 
 
@@ -83,19 +71,7 @@ class Apart:
 
 
 def name_spoilt(logger: logging.Logger, what: str, error: Exception) -> None:
-    """Log that a row is left out, at most once in QUIET_SECONDS."""
-    if not is_to_name(what):
-        return
-    text = f"{type(error).__name__}: {one_line(error)}"
-    log_events.ROW_LEFT_OUT.log(logger, row=what, error=text, exc_info=error)
-
-
-def is_to_name(what: str) -> bool:
-    """Say whether a row is to be named now: not if it was within QUIET_SECONDS."""
-    last = _named_at.get(what)
-    if last is not None and time.monotonic() - last < QUIET_SECONDS:
-        return False
-    if len(_named_at) >= NAMED_MOST:
-        _named_at.clear()
-    _named_at[what] = time.monotonic()
-    return True
+    """Log that a row is left out, at most once a minute."""
+    if may_log(what):
+        text = f"{type(error).__name__}: {one_line(error)}"
+        log_events.ROW_LEFT_OUT.log(logger, row=what, error=text, exc_info=error)

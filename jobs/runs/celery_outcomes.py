@@ -17,10 +17,10 @@ from celery.exceptions import TaskError
 from celery.states import READY_STATES
 from django.db import connection
 
-from fleet import HEADER, acting_as
+from fleet import HEADER, acting_as, may_log
 from jobs.catalog.retry_policy import LOST
 from jobs.core import log_events, sql
-from jobs.core.apart import apart, in_savepoint, is_to_name, name_spoilt
+from jobs.core.apart import apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 from jobs.core.crypto import read_message
 from jobs.core.states import ENDED, State
@@ -65,7 +65,7 @@ def notify_celery(run_ids: Sequence[UUID]) -> None:
                 _notify(run)
         except Exception as error:
             # The sweep tries again every 5 s.
-            if is_to_name(f"Celery and run {run.id}"):
+            if may_log(f"Celery and run {run.id}"):
                 log_events.CELERY_NOT_NOTIFIED.log(logger, run_id=run.id, exc_info=error)
 
 

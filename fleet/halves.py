@@ -10,10 +10,10 @@ Item = TypeVar("Item")
 
 def in_halves(
     batch: list[Item],
-    act: Callable[[list[Item]], None],
+    act: Callable[[list[Item]], object],
     *,
     is_refusal: Callable[[Exception], bool],
-    refuse: Callable[[Item, Exception], None],
+    refuse: Callable[[Item, Exception], object],
 ) -> None:
     """Act on a batch; on halves of it, and so on, if the whole is refused for its values.
 
