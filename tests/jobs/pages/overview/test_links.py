@@ -18,6 +18,7 @@ from jobs.pages.overview.verdict import RULES
 from jobs.recurring import health
 from jobs.schedules import slot_of
 from jobs.system.notices.endpoints import make_endpoint
+from jobs.system.notices.interests import stop, why_stopped
 from tests.fleet.fair_queues import Queue
 from tests.flows.world import broker_client, publishing_to
 from tests.jobs.admin.conftest import stored_job
@@ -94,6 +95,16 @@ def unsent(acme: Owner) -> Shown:
     living_worker("n1@here", queues=("notices",))
     lost("n1@here")
     return Shown(("n1@here", "lost"), ("w1@here",))
+
+
+def stopped(acme: Owner) -> Shown:
+    user = User.objects.create_superuser("gone")
+    given = {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]}
+    made = make_endpoint(given, owner=acme, actor=user).endpoint
+    user.delete()
+    made.refresh_from_db()
+    stop(made, why_stopped(made))
+    return Shown(("ci", "its maker is gone"), ())
 
 
 def pulse(_acme: Owner) -> Shown:
@@ -194,6 +205,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "system_worker": system_worker,
     "unserved": unserved,
     "unsent": unsent,
+    "stopped": stopped,
     "pulse": pulse,
     "late": late,
     "unpublished": unpublished,

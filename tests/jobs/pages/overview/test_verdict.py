@@ -77,6 +77,7 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("system_worker", system(queues=frozenset({"jobs"})), "No worker takes from queue system"),
     ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
     ("unsent", {"unsent": "notices"}, "no worker takes from queue notices"),
+    ("stopped", {"stopped": ["ci", "ops"]}, "may not see runs now: ci, ops"),
     ("pulse", system(**SILENT), "the pulse is missing"),
     ("late", {"late_count": 1}, "1 job was due"),
     ("late", {"late_count": 2}, "2 jobs were due"),
