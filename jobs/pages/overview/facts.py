@@ -24,6 +24,8 @@ class Facts:
     """Queues in which runs wait, without a worker."""
     unsent: str = ""
     """The queue of webhooks and mails, if some are asked for and no worker takes from it."""
+    stopped: Sequence[str] = ()
+    """Webhooks and mails that are off, as their makers may not see runs now; a few of them."""
     late_count: int = 0
     broken_count: int = 0
     unknown_task: tuple[str, str] | None = None

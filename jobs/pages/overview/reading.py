@@ -22,7 +22,7 @@ from jobs.pages.overview.facts import Facts
 from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
 from jobs.runs.reads.counts import Counts, states_by
-from jobs.system.notices.unsent import all_rows, unsent_queue
+from jobs.system.notices.unsent import all_rows, stopped_names, unsent_queue
 from jobs.system.rollups import reads as rollups
 from jobs.system.rollups.objectives import Objective, objectives, worst
 from jobs.system.state import SystemState, system_state, unserved_queues
@@ -165,6 +165,7 @@ def _facts(
         is_redis_away=seen is None,
         unserved=unserved_queues(system, runs),
         unsent=unsent_queue(system.queues, *map(visit.rows, all_rows())),
+        stopped=stopped_names(*map(visit.rows, all_rows())),
         late_count=_seen_jobs(visit, late.keys),
         broken_count=_seen_jobs(visit, broken.keys),
         unknown_task=unknown,

@@ -105,6 +105,18 @@ def _unsent(facts: Facts) -> Problem | None:
     )
 
 
+def _stopped(facts: Facts) -> Problem | None:
+    if not facts.stopped:
+        return None
+    return Problem(
+        code="stopped",
+        text=_("Webhooks or mails are off, as their makers may not see runs now: %(names)s.")
+        % {"names": ", ".join(facts.stopped)},
+        todo=_("Make them active again, as an admin who may see these runs."),
+        page="webhooks",
+    )
+
+
 def _pulse(facts: Facts) -> Problem | None:
     state = facts.system
     if not state.is_silent or not state.is_beat_leading or facts.system_queue not in state.queues:
@@ -284,6 +296,7 @@ RULES: Final[Sequence[Rule]] = (
     _unserved,
     _unsent,
     _missing_rounds,
+    _stopped,
     _pulse,
     _late,
     _unpublished,

@@ -22,6 +22,8 @@ NAME_LIMIT: Final = 100
 PATTERNS_LIMIT: Final = 100
 """Most patterns of tasks."""
 STATES: Final = tuple(sorted(state.value for state in ENDED))
+CONFIRM: Final = "an admin who may see them makes it active again"
+"""The end of the reason of a row that was switched off because of its maker."""
 COMMON: Final = ("name", "events", "tasks", "job", "states", "is_active")
 """The fields that a caller may set of both."""
 
@@ -75,11 +77,11 @@ def why_stopped(row: Interest) -> str:
         return ""
     maker = maker_of(row)
     if maker is None:
-        return "its maker is gone: an admin who may see runs makes it active again"
+        return f"its maker is gone: {CONFIRM}"
     if sees_runs(maker, row.owner_id):
         return ""
     name = maker.get_username()
-    return f"{name} may not see these runs now: an admin who may makes it active again"
+    return f"{name} may not see these runs now: {CONFIRM}"
 
 
 def maker_of(row: Interest) -> Any:

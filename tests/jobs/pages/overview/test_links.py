@@ -19,6 +19,7 @@ from jobs.pages.overview.verdict import RULES
 from jobs.recurring import health
 from jobs.schedules import slot_of
 from jobs.system.notices.endpoints import make_endpoint
+from jobs.system.notices.interests import stop, why_stopped
 from tests.fleet.fair_queues import Queue
 from tests.flows.world import broker_client, publishing_to
 from tests.jobs.admin.conftest import stored_job
@@ -104,6 +105,16 @@ def missing_rounds(_acme: Owner) -> Shown:
     name = "fairshift: rescue runs of lost workers"
     PeriodicTask.objects.filter(name=name).delete()
     return Shown((name,), ("fairshift: pulse",))
+
+
+def stopped(acme: Owner) -> Shown:
+    user = User.objects.create_superuser("gone")
+    given = {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]}
+    made = make_endpoint(given, owner=acme, actor=user).endpoint
+    user.delete()
+    made.refresh_from_db()
+    stop(made, why_stopped(made))
+    return Shown(("ci", "its maker is gone"), ())
 
 
 def pulse(_acme: Owner) -> Shown:
@@ -215,6 +226,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "unserved": unserved,
     "unsent": unsent,
     "missing_rounds": missing_rounds,
+    "stopped": stopped,
     "pulse": pulse,
     "late": late,
     "unpublished": unpublished,

@@ -78,6 +78,7 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
     ("unsent", {"unsent": "notices"}, "no worker takes from queue notices"),
     ("missing_rounds", system(missing_rounds=("fairshift: pulse",)), "not send fairshift: pulse"),
+    ("stopped", {"stopped": ["ci", "ops"]}, "may not see runs now: ci, ops"),
     ("pulse", system(**SILENT), "the pulse is missing"),
     ("late", {"late_count": 1}, "1 job was due"),
     ("late", {"late_count": 2}, "2 jobs were due"),
