@@ -19,7 +19,16 @@ WORKER: Final = (
     *(
         f"flows/test_{name}.py"
         for name in (
-            *("autoscale", "boots", "busy", "callbacks", "draining", "forks", "idle_workers"),
+            *(
+                "autoscale",
+                "boots",
+                "busy",
+                "callbacks",
+                "draining",
+                "forks",
+                "idle_workers",
+                "scarce",
+            ),
             *("inside", "lost_broker", "lost_connections", "misbehaving", "own_settings", "owners"),
             "pools",
             *("unkept", "unknown_tasks", "worker_edges", "worker_stops"),
@@ -43,7 +52,12 @@ INSTALLING: Final = (
 SITE: Final = ("browser", "chaos/test_web.py", "flows/test_canary.py", "flows/test_web_faults.py")
 STORAGE: Final = ("chaos/test_proxy.py", "flows/test_bulk.py", "flows/test_postgres_faults.py")
 RECURRING: Final = (
-    *("flows/test_beats.py", "flows/test_recurring.py", "flows/test_schedules.py"),
+    *(
+        "flows/test_clocks.py",
+        "flows/test_beats.py",
+        "flows/test_recurring.py",
+        "flows/test_schedules.py",
+    ),
     "flows/test_inbox.py",
 )
 DOCTOR: Final = (

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from fleet import Kind, Report, one_line
 from jobs.core import log_events, prepared, sql
-from jobs.core.apart import apart, in_savepoint
+from jobs.core.apart import ROW_ERRORS, apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 from jobs.core.crypto import CLEAR, ERROR, Place, seal_texts
 from jobs.core.states import State, sources
@@ -31,6 +31,8 @@ from jobs.runs.sealed_reports import sealed_reports
 logger = logging.getLogger(__name__)
 
 LOST_CAUSES: Final = ("child lost", "time limit")
+OUTCOME_REFUSED: Final = "OutcomeRefused"
+"""The error of a run whose outcome PostgreSQL refuses."""
 ERROR_LIMIT: Final = 1_000
 """Most characters of the error of a run whose row cannot be read."""
 _SLUG: Final = """
@@ -46,13 +48,32 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
     batch is harmless. A run whose row cannot be read ends; it is missing in the answer, too.
     """
     states: dict[str, str] = {}
-    for part in apart(reports, _record, spoilt=_end_reported):
+
+    def refuse(report: Report, error: Exception) -> None:
+        states.update(_refused(report, error))
+
+    for part in apart(reports, _record, spoilt=refuse):
         states |= part
     return states
 
 
-def _end_reported(report: Report, error: Exception) -> None:
-    end_unreadable(UUID(report.run_id), error)
+def _refused(report: Report, error: Exception) -> dict[str, str]:
+    """Fail the run of a report that cannot be stored; end it, if its row takes no report."""
+    if report.kind is Kind.STARTED:
+        name_spoilt(logger, f"the start of run {report.run_id}", error)
+        return {}
+    text = f"its outcome cannot be stored: {type(error).__name__}"
+    failed = Report(
+        *(report.run_id, report.token, Kind.FAILED, time.monotonic()),
+        error_type=OUTCOME_REFUSED,
+        error_message=text,
+    )
+    try:
+        with transaction.atomic():
+            return _record([failed])
+    except ROW_ERRORS as again:
+        end_unreadable(UUID(report.run_id), again)
+        return {}
 
 
 def _record(reports: Sequence[Report]) -> dict[str, str]:

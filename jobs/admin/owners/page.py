@@ -70,8 +70,9 @@ class MembershipInline(admin.TabularInline):
     raw_id_fields = ("user",)
 
     def get_autocomplete_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        users: Any = self.admin_site._registry.get(get_user_model())
-        return ("user",) if users is not None and users.get_search_fields(request) else ()
+        users, site = get_user_model(), self.admin_site
+        found = site.is_registered(users) and site.get_model_admin(users).get_search_fields(request)
+        return ("user",) if found else ()
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "user":
