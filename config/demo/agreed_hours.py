@@ -46,6 +46,11 @@ class Customer:
         place = bisect_right(self.opens, at) - 1
         return place >= 0 and at < self.opens[place] + OPEN_SECONDS
 
+    def since_close(self, at: float, /) -> float:
+        """Return the seconds since its last window closed; infinity if none has."""
+        place = bisect_right(self.opens, at) - 1
+        return at - self.opens[place] - OPEN_SECONDS if place >= 0 else math.inf
+
 
 def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer]:
     """Return customers with about `devices` devices in all, and windows for the next `seconds`.

@@ -162,12 +162,12 @@ class DeviceServer:
         self, name: str, activation: Request, connection: Connection
     ) -> dict[str, Any]:
         device = _of(self.firmware.devices, name)
-        self.firmware.touched(device, at=time.time())
+        self.firmware.touched(device, at=time.time(), what="began")
         try:
             return await _activate(device, activation, connection)
         finally:
             if device.version == activation.version:
-                self.firmware.touched(device, at=time.time())
+                self.firmware.touched(device, at=time.time(), what="ended")
 
     def _device(self, name: str) -> Device:
         return _of(self.devices, name)

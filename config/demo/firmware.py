@@ -20,11 +20,12 @@ class Firmware:
     def __post_init__(self) -> None:
         self._customers = {name: one for one in self.customers for name in one.devices}
 
-    def touched(self, device: Device, *, at: float) -> None:
+    def touched(self, device: Device, *, at: float, what: str) -> None:
         """Note that an upgrade of a device began or ended, if that is outside of its hours."""
         customer = self._customers[device.name]
         if not customer.is_open(at):
-            self.outside.append({"device": device.name, "at": at, "status": customer.status})
+            facts = {"status": customer.status, "what": what, "late": customer.since_close(at)}
+            self.outside.append({"device": device.name, "at": at, **facts})
 
     def report(self, version: int, /) -> dict[str, Any]:
         """Return the number of upgrades, in all and by customer, and those outside of the hours."""

@@ -81,6 +81,8 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
     )
     if upgrade.held_for_approval + upgrade.held_by_freeze:
         screen.say("  The held runs are now cancelled: the pages show them as cancelled")
+    if upgrade.first_outside:
+        screen.say(f"  Outside: {upgrade.first_outside}")
     if upgrade.foreseen_seconds is not None:
         screen.say(
             f"  Forecast for the firmware, 2 s after its submit: {upgrade.foreseen_seconds:.1f} s"

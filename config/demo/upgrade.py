@@ -73,6 +73,7 @@ class Upgrade:
             openings=self._openings(line.seconds),
             seconds=round(line.seconds, 2),
             foreseen_seconds=foreseen_seconds,
+            first_outside=_first(report["outside"]),
         )
 
     def _runs(self, status: str) -> Any:
@@ -109,3 +110,10 @@ def begin_upgrade(customers: Sequence[Customer], *, version: int) -> Upgrade:
         for customer in customers
     ]
     return Upgrade(customers, version, submissions)
+
+
+def _first(outside: Sequence[dict[str, Any]]) -> str:
+    """Return the first upgrade outside of the hours in words; '' if there is none."""
+    for one in outside:
+        return f"{one['device']} {one['what']} {one['late']:.2f} s after its hours"
+    return ""

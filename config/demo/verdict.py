@@ -39,6 +39,8 @@ class UpgradeVerdict:
     openings: int
     seconds: float
     foreseen_seconds: float | None
+    first_outside: str = ""
+    """The first upgrade that began or ended outside of the hours: which, and how late."""
 
     @property
     def is_good(self) -> bool:

@@ -60,10 +60,11 @@ def test_a_device_that_is_touched_outside_is_in_the_report() -> None:
     """With the moment, and the customer's agreement at that moment."""
     fleet = firmware()
     device = fleet.devices["contoso-fw-01"]
-    fleet.touched(device, at=NOON + 1)
-    fleet.touched(device, at=NOON + OPEN_SECONDS)
-    outside = [{"device": device.name, "at": NOON + OPEN_SECONDS, "status": AGREED}]
+    fleet.touched(device, at=NOON + 1, what="began")
+    fleet.touched(device, at=NOON + OPEN_SECONDS, what="ended")
+    facts = {"status": AGREED, "what": "ended", "late": 0.0}
+    outside = [{"device": device.name, "at": NOON + OPEN_SECONDS, **facts}]
     assert fleet.report(42)["outside"] == outside
     refused = firmware(FROZEN)
-    refused.touched(refused.devices["contoso-fw-01"], at=NOON + 1)
+    refused.touched(refused.devices["contoso-fw-01"], at=NOON + 1, what="began")
     assert [event["status"] for event in refused.report(42)["outside"]] == [FROZEN]
