@@ -166,7 +166,8 @@ class DeviceServer:
         try:
             return await _activate(device, activation, connection)
         finally:
-            if device.version == activation.version:
+            # Not what an earlier attempt has activated: an answer may be lost, and the next one late.
+            if device.was_activated_by(activation):
                 self.firmware.touched(device, at=time.time(), what="ended")
 
     def _device(self, name: str) -> Device:

@@ -8,7 +8,7 @@ import math
 import random
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -57,6 +57,11 @@ class Device:
     def activated(self, request: Request, /) -> None:
         self.version = request.version
         self._log(request, "activated", None)
+
+    def was_activated_by(self, request: Request, /) -> bool:
+        """Say whether this attempt of this run has activated its version."""
+        activated = {"outcome": "activated", **asdict(request)}
+        return any(activated.items() <= event.items() for event in self.events)
 
     def failed(self, request: Request, /, *, reason: str) -> None:
         self._log(request, "failed", reason)

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from config.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
+from config.demo.devices import SLOW
+from config.demo.firmware import make_firmware
 from jobs.core.ids import scheduled_id
 from tests.commands import python, ran
 from tests.config.demo.conftest import RunningServer
@@ -296,3 +298,22 @@ def test_a_customers_device_keeps_hours_and_reports_what_does_not(
     assert report["customers"] == {"contoso": 1, "litware": 1}
     assert [event["device"] for event in report["outside"]] == ["litware-1"] * 2
     assert call(connection, "PUT", "/devices/fw-0001/firmware", content)[0] == 404
+
+
+def test_a_late_answer_is_no_end_of_an_upgrade(start_server: Start, tmp_path: Path) -> None:
+    """The device is slow, another attempt gives it the version, and then the slow one ends."""
+    names = tuple(f"litware-{number}" for number in range(8))
+    customers = [Customer("litware", names, UNAPPROVED, (time.time() - 1,))]
+    path = tmp_path / "customers.json"
+    write_customers(customers, path)
+    devices = make_firmware(customers, seed=1, failing_share=1.0).devices
+    slow = next(name for name, device in devices.items() if list(device.failures) == [SLOW])
+    server = start_server("--customers", str(path), "--failing-share", "1", "--seed", "1")
+    content = {"version": 42, "run": "run", "attempt": 1}
+    asked = server.connect()
+    asked.request("PUT", f"/devices/{slow}/firmware", json.dumps(content))
+    content["attempt"] = 2
+    assert call(server.connect(), "PUT", f"/devices/{slow}/firmware", content)[0] == 200
+    assert asked.getresponse().status == 504
+    report = call(server.connect(), "GET", "/firmware?version=42")[1]
+    assert [event["what"] for event in report["outside"]] == ["began", "began", "ended"]
