@@ -166,7 +166,7 @@ class DeviceServer:
         try:
             return await _activate(device, activation, connection)
         finally:
-            # Not what an earlier attempt has activated: an answer may be lost, and the next one late.
+            # Not by another attempt: one that is slow ends after it, maybe outside of the hours.
             if device.was_activated_by(activation):
                 self.firmware.touched(device, at=time.time(), what="ended")
 
