@@ -150,11 +150,11 @@ def test_with_everything_broken_the_worst_is_the_verdict_and_the_others_are_reac
     three = "3 more problems"
     wait_for(lambda: page.goto("/") and verdict.locator("summary").inner_text() == three)
     for name, said in (("job", "sync-prices"), ("window", "nights"), ("worker", DEAD)):
-        link = verdict.locator("li", has_text=said).get_by_role("link", name=LOOK)
+        item = verdict.locator("li", has_text=said)
         # On a slow machine a problem may be left out: what shows it has a time limit.
-        wait_for(lambda at=link: page.goto("/") and at.count(), what=said)  # type: ignore[misc]
+        wait_for(lambda at=item: page.goto("/") and at.count(), what=said)  # type: ignore[misc]
         verdict.locator("summary").click()
-        link.click()
+        item.get_by_role("link", name=LOOK).click()
         page.wait_for_load_state()
         names(page, CAUSES[name][1])
     page.goto("/")
