@@ -30,7 +30,6 @@ from fleet.contract import (
 from fleet.coroutines import NeverAwaited, is_never_awaited
 from fleet.crash_points import crash_point
 from fleet.fairness.request_rate import Bucket, RequestRates, Verdict
-from fleet.halves import in_halves
 from fleet.keys import installation_key
 from fleet.logs import BoundFacts, Event, bind, bind_process, bound_facts, one_line
 from fleet.plural import counted
@@ -91,7 +90,6 @@ __all__ = [
     "crash_point",
     "current_traceparent",
     "fair_queues",
-    "in_halves",
     "install",
     "installation_key",
     "is_admitted",

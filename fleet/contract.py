@@ -213,8 +213,8 @@ class Application:
     locked one, and omits runs whose token is out of date. `beat` gets the runs that the worker
     holds and returns what it is to do. `leave` ends the worker's row. `prime` restores owners and
     hints in queues that were emptied or fell back to an older copy. `close` drops the thread's
-    connection after an error. `is_refusal` says whether an error of `admit`, `record` or `publish`
-    comes from its values, so that a repetition would fail as well, and others would not.
+    connection after an error. One run whose row is damaged ends, and `admit` and `record` do the
+    others.
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
     unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
     of `system_queue` has no remote control; others follow commands that read, and those named in
@@ -229,7 +229,6 @@ class Application:
     leave: Callable[[UUID], None]
     prime: Callable[[], None]
     close: Callable[[], None]
-    is_refusal: Callable[[Exception], bool]
     requires_row: Callable[[str], bool]
     retry_delay: Callable[[Mapping[str, Any], int, Sequence[str], float | None], float | None]
     encode_result: Callable[[Any], bytes]

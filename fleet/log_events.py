@@ -66,8 +66,8 @@ CALLBACK_RAISED: Final = Event(
     "callback_raised",
     ERROR,
     "{callback} failed, and the worker goes on: {error!r}",
-    "The worker is short of something, such as file descriptors (raise LimitNOFILE), or this is a "
-    "fault of Fairshift: report the traceback. At most one line a minute for a callback.",
+    "The worker may have too few file descriptors (raise LimitNOFILE). If not, this is a fault of "
+    "Fairshift: report the traceback. Each callback is logged at most once a minute.",
 )
 WORKER_GIVES_UP: Final = Event(
     "worker_gives_up",
@@ -111,25 +111,11 @@ STEP_FAILED: Final = Event(
     "could not {step}; trying again",
     "PostgreSQL does not answer, or refuses a statement. The step is repeated each second.",
 )
-REPORT_REFUSED: Final = Event(
-    "report_refused",
-    ERROR,
-    "the report ({kind}) of run {run_id} was refused: {error}",
-    "PostgreSQL cannot store a value of it, or its row is damaged. The run fails alone, with the "
-    "error OutcomeRefused; if its row accepts no failure either, this is tried once a minute.",
-)
 ADMISSION_FAILED: Final = Event(
     "admission_failed",
     ERROR,
-    "run {run_id} could not be admitted: {error}; its hint is given back",
-    "Its row is damaged, or this is a fault of Fairshift. Other runs are not affected. Look at the "
-    "row, or cancel the run.",
-)
-HINT_REFUSED: Final = Event(
-    "hint_refused",
-    ERROR,
-    "the next attempt of run {run_id} could not be published: {error}",
-    "A run without history ends here, as its hint cannot be sent. Others are not affected.",
+    "run {run_id} got no answer to its request; its hint is given back",
+    "A fault of Fairshift. Other runs are not affected. Cancel the run if it comes back.",
 )
 IO_THREAD_DIED: Final = Event(
     "io_thread_died",
@@ -233,8 +219,8 @@ CHILD_NOT_CREATED: Final = Event(
     "child_not_created",
     ERROR,
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
-    "The limit of open files, processes or memory is reached. The worker goes on with the "
-    "processes that it has. Without any for a minute it ends with status 1.",
+    "The limit of open files, processes or memory is reached. The worker keeps the processes that "
+    "it has. If it has none for a minute, it exits with status 1.",
 )
 JOB_LOST: Final = Event(
     "job_lost",

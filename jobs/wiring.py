@@ -7,7 +7,7 @@ from functools import partial, wraps
 from typing import Final, ParamSpec, TypeVar
 from uuid import UUID
 
-from django.db import DataError, IntegrityError, connection, connections
+from django.db import connection, connections
 
 from fleet import Admission, AdmissionRequest, Application, Refusal
 from jobs.catalog.context import close_store
@@ -33,18 +33,6 @@ SESSION: Final = {
 """PostgreSQL's settings for the connection of a worker's I/O thread, beside `statement_timeout`."""
 
 
-REFUSALS: Final = (
-    DataError,
-    IntegrityError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-)
-"""Errors that a value causes. All others, such as a table that is missing in a deploy, may pass."""
-
-
 def application() -> Application:
     """Return what a worker needs of Fairshift's rows."""
     return Application(
@@ -55,7 +43,6 @@ def application() -> Application:
         leave=_bounded(heartbeat.leave),
         prime=_bounded(sweep.prime),
         close=close_connection,
-        is_refusal=lambda error: isinstance(error, REFUSALS),
         requires_row=requires_row,
         retry_delay=delay_after,
         encode_result=partial(encode_result, max_bytes=setting("RESULT_MAX_BYTES")),

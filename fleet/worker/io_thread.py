@@ -3,8 +3,8 @@
 The loop leaves requests and reports here and never waits. The thread takes a batch, records
 reports, then admits requests, each in one statement, and posts the answers to the loop. Reports
 that no caller waits for are batched for up to 50 ms; an urgent one flushes the batch. If the
-database does not answer, the batch is tried again; if it refuses a value, only the run with that
-value fails. Hints of runs without a row go to the broker in the same way.
+database does not answer, the batch is tried again. Hints of runs without a row go to the broker in
+the same way.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ from fleet.contract import (
     Report,
 )
 from fleet.crash_points import crash_point
-from fleet.halves import in_halves
-from fleet.logs import one_line
-from fleet.worker.failures import failure
 from fleet.worker.requests import Answer, Asked, Requests
 
 logger = logging.getLogger(__name__)
@@ -44,18 +41,12 @@ Reports = list[tuple[Report, Then | None]]
 Hints = list[tuple[Hint, Callable[[], None]]]
 
 RETRY_SECONDS: Final = 1.0
-REFUSED_SECONDS: Final = 60.0
-"""The pause between two tries to record a run of which no outcome is accepted."""
 # Most tasks end before their start is due, and both moves are then one write.
 START_SECONDS: Final = 0.25
 END_SECONDS: Final = 0.05
 REQUEST_SECONDS: Final = 0.02
 BATCH: Final = 100
 ADMIT_AT_MOST: Final = 128
-
-
-class OutcomeRefused(Exception):
-    """PostgreSQL has refused the outcome of an attempt: a value of it cannot be stored."""
 
 
 class IOThread:
@@ -294,39 +285,16 @@ class IOThread:
             return False
         return True
 
-    def _in_halves(
-        self, batch: list[Any], act: Callable[[Any], None], refuse: Callable[[Any, Exception], None]
-    ) -> None:
-        is_refusal = self._application.is_refusal
-        in_halves(batch, act, is_refusal=is_refusal, refuse=refuse)
-
-    def _text_of(self, error: Exception) -> str:
-        """Return an error's text for the log: PostgreSQL's may quote a value."""
-        kind = type(error).__name__
-        return kind if self._application.hides_values else f"{kind}: {one_line(error)}"
-
     # --- hints -------------------------------------------------------------------------
 
     def _publish(self, hints: Hints) -> None:
-        def publish(part: Hints) -> None:
-            self._application.publish([hint for hint, _ in part])
-            self._post(*(then for _, then in part))
-
-        def refuse(item: tuple[Hint, Callable[[], None]], error: Exception) -> None:
-            hint, then = item
-            facts = {"run_id": hint.run_id, "error": self._text_of(error)}
-            log_events.HINT_REFUSED.log(logger, **facts)
-            self._post(then)
-
-        self._in_halves(hints, publish, refuse)
+        self._application.publish([hint for hint, _ in hints])
+        self._post(*(then for _, then in hints))
 
     # --- reports -----------------------------------------------------------------------
 
     def _record(self, reports: Reports) -> None:
         crash_point("ledger.before_record")
-        self._in_halves(reports, self._record_part, self._fail_alone)
-
-    def _record_part(self, reports: Reports) -> None:
         states = self._application.record([report for report, _ in reports])
         crash_point("ledger.after_record")
         busy, done = [], []
@@ -339,28 +307,9 @@ class IOThread:
                 done.append(partial(then, state))
         self._post(*done)
         if busy:
-            self._postpone(busy, RETRY_SECONDS)
+            self._postpone(busy)
 
-    def _fail_alone(self, item: tuple[Report, Then | None], error: Exception) -> None:
-        """Fail the run of a report that PostgreSQL refuses; a refused start is left out."""
-        report, then = item
-        facts = {"run_id": report.run_id, "kind": str(report.kind), "error": self._text_of(error)}
-        log_events.REPORT_REFUSED.log(logger, **facts)
-        if report.kind is Kind.STARTED:
-            if then is not None:
-                self._post(partial(then, None))
-            return
-        named = report.run_id, report.token
-        refused = OutcomeRefused(f"its outcome cannot be stored: {type(error).__name__}")
-        try:
-            self._record_part([(failure(*named, refused, ""), then)])
-        except Exception as again:
-            if not self._application.is_refusal(again):
-                raise
-            # Its row accepts nothing: the run waits for its repair, and nothing waits for it.
-            self._postpone([item], REFUSED_SECONDS)
-
-    def _postpone(self, reports: Reports, seconds: float) -> None:
+    def _postpone(self, reports: Reports) -> None:
         def requeue() -> None:
             with self._ready:
                 self._postponed -= 1
@@ -369,7 +318,7 @@ class IOThread:
 
         with self._ready:
             self._postponed += 1
-        timer = threading.Timer(seconds, requeue)
+        timer = threading.Timer(RETRY_SECONDS, requeue)
         timer.daemon = True
         timer.start()
 
@@ -377,25 +326,14 @@ class IOThread:
 
     def _admit(self, requests: Mapping[str, Asked]) -> None:
         crash_point("gate.before_admit")
-
-        def refuse(asked: tuple[str, Asked], error: Exception) -> None:
-            facts = {"run_id": asked[1].request.run_id, "error": self._text_of(error)}
-            log_events.ADMISSION_FAILED.log(logger, **facts)
-            self._answer(dict([asked]), {asked[0]: Refusal.BUSY}, time.monotonic())
-
-        self._in_halves(list(requests.items()), self._admit_part, refuse)
-
-    def _admit_part(self, requests: list[tuple[str, Asked]]) -> None:
         asked_at = time.monotonic()
-        found = self._application.admit(self._node, [asked.request for _, asked in requests])
+        asked = [each.request for each in requests.values()]
+        found = self._application.admit(self._node, asked)
         crash_point("gate.after_admit")
-        verdicts = {}
-        for key, asked in requests:
-            if key not in found:
-                facts = {"run_id": asked.request.run_id, "error": "it got no answer"}
-                log_events.ADMISSION_FAILED.log(logger, **facts)
-            verdicts[key] = found.get(key, Refusal.BUSY)
-        self._answer(dict(requests), verdicts, asked_at)
+        for key in requests.keys() - found.keys():
+            log_events.ADMISSION_FAILED.log(logger, run_id=requests[key].request.run_id)
+        verdicts = {key: found.get(key, Refusal.BUSY) for key in requests}
+        self._answer(requests, verdicts, asked_at)
 
     def _answer(
         self,

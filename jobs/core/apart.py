@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from django.db import DataError, IntegrityError, transaction
 
-from fleet import in_halves, may_log, one_line
+from fleet import may_log, one_line
 from jobs.core import log_events
 
 T = TypeVar("T")
@@ -21,23 +21,35 @@ R = TypeVar("R")
 
 ROW_ERRORS: Final = (DataError, IntegrityError)
 """Errors that the content of rows causes. Others concern all rows."""
+VALUE_ERRORS: Final = (*ROW_ERRORS, ValueError, ArithmeticError)
+"""Those, and the errors of Python for a value that PostgreSQL cannot store."""
 
 
 def apart(
-    items: Sequence[T], act: Callable[[Sequence[T]], R], *, spoilt: Callable[[T, Exception], object]
+    items: Sequence[T],
+    act: Callable[[Sequence[T]], R],
+    *,
+    spoilt: Callable[[T, Exception], object],
+    errors: tuple[type[Exception], ...] = ROW_ERRORS,
 ) -> list[R]:
     """Act on all items at once; if one of them prevents that, on halves, down to each by itself.
 
-    `act` is a transaction or a savepoint: after an error, it has done nothing. `spoilt` gets an
-    item that fails by itself, and the error. Returns what `act` returned for each part.
+    `act` is a transaction or a savepoint: after an error, it has done nothing, or what may be
+    repeated. `spoilt` gets an item that fails by itself with one of these errors, and the error.
+    Returns what `act` returned for each part.
     """
-    results: list[R] = []
-    in_halves(
-        list(items),
-        lambda part: results.append(act(part)),
-        is_refusal=lambda error: isinstance(error, ROW_ERRORS),
-        refuse=spoilt,
-    )
+    results = []
+    parts = [items] if items else []
+    while parts:
+        part = parts.pop()
+        try:
+            results.append(act(part))
+        except errors as error:
+            if len(part) == 1:
+                spoilt(part[0], error)
+            else:
+                middle = len(part) // 2
+                parts += [part[middle:], part[:middle]]
     return results
 
 
@@ -64,7 +76,7 @@ class Apart:
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        if not isinstance(error, (*ROW_ERRORS, ValueError, TypeError, LookupError)):
+        if not isinstance(error, (*VALUE_ERRORS, TypeError, LookupError)):
             return False
         name_spoilt(self._logger, self._what, error)
         return True

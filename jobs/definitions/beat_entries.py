@@ -78,8 +78,8 @@ def _attempts(name: str) -> dict[str, Any]:
     never = getattr(task, "dont_autoretry_for", ())
     return {
         "max_attempts": min(most, MOST_ATTEMPTS),
-        "retry_on": [*retried],
-        "give_up_on": [*never],
+        "retry_on": [f"{error.__module__}.{error.__qualname__}" for error in retried],
+        "give_up_on": [f"{error.__module__}.{error.__qualname__}" for error in never],
     }
 
 

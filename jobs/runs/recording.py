@@ -18,7 +18,7 @@ from django.db import transaction
 
 from fleet import Kind, Report, one_line
 from jobs.core import log_events, prepared, sql
-from jobs.core.apart import ROW_ERRORS, apart, in_savepoint, name_spoilt
+from jobs.core.apart import VALUE_ERRORS, apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 from jobs.core.crypto import CLEAR, ERROR, Place, seal_texts
 from jobs.core.states import State, sources
@@ -52,7 +52,7 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
     def refuse(report: Report, error: Exception) -> None:
         states.update(_refused(report, error))
 
-    for part in apart(reports, _record, spoilt=refuse):
+    for part in apart(reports, _record, spoilt=refuse, errors=VALUE_ERRORS):
         states |= part
     return states
 
@@ -71,7 +71,7 @@ def _refused(report: Report, error: Exception) -> dict[str, str]:
     try:
         with transaction.atomic():
             return _record([failed])
-    except ROW_ERRORS as again:
+    except VALUE_ERRORS as again:
         end_unreadable(UUID(report.run_id), again)
         return {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -32,10 +32,8 @@ class FakeApplication:
         self.fails: list[Exception] = []
         self.busy: list[str] = []
         self.closed_count = 0
-        self.refuses: set[str] = set()
-        """Runs of which no batch is accepted."""
-        self.refuses_failures = False
         self.omits: set[str] = set()
+        """Runs whose requests get no answer."""
         self.dies_in = ""
         """The verb that ends the thread, once."""
 
@@ -58,23 +56,13 @@ class FakeApplication:
             self.dies_in = ""
             raise SystemExit(verb)
 
-    def _check(self, run_ids: Iterable[str]) -> None:
-        if not self.refuses.isdisjoint(run_ids):
-            raise ValueError("a value that cannot be stored")
-
     def _admit(self, _node: UUID, asks: Sequence[AdmissionRequest]) -> Mapping[str, Refusal]:
         self._wait("admit", [ask.run_id for ask in asks])
-        self._check(ask.run_id for ask in asks)
         return {ask.key: Refusal.GONE for ask in asks if ask.run_id not in self.omits}
 
     def _record(self, reports: Sequence[Report]) -> Mapping[str, str]:
         self.starts += [report.started_at for report in reports]
         self._wait("record", [(report.run_id, report.kind.value) for report in reports])
-        self._check(
-            report.run_id
-            for report in reports
-            if self.refuses_failures or report.error_type != "OutcomeRefused"
-        )
         busy, self.busy = self.busy, []
         return {
             report.run_id: BUSY_ROW if report.run_id in busy else str(report.kind)
@@ -84,7 +72,6 @@ class FakeApplication:
 
     def _publish(self, hints: Sequence[Hint]) -> None:
         self._wait("publish", [hint.run_id for hint in hints])
-        self._check(hint.run_id for hint in hints)
 
     def _close(self) -> None:
         self.closed_count += 1
@@ -104,7 +91,6 @@ def do_all(*steps: Callable[[], None]) -> None:
 def io_thread(fake: FakeApplication, monkeypatch: pytest.MonkeyPatch) -> Iterator[IOThread]:
     """A running I/O thread; its posts run in its own thread."""
     monkeypatch.setattr(io_thread_module, "RETRY_SECONDS", 0.02)
-    monkeypatch.setattr(io_thread_module, "REFUSED_SECONDS", 0.05)
     io_thread = IOThread(fake.callables(), uuid4(), do_all)
     io_thread.start()
     yield io_thread
@@ -444,49 +430,12 @@ def test_a_stopped_thread_writes_what_it_has_and_asks_no_more(
     assert {verb for verb, _ in fake.calls} == {"record"}
 
 
-def test_a_report_that_is_refused_fails_its_run_alone(
-    io_thread: IOThread, fake: FakeApplication
-) -> None:
-    """The batch is halved until it stands alone; the others and admissions are not delayed."""
-    fake.refuses = {"c"}
-    fake.may_answer.clear()
-    asking(io_thread, fake, "first")
-    wait_for(lambda: fake.calls, what="the first statement")
-    for run_id in "abcde":
-        telling(io_thread, fake, run_id, Kind.SUCCEEDED)
-    asking(io_thread, fake, "z")
-    fake.may_answer.set()
-    answers = wait_for_answers(fake, 7)
-    states = dict(answers[1:])
-    assert states == {**dict.fromkeys("abde", "succeeded"), "c": "failed", "z": Refusal.GONE}
-    assert len(answers) == 7, "one answer each"
-
-
-def test_a_row_that_accepts_nothing_delays_nobody(
-    io_thread: IOThread, fake: FakeApplication
-) -> None:
-    """Its report is tried again after a pause, for as long as its row is damaged."""
-    fake.refuses, fake.refuses_failures = {"a"}, True
-    telling(io_thread, fake, "a", Kind.SUCCEEDED)
-    telling(io_thread, fake, "b", Kind.SUCCEEDED)
-    asking(io_thread, fake, "z")
-    assert sorted(map(str, wait_for_answers(fake, 2))) == [
-        str(("b", "succeeded")),
-        str(("z", Refusal.GONE)),
-    ]
-    fake.refuses.clear()
-    assert ("a", "succeeded") in wait_for_answers(fake, 3)
-
-
-@pytest.mark.parametrize("fault", ["refuses", "omits"])
-def test_a_run_without_a_verdict_costs_one_run(
-    io_thread: IOThread, fake: FakeApplication, fault: str
-) -> None:
+def test_a_run_without_a_verdict_costs_one_run(io_thread: IOThread, fake: FakeApplication) -> None:
     """Its hint goes back; the others of its batch get their answers."""
     fake.may_answer.clear()
     asking(io_thread, fake, "first")
     wait_for(lambda: fake.calls, what="the first statement")
-    setattr(fake, fault, {"b"})
+    fake.omits = {"b"}
     asking(io_thread, fake, "a", "b", "c")
     fake.may_answer.set()
     answers = dict(wait_for_answers(fake, 4))
@@ -495,16 +444,6 @@ def test_a_run_without_a_verdict_costs_one_run(
         Refusal.BUSY,
         Refusal.GONE,
     )
-
-
-def test_a_hint_that_is_refused_blocks_no_other(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Its run ends here; its message is answered."""
-    fake.refuses = {"a"}
-    fake.may_answer.clear()
-    for run_id in "ab":
-        publishing(io_thread, fake, run_id)
-    fake.may_answer.set()
-    assert sorted(wait_for_answers(fake, 2)) == [("a", "out"), ("b", "out")]
 
 
 @pytest.mark.parametrize("verb", ["admit", "record", "publish"])

@@ -37,7 +37,6 @@ REFUSED: dict[str, dict[str, Any]] = {
     "an infinite delay": {"kind": Kind.RETRYING, "delay": float("inf")},
     "a NUL in the kind of error": {"kind": Kind.FAILED, "error_type": "Bad\x00Error"},
     "a lone surrogate in a message": {"kind": Kind.FAILED, "error_message": "\ud800"},
-    "a result that is no bytes": {"kind": Kind.SUCCEEDED, "result": 7},
 }
 
 
