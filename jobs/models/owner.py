@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 from fleet import OWNER_NAME
@@ -39,8 +40,16 @@ PAUSED = models.Q(paused_at__isnull=False) & (
 
 @lru_cache(maxsize=100_000)
 def slug_of(owner_id: int) -> str:
-    """Return the slug of an owner by its id, cached: neither ever changes."""
+    """Return the slug of an owner by its id, cached: it stays until a flush."""
     return Owner.objects.values_list("slug", flat=True).get(pk=owner_id)
+
+
+def _forget_slugs(**_signal: Any) -> None:
+    slug_of.cache_clear()
+
+
+# `flush`, which Django's TransactionTestCase calls too, may let the ids begin at 1 again.
+post_migrate.connect(_forget_slugs, dispatch_uid="fairshift slugs of owners")
 
 
 class OwnerQuerySet(models.QuerySet["Owner"]):

@@ -44,21 +44,7 @@ MAKE_SECONDS: Final = 60.0
 PILE: Final = 5_000
 """Most messages that may wait for the system's workers; the first of a kind does all the work."""
 
-ROUNDS: Final = frozenset(
-    f"fairshift.system.{task}"
-    for task in (
-        "pulse",
-        "promote",
-        "backfill",
-        "settle",
-        "rescue",
-        "sweep",
-        "make_partitions",
-        "extend_openings",
-        "roll_up",
-        "remove_old_history",
-    )
-)
+ROUNDS: Final = frozenset(map(periodic.task_of, periodic.EVERY))
 """Tasks that do all pending work in one round: at most one message of each waits."""
 
 _NOTE_RUN: Final = """

@@ -51,7 +51,7 @@ def make_missing() -> list[str]:
         _row, is_new = PeriodicTask.objects.get_or_create(
             name=_name(round_),
             defaults={
-                "task": _task(round_),
+                "task": task_of(round_),
                 "interval": interval(seconds),
                 "queue": setting("SYSTEM_QUEUE"),
                 "priority": LAST_PRIORITY,
@@ -75,20 +75,21 @@ def _missing() -> list[str]:
     """Return the rounds without a PeriodicTask."""
     rows = PeriodicTask.objects.filter(name__in=[_name(round_) for round_ in EVERY])
     known = set(rows.values_list("task", flat=True))
-    absent = [round_ for round_ in EVERY if _task(round_) not in known]
+    absent = [round_ for round_ in EVERY if task_of(round_) not in known]
     if not absent:
         return []
     # Renamed ones; `task` has no index, and there may be many PeriodicTasks.
-    renamed = PeriodicTask.objects.filter(task__in=map(_task, absent))
+    renamed = PeriodicTask.objects.filter(task__in=map(task_of, absent))
     known = set(renamed.values_list("task", flat=True))
-    return [round_ for round_ in absent if _task(round_) not in known]
+    return [round_ for round_ in absent if task_of(round_) not in known]
 
 
 def _name(round_: str) -> str:
     return f"{OURS}: {EVERY[round_][1]}"
 
 
-def _task(round_: str) -> str:
+def task_of(round_: str) -> str:
+    """Return the name of the Celery task of a round."""
     return f"fairshift.system.{round_}"
 
 

@@ -16,6 +16,7 @@ import tests.flows.tasks
 import tests.tasks  # noqa: F401 - both register the tasks that scenes submit
 from jobs.core.states import ACTIVE
 from jobs.models import Owner, Run, Submission, WebhookEndpoint
+from jobs.models.owner import slug_of
 from jobs.system.notices import rounds
 from jobs.system.partitions import make_partitions
 from tests.audit import EMPTY_AUDIT
@@ -253,6 +254,7 @@ def _empty() -> None:
     with connection.cursor() as cursor:
         cursor.execute(EMPTY_AUDIT)
         cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
+    slug_of.cache_clear()  # as after `flush`
     make_partitions()
     make_periodic_tasks()
     make_cursor()

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.core.management.sql import emit_post_migrate_signal
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
 from fleet.router import is_route
-from jobs.models import Membership, Owner, Role
+from jobs import submit
+from jobs.models import Membership, Owner, Role, Run
+from tests.jobs.keys import KEY_1, use_ring
 
 
 @pytest.mark.parametrize(
@@ -109,3 +112,15 @@ def test_a_person_has_one_role_for_an_owner(acme: Owner) -> None:
     Membership.objects.create(owner=acme, user=ada, role=Role.OPERATOR)
     with pytest.raises(IntegrityError), transaction.atomic():
         Membership.objects.create(owner=acme, user=ada, role=Role.ADMIN)
+
+
+@pytest.mark.django_db
+def test_an_id_may_come_again_after_a_flush(settings: Any) -> None:
+    """As in a test suite that resets sequences: encrypted arguments are bound to the new owner."""
+    use_ring(settings, KEY_1)
+    for slug in ("before", "after"):
+        Owner.objects.all().delete()
+        emit_post_migrate_signal(verbosity=0, interactive=False, db="default")
+        run = submit("tests.add", 1, 2, owner=Owner.objects.create(pk=77, slug=slug))
+        assert Run.objects.get(pk=run.pk).arguments == ([], {"x": 1, "y": 2})
+        Run.objects.all().delete()
