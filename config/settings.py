@@ -7,8 +7,6 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from kombu import Exchange, Queue
-
 from config.databases import postgresql_settings
 from config.env import Environment
 from config.logs import logging_settings
@@ -219,46 +217,13 @@ EMAIL_TIMEOUT = 15
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", default="fairshift@localhost")
 
 # --- Celery ---------------------------------------------------------------------------------
+# jobs/celery_setup.py has Fairshift's defaults.
 CELERY_BROKER_URL = REDIS_URL
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "fair_queues": ["jobs", "notices"],
-    "lease_seconds": FAIRSHIFT.get("LEASE_SECONDS", 30.0),
-    "socket_timeout": 5,
-    "socket_connect_timeout": 5,
-    "socket_keepalive": True,
-    "health_check_interval": 10,
-    # For the system's queue, which is not fair: when a dead worker's task is delivered again, and
-    # how long a task may run before a second start.
-    "visibility_timeout": 12 * 3600,
-    **sentinel_options,
-}
+CELERY_BROKER_TRANSPORT_OPTIONS = dict(sentinel_options)
 if env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False):
     CELERY_BROKER_TRANSPORT_OPTIONS["allow_untested_versions"] = True
-CELERY_RESULT_BACKEND = "jobs.runs.result_backend:ResultBackend"
-CELERY_RESULT_EXTENDED = True
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_ACCEPT_CONTENT = ["json"]
-CELERY_TASK_SERIALIZER = "json"
-CELERY_RESULT_SERIALIZER = "json"
-CELERY_TASK_DEFAULT_QUEUE = "jobs"
-# Each has its own exchange: with a shared one, both queues would get every message.
-CELERY_TASK_QUEUES = tuple(
-    Queue(name, Exchange(name), routing_key=name) for name in ("jobs", "system", "notices")
-)
-# No worker consumes `inbox`: the system's worker reads it in order (jobs/definitions/inbox.py).
-CELERY_TASK_ROUTES = {f"fairshift.{verb}_jobs": {"queue": "inbox"} for verb in ("upsert", "delete")}
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = False
-CELERY_TASK_TRACK_STARTED = False
-CELERY_TASK_SEND_SENT_EVENT = False
-CELERY_WORKER_SEND_TASK_EVENTS = True
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULER = "jobs.system.beat:Scheduler"
-CELERY_ENABLE_UTC = True
-CELERY_TIMEZONE = "UTC"
 # Modules with Celery tasks that autodiscovery does not find.
 CELERY_IMPORTS = env.words("FAIRSHIFT_TASKS", default=[])
 

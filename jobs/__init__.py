@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jobs.catalog.ends import RunEnd, SubmissionEnd
     from jobs.catalog.hooks import on_run_end, on_submission_end
     from jobs.catalog.registry import job
+    from jobs.celery_setup import celery_app, setup_celery
     from jobs.core.errors import CheckpointError, StaleAttempt
     from jobs.core.secret import Secret
     from jobs.definitions.upsert import delete_jobs, upsert_jobs
@@ -35,11 +36,13 @@ __all__ = [
     "asubmit",
     "asubmit_many",
     "backfill",
+    "celery_app",
     "current_run",
     "delete_jobs",
     "job",
     "on_run_end",
     "on_submission_end",
+    "setup_celery",
     "submit",
     "submit_many",
     "upsert_jobs",
@@ -59,11 +62,13 @@ _HOMES = {
     "asubmit": "jobs.runs.submission",
     "asubmit_many": "jobs.runs.submission",
     "backfill": "jobs.recurring.backfill",
+    "celery_app": "jobs.celery_setup",
     "current_run": "jobs.catalog.context",
     "delete_jobs": "jobs.definitions.upsert",
     "job": "jobs.catalog.registry",
     "on_run_end": "jobs.catalog.hooks",
     "on_submission_end": "jobs.catalog.hooks",
+    "setup_celery": "jobs.celery_setup",
     "submit": "jobs.runs.submission",
     "submit_many": "jobs.runs.submission",
     "upsert_jobs": "jobs.definitions.upsert",

@@ -9,22 +9,31 @@ APPLICATION = "config"
 
 
 def job_worker(
-    name: str, *, slots: int, queue: str = "jobs", environment: Mapping[str, str] | None = None
+    name: str,
+    *,
+    slots: int,
+    queue: str = "jobs",
+    environment: Mapping[str, str] | None = None,
+    app: str = APPLICATION,
 ) -> Program:
-    """Return a worker that runs people's jobs in `slots` processes."""
+    """Return a worker that runs people's jobs, of one queue or of some with commas, in processes."""
     options = ["--queues", queue, "--pool", "prefork", "--concurrency", str(slots), "--task-events"]
-    return _worker(name, options, environment)
+    return _worker(name, options, environment, app)
 
 
 def system_worker(
-    name: str = "system", *, queue: str = "system", environment: Mapping[str, str] | None = None
+    name: str = "system",
+    *,
+    queue: str = "system",
+    environment: Mapping[str, str] | None = None,
+    app: str = APPLICATION,
 ) -> Program:
     """Return the worker of Fairshift's own tasks, which jobs must not delay.
 
     It has three processes: a project's hooks may occupy one of them for long.
     """
     options = ["--queues", queue, "--pool", "prefork", "--concurrency", "3"]
-    return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
+    return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment, app)
 
 
 def notices_worker(
@@ -33,17 +42,23 @@ def notices_worker(
     slots: int = 8,
     queue: str = "notices",
     environment: Mapping[str, str] | None = None,
+    app: str = APPLICATION,
 ) -> Program:
     """Return the worker that sends webhooks and mails: one process, which waits in threads."""
     options = ["--queues", queue, "--pool", "threads", "--concurrency", str(slots)]
-    return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment)
+    return _worker(name, [*options, "--without-gossip", "--without-mingle"], environment, app)
 
 
-def beat(name: str = "beat", *, environment: Mapping[str, str] | None = None) -> Program:
+def beat(
+    name: str = "beat",
+    *,
+    environment: Mapping[str, str] | None = None,
+    app: str = APPLICATION,
+) -> Program:
     """Return celery-beat; several may run, one sends."""
     return Program(
         name,
-        _celery("beat", ["--loglevel", "INFO"]),
+        _celery(app, "beat", ["--loglevel", "INFO"]),
         environment=environment or {},
         ready_text="beat: Starting",
     )
@@ -90,16 +105,18 @@ def web(
     )
 
 
-def _worker(name: str, options: list[str], environment: Mapping[str, str] | None) -> Program:
+def _worker(
+    name: str, options: list[str], environment: Mapping[str, str] | None, app: str
+) -> Program:
     return Program(
         name,
-        _celery("worker", ["--hostname", f"{name}@%h", "--loglevel", "INFO", *options]),
+        _celery(app, "worker", ["--hostname", f"{name}@%h", "--loglevel", "INFO", *options]),
         environment=environment or {},
         ready_text=" ready.",
     )
 
 
-def _celery(command: str, options: Sequence[str]) -> list[str]:
+def _celery(app: str, command: str, options: Sequence[str]) -> list[str]:
     # Celery would run Django's system checks and drop what they say. They import every URL, so the
     # whole web application: more than half of a boot.
     return [
@@ -107,7 +124,7 @@ def _celery(command: str, options: Sequence[str]) -> list[str]:
         "-m",
         "celery",
         "--app",
-        APPLICATION,
+        app,
         "--skip-checks",
         command,
         *options,

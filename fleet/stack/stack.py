@@ -1,7 +1,7 @@
 """The processes of a stack: started together, watched, and stopped with all their children.
 
 Each process leads its own group, so that Ctrl-C does not reach it, and gets a signal when this
-process dies. There is no thread: the caller calls `watch()` regularly.
+process dies. There is no thread: the caller calls `watch()` and `new_lines()` regularly.
 """
 
 import os
@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,11 @@ from fleet.stack.tether import die_with_parent
 
 RESTART_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 HEALTHY_SECONDS = 30.0
-FAILED_STARTS = 3  # then wait_ready() gives up
+FAILED_STARTS = 3  # then a start is given up
+SHOWN_LINES = 20
+RECENT_LINES = 500
+PIPE_BYTES = 65_536
+LONGEST_LINE = 1_000_000
 
 
 class StackError(RuntimeError):
@@ -73,8 +78,101 @@ def start(program: Program, output: BinaryIO) -> Running:
     )
 
 
+class Output(Protocol):
+    """Where the lines of a program's processes go."""
+
+    def opened(self) -> BinaryIO:
+        """Return a file for a new process to write to."""
+
+    def clear(self) -> None:
+        """Forget what was written."""
+
+    def has(self, text: str) -> bool:
+        """Say whether this was written since `clear`."""
+
+    def new_lines(self) -> list[str]:
+        """Return the complete lines written since the last call."""
+
+    def last_lines(self) -> list[str]:
+        """Return the newest lines, for an error."""
+
+
+class LogFile:
+    """A program's output in a file."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._read_to = 0
+
+    def __str__(self) -> str:
+        return f"The end of {self._path}"
+
+    def opened(self) -> BinaryIO:
+        return self._path.open("ab")
+
+    def clear(self) -> None:
+        self._path.write_bytes(b"")
+        self._read_to = 0
+
+    def has(self, text: str) -> bool:
+        return text.encode() in self._path.read_bytes()
+
+    def new_lines(self) -> list[str]:
+        with self._path.open("rb") as log:
+            log.seek(self._read_to)
+            text, newline, _ = log.read().rpartition(b"\n")
+        self._read_to += len(text) + len(newline)
+        return text.decode(errors="replace").splitlines()
+
+    def last_lines(self) -> list[str]:
+        text = self._path.read_bytes()[-20_000:]
+        return text.decode(errors="replace").splitlines()[-SHOWN_LINES:]
+
+
+class Pipe:
+    """A program's output in a pipe, which the caller must read: a full one stops the program."""
+
+    def __init__(self) -> None:
+        self._read_end, self._write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
+        self._rest = b""
+        self._recent: deque[str] = deque(maxlen=RECENT_LINES)
+
+    def __str__(self) -> str:
+        return "Its last lines"
+
+    def fileno(self) -> int:
+        """Return what `select` waits for."""
+        return self._read_end
+
+    def opened(self) -> BinaryIO:
+        return os.fdopen(os.dup(self._write_end), "wb")
+
+    def clear(self) -> None:
+        self._recent.clear()
+
+    def has(self, text: str) -> bool:
+        return any(text in line for line in self._recent)
+
+    def new_lines(self) -> list[str]:
+        parts = [self._rest]
+        with suppress(BlockingIOError):
+            while part := os.read(self._read_end, PIPE_BYTES):
+                parts.append(part)
+        text, _newline, self._rest = b"".join(parts).rpartition(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            text, self._rest = text + b"\n" + self._rest, b""
+        lines = text.decode(errors="replace").splitlines()
+        self._recent.extend(lines)
+        return lines
+
+    def last_lines(self) -> list[str]:
+        return list(self._recent)[-SHOWN_LINES:]
+
+
 class Stack:
-    """Programs as running processes; their output goes to `<log_folder>/<name>.log`.
+    """Programs as running processes; their output goes to `<log_folder>/<name>.log`, or to pipes.
 
     `restart_seconds` are the pauses before a restart; each early death uses the next one.
     `starter` starts a program; its output goes to the open file.
@@ -84,16 +182,15 @@ class Stack:
         self,
         programs: Sequence[Program],
         *,
-        log_folder: Path,
+        log_folder: Path | None,
         restart: bool = False,
         restart_seconds: Sequence[float] = RESTART_SECONDS,
         starter: Callable[[Program, BinaryIO], Running] = start,
     ) -> None:
-        log_folder.mkdir(parents=True, exist_ok=True)
         self._running = {
             program.name: _Watched(
                 program,
-                log=log_folder / f"{program.name}.log",
+                output=LogFile(log_folder / f"{program.name}.log") if log_folder else Pipe(),
                 restart_seconds=restart_seconds,
                 starter=starter,
             )
@@ -115,7 +212,7 @@ class Stack:
     def start(self) -> None:
         """Start every program, with fresh logs."""
         for running in self._running.values():
-            running.log.write_bytes(b"")
+            running.output.clear()
             running.spawn()
 
     def wait_ready(self, *, seconds: float = 60.0) -> None:
@@ -124,11 +221,17 @@ class Stack:
         for running in self._running.values():
             while not running.is_ready():
                 self.watch()
-                if running.failures >= FAILED_STARTS:
-                    raise running.error(f"ended with {running.returncode} at each start")
+                self.refuse_bad_starts()
                 if time.monotonic() > deadline:
                     raise running.error(f"was not ready within {seconds:g} s")
                 time.sleep(0.05)
+
+    def refuse_bad_starts(self) -> None:
+        """Raise StackError if a program that was never ready has ended at each of its starts."""
+        for running in self._running.values():
+            running.is_ready()
+            if running.failures >= FAILED_STARTS and not running.was_ready:
+                raise running.error(f"ended with {running.returncode} at each start")
 
     def watch(self) -> None:
         """Restart the processes that have ended, or raise StackError."""
@@ -156,16 +259,29 @@ class Stack:
     def new_lines(self) -> Iterator[tuple[str, str]]:
         """Yield (name, line) for each complete line written since the last call."""
         for name, running in self._running.items():
-            for line in running.new_lines():
+            for line in running.output.new_lines():
                 yield name, line
+
+    def pipes(self) -> list[Pipe]:
+        """Return the pipes that `select` may wait for."""
+        outputs = [running.output for running in self._running.values()]
+        return [output for output in outputs if isinstance(output, Pipe)]
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM to every process, the last started first."""
+        for running in reversed(self._running.values()):
+            running.tell(signal.SIGTERM)
+
+    def statuses(self) -> dict[str, int | None]:
+        """Return the exit status of each program's last process; None while it runs."""
+        return {name: running.status() for name, running in self._running.items()}
 
     def stop(self, *, grace_seconds: float = 10.0) -> None:
         """Send SIGTERM to every process, the last started first; kill the rest after the grace.
 
         The children that a process left behind are killed as well.
         """
-        for running in reversed(self._running.values()):
-            running.tell(signal.SIGTERM)
+        self.ask_to_stop()
         deadline = time.monotonic() + grace_seconds
         for running in reversed(self._running.values()):
             running.wait(deadline - time.monotonic())
@@ -179,11 +295,11 @@ class _Watched:
         self,
         program: Program,
         *,
-        log: Path,
+        output: Output,
         restart_seconds: Sequence[float],
         starter: Callable[[Program, BinaryIO], Running],
     ) -> None:
-        self.log = log
+        self.output = output
         self._restart_seconds = restart_seconds
         self._program = program
         self._starter = starter
@@ -191,7 +307,7 @@ class _Watched:
         self._started_at = 0.0
         self._due_at: float | None = None
         self.failures = 0
-        self._read_to = 0
+        self.was_ready = False
 
     @property
     def pid(self) -> int | None:
@@ -201,6 +317,9 @@ class _Watched:
     def returncode(self) -> int | None:
         return self._process.returncode if self._process else None
 
+    def status(self) -> int | None:
+        return None if self._process is None else self._process.poll()
+
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
@@ -208,12 +327,14 @@ class _Watched:
         if not self.is_alive():
             return False
         text, port = self._program.ready_text, self._program.ready_port
-        return (not text or text.encode() in self.log.read_bytes()) and (
+        is_ready = (not text or self.output.has(text)) and (
             port is None or accepts_connections(port)
         )
+        self.was_ready = self.was_ready or is_ready
+        return is_ready
 
     def spawn(self) -> None:
-        with self.log.open("ab") as output:
+        with self.output.opened() as output:
             self._process = self._starter(self._program, output)
         self._started_at = time.monotonic()
         self._due_at = None
@@ -246,17 +367,9 @@ class _Watched:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def new_lines(self) -> list[str]:
-        with self.log.open("rb") as log:
-            log.seek(self._read_to)
-            text, newline, _ = log.read().rpartition(b"\n")
-        self._read_to += len(text) + len(newline)
-        return text.decode(errors="replace").splitlines()
-
     def error(self, what: str) -> StackError:
-        lines = self.log.read_bytes()[-20_000:].decode(errors="replace").splitlines()[-20:]
-        end = "\n".join(f"  {line}" for line in lines)
-        return StackError(f"{self._program.name} {what}. The end of {self.log}:\n{end}")
+        end = "\n".join(f"  {line}" for line in self.output.last_lines())
+        return StackError(f"{self._program.name} {what}. {self.output}:\n{end}")
 
 
 def accepts_connections(port: int) -> bool:

@@ -44,8 +44,7 @@ def _refuse_unwired(app: Any, queue: str) -> None:
     if not fleet.is_installed(app):
         raise fleet.Refused(
             f"This worker takes durable runs of queue {queue!r}, and nothing has called "
-            "fleet.install(app, application()): connect a function that does so to worker_init, "
-            "where the Celery app is made (docs/start/own-project.md)."
+            "jobs.setup_celery(app) where the Celery app is made (docs/start/own-project.md)."
         )
     if queue not in fleet.fair_queues(app):
         raise fleet.Refused(

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from celery import current_app
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
-from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings
+from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings, wrong_settings
 
 SAFE_CONTENT = {"json", "application/json"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -41,7 +42,9 @@ def check_flower(**_arguments: Any) -> list[CheckMessage]:
 @register("fairshift", deploy=True)
 def check_patience(**_arguments: Any) -> list[CheckMessage]:
     """Refuse a lease that ends while a worker still waits for an answer of Redis."""
-    options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
+    if unknown_settings() or wrong_settings():
+        return []  # other checks report these; no setting can be read
+    options = current_app.conf.broker_transport_options
     lease = min(_values()["LEASE_SECONDS"], options.get("lease_seconds", math.inf))
     waits = options.get("socket_timeout")
     if waits is not None and lease >= waits + REPLY_SECONDS:
@@ -88,24 +91,28 @@ def _values() -> dict[str, Any]:
 
 
 def _celery() -> Iterator[CheckMessage]:
-    for name in ("CELERY_ACCEPT_CONTENT", "CELERY_RESULT_ACCEPT_CONTENT"):
-        unsafe = sorted(set(getattr(settings, name, None) or ()) - SAFE_CONTENT)
+    if unknown_settings() or wrong_settings():
+        return  # Celery's settings depend on them
+    conf = current_app.conf
+    for name in ("accept_content", "result_accept_content"):
+        unsafe = sorted(set(conf[name] or ()) - SAFE_CONTENT)
         if unsafe:
             yield Error(
-                f"{name} accepts {', '.join(unsafe)}: whoever can write to Redis could run code.",
-                hint=f"Set {name} to ['json'].",
+                f"CELERY_{name.upper()} accepts {', '.join(unsafe)}: whoever can write to Redis"
+                " could run code.",
+                hint=f"Set CELERY_{name.upper()} to ['json'].",
                 id="fairshift.E003",
             )
-    if not getattr(settings, "CELERY_TASK_ACKS_LATE", False):
+    if not conf.task_acks_late:
         yield Error(
             "CELERY_TASK_ACKS_LATE is off: a killed worker would lose what it had taken.",
-            hint="Set CELERY_TASK_ACKS_LATE to True.",
+            hint="Remove CELERY_TASK_ACKS_LATE, or set it to True.",
             id="fairshift.E004",
         )
-    if getattr(settings, "CELERY_TASK_SERIALIZER", "json") != "json":
+    if conf.task_serializer != "json":
         yield Error(
             "CELERY_TASK_SERIALIZER is not json: workers would refuse the messages.",
-            hint="Set CELERY_TASK_SERIALIZER to 'json'.",
+            hint="Remove CELERY_TASK_SERIALIZER, or set it to 'json'.",
             id="fairshift.E005",
         )
 

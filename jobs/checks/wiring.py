@@ -106,7 +106,7 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
             " nothing keeps what a killed worker held."
             if is_redis
             else f"The broker is {scheme}, not Redis.",
-            hint=f"Call fleet.use_fair_transport() before the Celery app is made. {SEE}"
+            hint=f"Call jobs.setup_celery(app) where the Celery app is made. {SEE}"
             if is_redis
             else f"Set CELERY_BROKER_URL to a URL of Redis. {SEE}",
             id="fairshift.E011",
@@ -114,7 +114,7 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
     if not fleet.is_routing():
         yield Error(
             "Task calls are given no owner: all plain calls are those of the owner 'shared'.",
-            hint=f"Call fleet.route_calls() where the Celery app is made. {SEE}",
+            hint=f"Call jobs.setup_celery(app) where the Celery app is made. {SEE}",
             id="fairshift.E012",
         )
     # Celery connects functions of its own.
@@ -122,8 +122,7 @@ def _process(app: Celery) -> Iterator[CheckMessage]:
     if all(name.startswith("celery.") for name in hooks):
         yield Error(
             "Nothing is connected to worker_init: workers would not know of durable runs.",
-            hint="Connect a function that calls fleet.install(app, application()) where the"
-            f" Celery app is made. {SEE}",
+            hint=f"Call jobs.setup_celery(app) where the Celery app is made. {SEE}",
             id="fairshift.E013",
         )
 

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from fleet import BrokerUnavailable, Snapshot, counted
 from jobs.client.terminal import say
 from jobs.core.conf import setting
-from jobs.management import tokens, unknown
+from jobs.management import celery_settings, run, tokens, unknown
 from jobs.management.arguments import number, whole
 from jobs.management.command import SafeCommand
 
@@ -23,7 +23,7 @@ PIPE_WIDTH: Final = 200
 class Command(SafeCommand):
     help = (
         "See how the workers are shared; find runs whose task no worker knows; make and revoke "
-        "API tokens; take over PeriodicTasks as jobs."
+        "API tokens; take over PeriodicTasks as jobs; print Celery's settings."
     )
     # Owners are read from Redis only, also when other parts are broken.
     requires_system_checks = ()
@@ -75,6 +75,8 @@ class Command(SafeCommand):
         beat.add_argument("--json", action="store_true", help="one JSON object")
         unknown.add_parts(parts)
         tokens.add_part(parts)
+        celery_settings.add_part(parts)
+        run.add_part(parts)
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Run a part. The exit status is 1 if the broker does not answer, or lacks a name."""
@@ -83,6 +85,12 @@ class Command(SafeCommand):
             return
         if given["part"] == tokens.PART:
             tokens.handle(given)
+            return
+        if given["part"] == celery_settings.PART:
+            celery_settings.handle(given)
+            return
+        if given["part"] == run.PART:
+            run.handle(given)
             return
         if given["part"] in unknown.PARTS:
             unknown.handle(given)

@@ -1,6 +1,7 @@
 """jobs/checks/settings.py: settings that would make a promise false are errors with ids."""
 
 import pytest
+from celery import current_app
 from django.core.checks import run_checks
 from pytest_django import Settings
 
@@ -22,10 +23,6 @@ def test_shipped_settings_pass() -> None:
     [
         ("FAIRSHIFT", {"LEASE_SECOND": 30}, "fairshift.E001"),
         ("FAIRSHIFT", {"LEASE_SECONDS": 15, "HEARTBEAT_SECONDS": 10}, "fairshift.E002"),
-        ("CELERY_ACCEPT_CONTENT", ["json", "pickle"], "fairshift.E003"),
-        ("CELERY_RESULT_ACCEPT_CONTENT", ["yaml"], "fairshift.E003"),
-        ("CELERY_TASK_ACKS_LATE", False, "fairshift.E004"),
-        ("CELERY_TASK_SERIALIZER", "pickle", "fairshift.E005"),
         ("USE_TZ", False, "fairshift.E009"),
     ],
 )
@@ -35,6 +32,24 @@ def test_unsafe_setting_is_an_error(
     """Each finding has the id of its promise."""
     setattr(settings, name, value)
     assert ids() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("accept_content", ["json", "pickle"], "fairshift.E003"),
+        ("result_accept_content", ["yaml"], "fairshift.E003"),
+        ("task_acks_late", False, "fairshift.E004"),
+        ("task_serializer", "pickle", "fairshift.E005"),
+    ],
+)
+def test_unsafe_setting_of_celery_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: object, expected: str
+) -> None:
+    """The one that counts, wherever it was set."""
+    monkeypatch.setitem(current_app.conf, name, value)
+    [message] = run_checks(tags=["fairshift"])
+    assert message.id == expected and f"CELERY_{name.upper()}" in str(message.hint)
 
 
 def test_misspelt_key_is_met_with_the_near_miss(settings: Settings) -> None:
@@ -60,19 +75,24 @@ def test_flower_in_clear_text_is_warned_of(settings: Settings, url: str, count: 
     [(30.0, 5, []), (7.0, 5, []), (6.9, 5, ["for 5 s"]), (30.0, None, ["without end"])],
 )
 def test_a_lease_outlives_the_wait_for_redis(
-    settings: Settings, lease: float, waits: float | None, said: list[str]
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    lease: float,
+    waits: float | None,
+    said: list[str],
 ) -> None:
     """Or a worker that waits for one that hangs would lose what it runs."""
     settings.FAIRSHIFT = {"LEASE_SECONDS": lease}
     options = {"lease_seconds": lease, "socket_timeout": waits}
-    settings.CELERY_BROKER_TRANSPORT_OPTIONS = options
+    monkeypatch.setitem(current_app.conf, "broker_transport_options", options)
     found = check_patience()
     assert [message.id for message in found] == ["fairshift.E007"] * len(said)
     assert all(words in message.msg for words, message in zip(said, found, strict=True))
 
 
-def test_the_shorter_lease_counts(settings: Settings) -> None:
+def test_the_shorter_lease_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the fair queues, say, when somebody has written another one there."""
-    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {"lease_seconds": 3, "socket_timeout": 5}
+    options = {"lease_seconds": 3, "socket_timeout": 5}
+    monkeypatch.setitem(current_app.conf, "broker_transport_options", options)
     [message] = check_patience()
     assert "its lease is 3 s" in message.msg

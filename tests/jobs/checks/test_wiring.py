@@ -91,7 +91,7 @@ def test_the_stock_transport_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delitem(kombu_transport._transport_cache, "redis", raising=False)
     try:
         [message] = wiring._process(app_with())
-        assert message.id == "fairshift.E011" and "use_fair_transport()" in str(message.hint)
+        assert message.id == "fairshift.E011" and "setup_celery(app)" in str(message.hint)
     finally:
         kombu_transport._transport_cache.pop("redis", None)
 
@@ -167,7 +167,7 @@ def test_a_worker_without_install_does_not_boot() -> None:
     app = app_with()
     step = boot.RefusesUnwired(None)
     step.create(worker(app, "system"))
-    with pytest.raises(ImproperlyConfigured, match=r"fleet\.install"):
+    with pytest.raises(ImproperlyConfigured, match="setup_celery"):
         step.create(worker(app, "jobs"))
     fleet.install(app, application())
     step.create(worker(app, "jobs"))
