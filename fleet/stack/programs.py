@@ -16,7 +16,7 @@ def job_worker(
     environment: Mapping[str, str] | None = None,
     app: str = APPLICATION,
 ) -> Program:
-    """Return a worker that runs people's jobs, of one queue or of some with commas, in processes."""
+    """Return a worker that runs people's jobs, of queues with commas between, in processes."""
     options = ["--queues", queue, "--pool", "prefork", "--concurrency", str(slots), "--task-events"]
     return _worker(name, options, environment, app)
 

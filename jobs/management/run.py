@@ -33,6 +33,8 @@ MOST_CHILDREN: Final = 256
 LATE_SECONDS: Final = 60.0
 """A program whose own file for health checks is older, at least, is not healthy."""
 LATE_HEARTBEATS: Final = 3
+ENDED_WELL: Final = (0, -signal.SIGTERM)
+"""Exit statuses after SIGTERM; the second is that of a process which was about to boot."""
 
 
 def add_part(parts: _SubParsersAction[Any]) -> None:
@@ -194,9 +196,9 @@ def _stop(stack: Stack, *, within: float, is_impatient: Callable[[], bool]) -> b
             break
         _print_lines(stack)
     for name, status in stack.statuses().items():
-        if status != 0:
+        if status not in ENDED_WELL:
             say(f"{name} is killed." if status is None else f"{name} ended with {status}.")
-    return all(status == 0 for status in stack.statuses().values())
+    return all(status in ENDED_WELL for status in stack.statuses().values())
 
 
 def _reap_orphans(stack: Stack) -> None:
