@@ -15,6 +15,7 @@ READY := $(VENV)/.ready
 UNITS := $(addprefix tests/,docs fleet/fairness fleet/stack $(addprefix jobs/,catalog core schedules windows))
 # What is compiled spares the next run a tenth of its time.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+SPACE := $(subst ,, )
 # Processes side by side, which take file after file; for a path among the options one is enough.
 LANES = $(if $(filter tests%,$(ARGS)),,--numprocesses 4 --dist loadfile --no-loadscope-reorder)
 # The first one that is new enough makes the environment; PYTHON=... puts another one first.
@@ -58,7 +59,7 @@ tasks-suite: $(READY) ## Run the suite of Django's tasks on our backend (TASKS_S
 	@$(BIN)/python -m tests.tasks_suite $(TASKS_SOURCE) $(ARGS)
 
 chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
-	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(WHAT)") $(ARGS)
+	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(subst $(SPACE), or ,$(WHAT))") $(ARGS)
 
 bench: $(READY) ## Measure beside baselines (WHAT=drain ARGS="--json FILE --quick")
 	@$(BIN)/python -m tests.benchmarks $(WHAT) $(ARGS)
