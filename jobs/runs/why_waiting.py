@@ -19,7 +19,8 @@ from jobs.core.phrases import Phrase, capitalised, counted_phrase, joined, phras
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
-from jobs.runs.dispatch import broker, owners
+from jobs.runs import dispatch
+from jobs.runs.dispatch import owners
 from jobs.runs.storage import needed_of
 from jobs.windows import NamedHours, why_closed
 
@@ -160,7 +161,7 @@ def _why_queued(run: Run) -> str:
     else:
         place = phrase("next of %(owner)s's runs", owner=owner.slug)
     queue = repr(run.queue)
-    if is_silent and broker().refuses_password:
+    if is_silent and dispatch.broker().refuses_password:
         return phrase(
             "Redis refuses the password of this process; in queue %(queue)s, %(place)s.",
             queue=queue,

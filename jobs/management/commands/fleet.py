@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from fleet import BrokerUnavailable, Snapshot, counted, refuses_password
+from fleet import BrokerUnavailable, Snapshot, counted
 from jobs.client.terminal import say
 from jobs.core.conf import setting
 from jobs.management import tokens, unknown
@@ -93,7 +93,10 @@ class Command(SafeCommand):
             else:
                 _show(given)
         except BrokerUnavailable as error:
-            fault = "refuses the password" if refuses_password(error) else "does not answer"
+            from jobs.runs import dispatch
+
+            is_refused = dispatch.broker().refuses_password
+            fault = "refuses the password" if is_refused else "does not answer"
             raise CommandError(f"The broker {fault}: {error}") from error
         except KeyboardInterrupt:
             sys.exit(130 if not given["watch"] else 0)

@@ -71,6 +71,11 @@ WINDOW = Window(pk=3, calendar=Calendar(name="nights"))
 JOB = Job(pk=5, key="sync", owner=ACME, task="shop.sync")
 CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("redis", {"is_redis_away": True}, "Redis does not answer"),
+    (
+        "redis_password",
+        {"is_redis_away": True, "refuses_password": True},
+        "Redis refuses the password",
+    ),
     ("beat", system(is_beat_leading=False, **SILENT), "Beat is silent"),
     ("beat", system(is_beat_leading=False, pulsed_at=None), "Beat is silent"),
     ("without_redis", system(without_redis=("w1@here",)), "1 worker gets no answer from Redis"),
