@@ -45,6 +45,7 @@ from fleet.router import (
     route_calls,
 )
 from fleet.tracing import continuing, current_traceparent, trace_id_of
+from fleet.transport.password import refuses_password
 from fleet.transport.transport import fair_queues
 from fleet.versions import untested_versions
 from fleet.wiring import install, is_fair, is_installed, use_fair_transport
@@ -102,6 +103,7 @@ __all__ = [
     "one_line",
     "owner_header",
     "refused_commands",
+    "refuses_password",
     "route_calls",
     "trace_id_of",
     "untested_versions",

@@ -145,6 +145,13 @@ BROKER_AWAY: Final = Event(
     "no broker at {address}: {error}",
     "Redis does not answer. The worker tries again each second; submits go on without Redis.",
 )
+PASSWORD_REFUSED: Final = Event(
+    "password_refused",
+    ERROR,
+    "Redis refuses the password: {error}",
+    "The user or the password of Redis has changed, or is missing. Put the new one into "
+    "CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart the process.",
+)
 CONSUMER_RESTARTED: Final = Event(
     "consumer_restarted",
     WARNING,

@@ -28,6 +28,7 @@ from fleet.broker.unawaited import Receipt, Unawaited
 from fleet.contract import Hint
 from fleet.transport import scripts
 from fleet.transport.envelope import hint_id
+from fleet.transport.password import refuses_password
 from fleet.transport.transport import fair_queues
 
 PAUSE_AFTER_FAILURE: Final = 2.0
@@ -60,6 +61,8 @@ class Broker:
         self._unawaited: Unawaited | None = None
         self._resume_at = 0.0
         self._opening: Future[Connection] | None = None
+        self.refuses_password = False
+        """Redis has refused the password at the last try to connect."""
 
     def publish(
         self, hints: Sequence[Hint], *, timeout: float, are_in_outbox: bool = False
@@ -156,6 +159,7 @@ class Broker:
         except Exception as error:
             # Kombu, redis-py and sockets raise different classes.
             self._drop(pause=PAUSE_AFTER_FAILURE)
+            self.refuses_password = refuses_password(error)
             raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
         finally:
             self._lock.release()
@@ -181,6 +185,7 @@ class Broker:
         except Exception as error:
             # Not left to the next caller: by then, the failure may be long ago.
             self._resume_at = time.monotonic() + PAUSE_AFTER_FAILURE
+            self.refuses_password = refuses_password(error)
             self._opening = None
             opening.set_exception(error)
         else:
@@ -199,6 +204,7 @@ class Broker:
         connection = self._app.connection_for_write(transport_options=options)
         # Making the channel connects and pings.
         _ = connection.default_channel
+        self.refuses_password = False
         return connection
 
     def _drop(self, *, pause: float) -> None:

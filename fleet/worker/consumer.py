@@ -23,6 +23,7 @@ from kombu.exceptions import OperationalError
 from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.pool import children_of
+from fleet.transport.password import logs_refused_password
 from fleet.worker.away import Away
 from fleet.worker.gate import Gate
 from fleet.worker.unknown_tasks import UnknownTasks
@@ -100,7 +101,8 @@ class Consumer(consumer.Consumer):
             try:
                 conn.ensure_connection(max_retries=0)
             except OperationalError as error:
-                log_events.BROKER_AWAY.log(logger, address=conn.as_uri(), error=error)
+                if not logs_refused_password(logger, error):
+                    log_events.BROKER_AWAY.log(logger, address=conn.as_uri(), error=error)
                 conn.maybe_switch_next()
                 self._turn(LOOK_SECONDS)
             else:

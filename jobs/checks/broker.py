@@ -10,7 +10,7 @@ from django.core.checks import Warning as Caution
 from django.db import DatabaseError, connections
 from redis import Redis
 
-from fleet import installation_key
+from fleet import installation_key, refuses_password
 from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, oldest_patched
 
 OLDEST_VERSION = (6, 2)
@@ -30,7 +30,8 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
             return [message for look in looks for message in look(client)]
     except Exception as error:
         # Kombu, redis-py and sockets each raise classes of their own here.
-        return [unreachable(" ".join(str(error).split()) or type(error).__name__)]
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return [password_refused(reason) if refuses_password(error) else unreachable(reason)]
 
 
 def unreachable(reason: str) -> CheckMessage:
@@ -39,6 +40,16 @@ def unreachable(reason: str) -> CheckMessage:
         f"Redis does not answer: {reason}",
         hint="Start it, or correct CELERY_BROKER_URL (REDIS_URL in Fairshift's own project).",
         id="fairshift.E201",
+    )
+
+
+def password_refused(reason: str) -> CheckMessage:
+    """Return the error of a Redis that refuses the user or the password of its URL."""
+    return Error(
+        f"Redis refuses the password: {reason}",
+        hint="Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and"
+        " restart web processes, workers and beat (SECURITY.md).",
+        id="fairshift.E206",
     )
 
 

@@ -169,7 +169,7 @@ def _barrier() -> Iterator[CheckMessage]:
 
 
 def _idle_workers() -> Iterator[CheckMessage]:
-    for worker in Worker.objects.idle():
+    for worker in Worker.objects.beating().filter(queues=[]):
         yield checks.Warning(
             f"Worker {worker} {worker.why_idle()}: it takes no runs, and does not count as alive.",
             hint="If it does not drain, it has received pool_shrink or cancel_consumer: restart it,"

@@ -19,6 +19,7 @@ from jobs.core.phrases import Phrase, capitalised, counted_phrase, joined, phras
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
+from jobs.runs import dispatch
 from jobs.runs.dispatch import owners
 from jobs.runs.storage import needed_of
 from jobs.windows import NamedHours, why_closed
@@ -127,7 +128,7 @@ def _why_queued(run: Run) -> str:
             active=active,
             most=owner.max_running,
         )
-    workers = [worker for worker in Worker.objects.alive() if run.queue in worker.queues]
+    workers = [worker for worker in Worker.objects.beating() if run.queue in worker.queues]
     if not workers:
         return _no_worker(run.queue)
     if not any(worker.knows(run.task) for worker in workers):
@@ -147,6 +148,8 @@ def _why_queued(run: Run) -> str:
         found = _found(run)
     except BrokerUnavailable:
         found, is_silent = None, True
+    if not is_silent and all(worker.lacks_redis for worker in workers):
+        return _no_worker(run.queue)
     if found is not None:
         return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
@@ -158,6 +161,12 @@ def _why_queued(run: Run) -> str:
     else:
         place = phrase("next of %(owner)s's runs", owner=owner.slug)
     queue = repr(run.queue)
+    if is_silent and dispatch.broker().refuses_password:
+        return phrase(
+            "Redis refuses the password of this process; in queue %(queue)s, %(place)s.",
+            queue=queue,
+            place=place,
+        )
     if is_silent:
         return phrase(
             "Redis does not answer, so no worker is given a run of %(queue)s; %(place)s.",

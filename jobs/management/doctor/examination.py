@@ -23,7 +23,7 @@ from jobs.management.deadline import Call
 from jobs.management.doctor import broker, disk, postgres, running
 from jobs.management.doctor.part import Part, bound, named
 
-UNREACHABLE: Final = ("fairshift.E102", "fairshift.E201")
+UNREACHABLE: Final = ("fairshift.E102", "fairshift.E201", "fairshift.E206")
 ASKS_A_SERVER: Final = (broker_checks.check_broker, database_checks.check_deployed_database)
 """System checks that are made in parts of their own."""
 OURS: Final = ("django.", "jobs.", "fleet.")

@@ -32,6 +32,7 @@ IDS: Final[Mapping[str, str]] = {
     "statistics": "fairshift.D313",
     "clock": "fairshift.D314",
     "missing_rounds": "fairshift.D315",
+    "without_redis": "fairshift.D316",
 }
 """The problems of the overview that are about the installation, by their codes. The others are
 about jobs, windows and owners; Redis has checks of its own."""

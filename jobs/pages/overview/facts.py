@@ -20,6 +20,8 @@ class Facts:
     system: SystemState
     system_queue: str
     is_redis_away: bool = False
+    refuses_password: bool = False
+    """Redis answers this process, and refuses its password; it is away then, too."""
     unserved: Sequence[str] = ()
     """Queues in which runs wait, without a worker."""
     unsent: str = ""

@@ -21,6 +21,7 @@ from jobs.owners.standing import Standing, snapshot, standings, starved
 from jobs.pages.overview.facts import Facts
 from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
+from jobs.runs import dispatch
 from jobs.runs.reads.counts import Counts, states_by
 from jobs.system.notices.unsent import all_rows, stopped_names, unsent_queue
 from jobs.system.rollups import reads as rollups
@@ -158,11 +159,15 @@ def _facts(
         broken = broken_jobs(ids)
         failing = failing_long(ids, now=system.at)
     if not visit.access.permits("jobs.view_worker"):
-        system = replace(system, lost=(), beat_host="", beat_ahead_seconds=None)
+        hidden = ("",) * len(system.without_redis)
+        system = replace(
+            system, lost=(), without_redis=hidden, beat_host="", beat_ahead_seconds=None
+        )
     return Facts(
         system=system,
         system_queue=setting("SYSTEM_QUEUE"),
         is_redis_away=seen is None,
+        refuses_password=seen is None and dispatch.broker().refuses_password,
         unserved=unserved_queues(system, runs),
         unsent=unsent_queue(system.queues, *map(visit.rows, all_rows())),
         stopped=stopped_names(*map(visit.rows, all_rows())),

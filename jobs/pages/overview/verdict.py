@@ -19,6 +19,7 @@ from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 from jobs.pages.overview.owner_rules import objective, starved
 from jobs.system.rollups.reads import LATE
+from jobs.system.state import NAMED
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 
@@ -39,6 +40,17 @@ def _problems(facts: Facts) -> Iterator[Problem]:
 def _redis(facts: Facts) -> Problem | None:
     if not facts.is_redis_away:
         return None
+    if facts.refuses_password:
+        return Problem(
+            code="redis_password",
+            text=_("Redis refuses the password: runs are not published."),
+            todo=_(
+                "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and"
+                " restart web processes, workers and beat. No run is lost."
+            ),
+            page="runs",
+            query={"state": "queued"},
+        )
     return Problem(
         code="redis",
         text=_("Redis does not answer: no worker gets a run."),
@@ -58,8 +70,30 @@ def _beat(facts: Facts) -> Problem | None:
     )
 
 
+def _without_redis(facts: Facts) -> Problem | None:
+    names = facts.system.without_redis
+    if not names or facts.is_redis_away:
+        return None
+    serves_all = facts.system.worker_count and facts.system_queue in facts.system.queues
+    return Problem(
+        code="without_redis",
+        text=ngettext(
+            "%(count)s worker gets no answer from Redis, and takes no runs%(names)s.",
+            "%(count)s workers get no answer from Redis, and take no runs%(names)s.",
+            len(names),
+        )
+        % {"count": number(len(names)), "names": _in_brackets(names)},
+        todo=_(
+            "Its log says why: most often a password or a way to Redis that has changed. Mend that,"
+            " and restart the worker."
+        ),
+        is_bad=not serves_all or bool(facts.unserved),
+        query={"state": "idle"},
+    )
+
+
 def _no_worker(facts: Facts) -> Problem | None:
-    if facts.system.worker_count:
+    if facts.system.worker_count or facts.system.without_redis:
         return None
     return Problem(
         code="no_worker",
@@ -284,6 +318,13 @@ def _clock(facts: Facts) -> Problem | None:
     )
 
 
+def _in_brackets(names: Sequence[str]) -> str:
+    """Return the first names; empty if the visitor may not see them."""
+    shown = ", ".join(filter(None, names[:NAMED]))
+    more = ", …" if len(names) > NAMED else ""
+    return f" ({shown}{more})" if shown else ""
+
+
 def _page_of(job: Job) -> dict[str, Any]:
     return {"page": "job", "key": job.pk}
 
@@ -291,6 +332,7 @@ def _page_of(job: Job) -> dict[str, Any]:
 RULES: Final[Sequence[Rule]] = (
     _redis,
     _beat,
+    _without_redis,
     _no_worker,
     _system_worker,
     _unserved,

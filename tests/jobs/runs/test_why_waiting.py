@@ -22,7 +22,16 @@ from jobs.runs import dispatch
 from jobs.runs.recording import move
 from jobs.runs.why_waiting import queue_position
 from tests.fleet.fair_queues import Queue
-from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    cut_off,
+    living_worker,
+    recorded,
+    silence,
+    submitted,
+)
 from tests.jobs.windows_world import calendar_of, window
 
 NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
@@ -59,6 +68,15 @@ def test_with_a_worker_that_takes_nothing(run: Run) -> None:
     assert "worker w1@here has no process" in sentence
     assert "worker w2@here consumes no queue" in sentence
     assert "w3@here" not in sentence
+
+
+def test_with_a_worker_that_redis_does_not_answer(run: Run) -> None:
+    """It is named, as long as no other one takes from the queue."""
+    cut_off(living_worker("w1@here"))
+    expected = "No worker takes from queue 'jobs': worker w1@here gets no answer from Redis."
+    assert why(run) == expected
+    living_worker("w2@here")
+    assert why(run) == "In queue 'jobs', next of acme's runs."
 
 
 def test_without_a_worker_that_knows_its_task(run: Run) -> None:

@@ -30,7 +30,7 @@ from tests.jobs.broken import (
     pulse_is_missing,
     unapproved_window,
 )
-from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
+from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
 from tests.periodic import make_periodic_tasks
@@ -213,6 +213,11 @@ def lost_worker(_acme: Owner) -> Shown:
     return Shown(("w2@here", "last <time"), ("w1@here",))
 
 
+def without_redis(_acme: Owner) -> Shown:
+    cut_off(living_worker("w2@here"))
+    return Shown(("w2@here", "gets no answer from Redis"), ("w1@here",))
+
+
 def clock(_acme: Owner) -> Shown:
     Leader.objects.update(holder="m1:7:ab", clock_ahead_seconds=-90)
     return Shown(("leads", "m1"), ("no beat leads",))
@@ -240,6 +245,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "objective_burns_fast": objective,
     "statistics": statistics,
     "lost_worker": lost_worker,
+    "without_redis": without_redis,
     "clock": clock,
 }
 

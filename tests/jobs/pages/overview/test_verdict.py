@@ -71,8 +71,16 @@ WINDOW = Window(pk=3, calendar=Calendar(name="nights"))
 JOB = Job(pk=5, key="sync", owner=ACME, task="shop.sync")
 CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("redis", {"is_redis_away": True}, "Redis does not answer"),
+    (
+        "redis_password",
+        {"is_redis_away": True, "refuses_password": True},
+        "Redis refuses the password",
+    ),
     ("beat", system(is_beat_leading=False, **SILENT), "Beat is silent"),
     ("beat", system(is_beat_leading=False, pulsed_at=None), "Beat is silent"),
+    ("without_redis", system(without_redis=("w1@here",)), "1 worker gets no answer from Redis"),
+    ("without_redis", system(without_redis=("a", "b", "c", "d")), "take no runs (a, b, c, …)."),
+    ("without_redis", system(without_redis=("", "")), "2 workers get no answer from Redis, and"),
     ("no_worker", system(worker_count=0, queues=frozenset()), "No worker is alive"),
     ("system_worker", system(queues=frozenset({"jobs"})), "No worker takes from queue system"),
     ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
@@ -150,6 +158,26 @@ def test_a_cause_stands_before_its_effects_and_warnings_are_last() -> None:
     codes = [problem.code for problem in found]
     assert codes == ["redis", "beat", "late", "failing", "approval", "lost_worker"]
     assert [problem.is_bad for problem in found] == [True] * 4 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "codes"),
+    [
+        ({}, [("without_redis", False)]),
+        ({"unserved": ["jobs"]}, [("without_redis", True), ("unserved", True)]),
+        ({"worker_count": 0, "queues": frozenset()}, [("without_redis", True)]),
+        # It is away from all: that is the cause.
+        ({"worker_count": 0, "queues": frozenset(), "is_redis_away": True}, [("redis", True)]),
+    ],
+)
+def test_workers_that_redis_does_not_answer(
+    facts: dict[str, Any], codes: list[tuple[str, bool]]
+) -> None:
+    """A warning while others take their runs. They are alive, so nothing says that none is."""
+    of_facts = {name: facts[name] for name in ("unserved", "is_redis_away") if name in facts}
+    of_system = {name: value for name, value in facts.items() if name not in of_facts}
+    found = replace(WELL, **system(without_redis=("w1@here",), **of_system), **of_facts)
+    assert [(one.code, one.is_bad) for one in problems_of(found)] == codes
 
 
 def test_without_any_worker_its_queues_are_not_named_too() -> None:
