@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from fleet import BrokerUnavailable, MessagePosition
+from fleet.contract import NOT_BEGUN
 from fleet.steering import SNOOZED
 from jobs.calendars.hours import read_with_windows
 from jobs.core import sql
@@ -55,6 +56,12 @@ def why_waiting(run: Run) -> str:
 def _why_retried(run: Run) -> Phrase:
     if run.history[-1][2] == SNOOZED:
         return phrase("Its task has snoozed it; the next start is due %(at)s.", at=_moment(run))
+    if run.history[-1][2] == NOT_BEGUN:
+        return phrase(
+            "No process of its worker began it in time, so this attempt does not count; the next"
+            " start is due %(at)s.",
+            at=_moment(run),
+        )
     error = f" ({run.error_type})" if run.error_type else ""
     return phrase(
         "Attempt %(number)s of %(most)s failed%(error)s; the next one is due %(at)s.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +18,7 @@ from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
 from jobs.system import periodic
 from jobs.system.lease import BEAT
+from jobs.system.pinning import Pin, pins
 from jobs.system.rollups import reads
 
 CLOCK_SECONDS: Final = 2.0
@@ -59,6 +61,8 @@ class SystemState:
     """How far that machine's clock is ahead of PostgreSQL's; None: not known."""
     missing_rounds: tuple[str, ...] = ()
     """Names of Fairshift's PeriodicTasks that are missing."""
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    """Old transactions and slots that keep dead rows, by kind."""
 
     @property
     def pulse_age(self) -> timedelta | None:
@@ -106,6 +110,7 @@ def system_state() -> SystemState:
         beat_host="" if leading is None else leading.host,
         beat_ahead_seconds=None if leading is None else leading.clock_ahead_seconds,
         missing_rounds=tuple(periodic.missing()),
+        pins=pins(),
     )
 
 

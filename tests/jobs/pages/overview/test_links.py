@@ -30,6 +30,7 @@ from tests.jobs.broken import (
     pulse_is_missing,
     unapproved_window,
 )
+from tests.jobs.pages.overview.test_verdict import NO_PAGE
 from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
@@ -251,7 +252,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
 
 
 def test_every_rule_has_a_scene() -> None:
-    named = {name.partition("_")[0].partition(" ")[0] for name in SCENES}
+    named = {name.partition("_")[0].partition(" ")[0] for name in (*SCENES, *NO_PAGE)}
     assert named == {rule.__name__.lstrip("_").partition("_")[0] for rule in RULES}
 
 
