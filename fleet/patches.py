@@ -74,7 +74,7 @@ PATCHES: Final = (
     Patch(
         "celery.concurrency.asynpool:ResultHandler",
         "all that a child has written is read at once; lost jobs end as if a child reported them",
-        "pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py",
+        "pool/pipes.py pool/pool.py pool/reconciling.py",
         replaces="state_handlers",
         overrides="_flush_outqueue _make_process_result",
         uses="fileno_to_outq handle_event on_state_change",

@@ -26,6 +26,7 @@ TESTED: Final = {
 the oldest version on, are trusted if they have each name in `fleet/patches.py`."""
 PARTS_OF_A_LINE: Final = {"redis": 1}
 """How many numbers of a version name its line; 2 unless stated."""
+PACKAGES: Final = {patch.of.partition(".")[0] for patch in PATCHES}
 ALLOW_UNTESTED: Final = "allow_untested_versions"
 """The transport option with which a worker boots on versions of other lines."""
 
@@ -91,7 +92,8 @@ def has_name(thing: Any, name: str) -> bool:
 @cache
 def _source(thing: type) -> str:
     try:
-        return inspect.getsource(thing) if thing.__module__.partition(".")[0] in TESTED else ""
+        is_theirs = thing.__module__.partition(".")[0] in PACKAGES
+        return inspect.getsource(thing) if is_theirs else ""
     except OSError:
         return ""  # a class that a function of theirs has made
 
