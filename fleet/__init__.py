@@ -4,7 +4,12 @@ Other packages import from here. `config/celery.py` calls `use_fair_transport`, 
 `install` once. Everything that is changed in Celery is listed in `patches`.
 """
 
+# ruff: noqa: E402  The names that Fairshift needs are looked for before any of them is imported.
 from __future__ import annotations
+
+from fleet.versions import refuse_missing_names, untested_versions
+
+refuse_missing_names()
 
 from fleet.broker.broker import Broker, BrokerUnavailable
 from fleet.broker.inbox import Call
@@ -47,7 +52,6 @@ from fleet.router import (
 from fleet.tracing import continuing, current_traceparent, trace_id_of
 from fleet.transport.password import refuses_password
 from fleet.transport.transport import fair_queues
-from fleet.versions import untested_versions
 from fleet.wiring import install, is_fair, is_installed, use_fair_transport
 
 __all__ = [

@@ -62,6 +62,13 @@ CALLBACK_FAILED: Final = Event(
     "the result of an admission or a report was not handled",
     "A fault of Fairshift. Its runs start again when their lease ends; report the traceback.",
 )
+UNTESTED_VERSIONS: Final = Event(
+    "untested_versions",
+    WARNING,
+    "{sentence}",
+    "Install tested versions, or run `make compat` on these. Each name that Fairshift uses of them "
+    "is there; whether it does what it did is not known.",
+)
 CALLBACK_RAISED: Final = Event(
     "callback_raised",
     ERROR,

@@ -231,7 +231,13 @@ def refuse_stock_transport(app: Any) -> None:
 
 
 def refuse_untested_versions(app: Any) -> None:
-    """Raise Refused when fair queues would be served on versions that were not tested."""
-    is_allowed = app.conf.broker_transport_options.get(ALLOW_UNTESTED)
-    if fair_queues(app) and not is_allowed and (problem := untested_versions()):
-        raise Refused(problem)
+    """Raise Refused when fair queues would be served on versions of lines that were not tested.
+
+    Other releases of tested lines are warned of, as are others that are allowed.
+    """
+    untested = untested_versions()
+    if untested is None or not fair_queues(app):
+        return
+    if not untested.boots and not app.conf.broker_transport_options.get(ALLOW_UNTESTED):
+        raise Refused(untested.sentence)
+    log_events.UNTESTED_VERSIONS.log(logger, sentence=untested.sentence)

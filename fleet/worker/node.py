@@ -113,7 +113,7 @@ class DurableRuns(bootsteps.StartStopStep):
         worker.consumer.gate, worker.consumer.away = self.gate, self.away
         remote.limit(worker.consumer, self._commands, self._opened)
         worker.consumer.unknown = UnknownTasks(
-            self.io_thread, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
+            self.io_thread, later=worker.timer.call_after, settle=worker.consumer.call_soon
         )
         worker.pool.close = partial(self._before_pool_closes, worker.pool.close)
         self.node = node
@@ -259,7 +259,7 @@ def _refuse_other_pools(worker: Any, application: Application) -> None:
 
 
 def _refuse_what_breaks(worker: Any) -> None:
-    if worker.app.conf.worker_pool_start_method == "spawn":
+    if worker.app.conf.get("worker_pool_start_method") == "spawn":  # new in Celery 5.7
         raise ImproperlyConfigured(
             "worker_pool_start_method is spawn: a spawned child would run tasks unguarded; use fork"
         )

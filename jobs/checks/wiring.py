@@ -48,14 +48,15 @@ def check_feeds(**_arguments: Any) -> list[CheckMessage]:
 
 @register("fairshift", deploy=True)
 def check_versions(**_arguments: Any) -> list[CheckMessage]:
-    """Warn of versions of Celery, billiard and Kombu on which a worker does not boot."""
-    problem = fleet.untested_versions()
-    if not problem:
+    """Warn of versions of Celery, billiard, Kombu and redis-py that were not tested."""
+    untested = fleet.untested_versions()
+    if untested is None:
         return []
+    what = "Workers of fair queues boot" if untested.boots else "No worker of fair queues boots"
     return [
         Caution(
-            "No worker of fair queues boots with this Celery, billiard and Kombu.",
-            hint=f"{problem}",
+            f"{what} with this Celery, billiard, Kombu and redis-py, which were not tested.",
+            hint=untested.sentence,
             id="fairshift.W021",
         )
     ]

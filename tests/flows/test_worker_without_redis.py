@@ -95,7 +95,7 @@ def test_a_worker_that_redis_does_not_answer_is_named(
     assert (metric("workers_without_redis"), metric("workers")) == (1, 0)
     told = command(processes, "status")
     assert row.hostname in json.dumps(told) and told["status"] == "broken"
-    assert "fairshift.D316" in {one["id"] for one in command(processes, "doctor")["findings"]}
+    assert "fairshift.D317" in {one["id"] for one in command(processes, "doctor")["findings"]}
     alive.unlink(missing_ok=True)
     beat_at = row.heartbeat_at
     wait_for(
