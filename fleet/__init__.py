@@ -11,18 +11,20 @@ from fleet.versions import refuse_missing_names, untested_versions
 
 refuse_missing_names()
 
-from fleet.broker.broker import Broker, BrokerUnavailable
+from fleet.broker.broker import Broker
 from fleet.broker.inbox import Call
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.request_rates import SharedRequestRates
 from fleet.broker.rights import refused_commands
 from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
+from fleet.broker.waiting import WaitingMessage, waiting_messages
 from fleet.callbacks import may_log
 from fleet.contract import (
     HEADER,
     Admission,
     AdmissionRequest,
     Application,
+    BrokerUnavailable,
     Hint,
     Kind,
     Node,
@@ -85,6 +87,7 @@ __all__ = [
     "SharedRequestRates",
     "Snapshot",
     "Verdict",
+    "WaitingMessage",
     "acting_as",
     "acting_for",
     "bind",
@@ -112,4 +115,5 @@ __all__ = [
     "trace_id_of",
     "untested_versions",
     "use_fair_transport",
+    "waiting_messages",
 ]

@@ -55,6 +55,10 @@ class Hint(NamedTuple):
     not_after_seconds: float | None = None
 
 
+class BrokerUnavailable(ConnectionError):
+    """The broker did not answer in time; how many messages it has is unknown."""
+
+
 class AdmissionRequest(NamedTuple):
     """A request to admit one hint that a worker holds.
 

@@ -11,7 +11,8 @@ from django.core.checks import Warning as Caution
 
 from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings
 
-SAFE_CONTENT = {"json", "application/json"}
+JSON = {"json", "application/json"}
+RUNS_CODE = {"pickle", "application/x-python-serialize"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REPLY_SECONDS = 2.0
 """Least seconds between the socket timeout and the end of a lease, to renew it."""
@@ -89,12 +90,20 @@ def _values() -> dict[str, Any]:
 
 def _celery() -> Iterator[CheckMessage]:
     for name in ("CELERY_ACCEPT_CONTENT", "CELERY_RESULT_ACCEPT_CONTENT"):
-        unsafe = sorted(set(getattr(settings, name, None) or ()) - SAFE_CONTENT)
-        if unsafe:
+        accepted = set(getattr(settings, name, None) or ())
+        if unsafe := sorted(accepted & RUNS_CODE):
             yield Error(
                 f"{name} accepts {', '.join(unsafe)}: whoever can write to Redis could run code.",
                 hint=f"Set {name} to ['json'].",
                 id="fairshift.E003",
+            )
+        if others := sorted(accepted - JSON - RUNS_CODE):
+            yield Caution(
+                f"{name} accepts {', '.join(others)}: whoever can write to Redis chooses what"
+                f" {'its decoder reads' if len(others) == 1 else 'their decoders read'}.",
+                hint=f"Set {name} to ['json'], or make sure that decoding runs no code, and silence"
+                " this with SILENCED_SYSTEM_CHECKS.",
+                id="fairshift.W007",
             )
     if not getattr(settings, "CELERY_TASK_ACKS_LATE", False):
         yield Error(
@@ -102,9 +111,11 @@ def _celery() -> Iterator[CheckMessage]:
             hint="Set CELERY_TASK_ACKS_LATE to True.",
             id="fairshift.E004",
         )
-    if getattr(settings, "CELERY_TASK_SERIALIZER", "json") != "json":
+    serializer = getattr(settings, "CELERY_TASK_SERIALIZER", "json")
+    if serializer not in {*JSON, *(getattr(settings, "CELERY_ACCEPT_CONTENT", None) or ())}:
         yield Error(
-            "CELERY_TASK_SERIALIZER is not json: workers would refuse the messages.",
+            f"CELERY_TASK_SERIALIZER is {serializer}, which CELERY_ACCEPT_CONTENT does not name:"
+            " workers would refuse the messages.",
             hint="Set CELERY_TASK_SERIALIZER to 'json'.",
             id="fairshift.E005",
         )

@@ -23,7 +23,8 @@ def test_shipped_settings_pass() -> None:
         ("FAIRSHIFT", {"LEASE_SECOND": 30}, "fairshift.E001"),
         ("FAIRSHIFT", {"LEASE_SECONDS": 15, "HEARTBEAT_SECONDS": 10}, "fairshift.E002"),
         ("CELERY_ACCEPT_CONTENT", ["json", "pickle"], "fairshift.E003"),
-        ("CELERY_RESULT_ACCEPT_CONTENT", ["yaml"], "fairshift.E003"),
+        ("CELERY_RESULT_ACCEPT_CONTENT", ["json", "yaml"], "fairshift.W007"),
+        ("CELERY_ACCEPT_CONTENT", ["json", "nautobot_json"], "fairshift.W007"),
         ("CELERY_TASK_ACKS_LATE", False, "fairshift.E004"),
         ("CELERY_TASK_SERIALIZER", "pickle", "fairshift.E005"),
         ("USE_TZ", False, "fairshift.E009"),
@@ -35,6 +36,15 @@ def test_unsafe_setting_is_an_error(
     """Each finding has the id of its promise."""
     setattr(settings, name, value)
     assert ids() == [expected]
+
+
+def test_only_a_format_that_runs_code_is_said_to_run_it(settings: Settings) -> None:
+    """Each format is named by what is known of it; one that is accepted may be sent."""
+    settings.CELERY_ACCEPT_CONTENT = ["json", "nautobot_json", "pickle"]
+    settings.CELERY_TASK_SERIALIZER = "nautobot_json"
+    unsafe, other = run_checks(tags=["fairshift"])
+    assert "accepts pickle: whoever can write to Redis could run code" in unsafe.msg
+    assert "accepts nautobot_json: whoever can write to Redis chooses what its" in other.msg
 
 
 def test_misspelt_key_is_met_with_the_near_miss(settings: Settings) -> None:
