@@ -38,6 +38,10 @@ SUITE: Final = (
     f"{STOCK}a_warm_shutdown",
 )
 """Plain and durable work, chords, limits, lost children, lost connections, revoke and ends."""
+NOT_ON: Final = {
+    # There a call that asks for its result gets none if its task ignores results; stock likewise.
+    "5.5.3": (f"{FLOWS}journey.py::test_plain_celery_tasks_run_beside",),
+}
 ENDING_LINES: Final = 40
 
 
@@ -65,6 +69,7 @@ def _passes(cell: Cell, tests: list[str]) -> bool:
         print(f"{cell}: no environment\n{error}", flush=True)
         return False
     command = [f"{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(tests or SUITE)]
+    command += [f"--deselect={test}" for test in NOT_ON.get(cell.celery, ())]
     environ = {**os.environ, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         command, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False
