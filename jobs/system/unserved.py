@@ -33,7 +33,7 @@ def unserved(taken: Collection[str]) -> Unserved:
     Fairshift's own queues are left out: their readers are looked at elsewhere. Empty if Redis is
     away.
     """
-    app = current_app._get_current_object()
+    app = current_app
     declared, routed = declared_queues(app), undeclared_routes(app)
     fair = owners().queues
     try:
