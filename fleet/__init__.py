@@ -4,20 +4,27 @@ Other packages import from here. `config/celery.py` calls `use_fair_transport`, 
 `install` once. Everything that is changed in Celery is listed in `patches`.
 """
 
+# ruff: noqa: E402  The names that Fairshift needs are looked for before any of them is imported.
 from __future__ import annotations
 
-from fleet.broker.broker import Broker, BrokerUnavailable
+from fleet.versions import refuse_missing_names, untested_versions
+
+refuse_missing_names()
+
+from fleet.broker.broker import Broker
 from fleet.broker.inbox import Call
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.request_rates import SharedRequestRates
 from fleet.broker.rights import refused_commands
 from fleet.broker.snapshot import MessagePosition, OwnerSnapshot, OwnerState, Snapshot
+from fleet.broker.waiting import WaitingMessage, waiting_messages
 from fleet.callbacks import may_log
 from fleet.contract import (
     HEADER,
     Admission,
     AdmissionRequest,
     Application,
+    BrokerUnavailable,
     Hint,
     Kind,
     Node,
@@ -45,8 +52,8 @@ from fleet.router import (
     route_calls,
 )
 from fleet.tracing import continuing, current_traceparent, trace_id_of
+from fleet.transport.password import refuses_password
 from fleet.transport.transport import fair_queues
-from fleet.versions import untested_versions
 from fleet.wiring import install, is_fair, is_installed, use_fair_transport
 
 __all__ = [
@@ -80,6 +87,7 @@ __all__ = [
     "SharedRequestRates",
     "Snapshot",
     "Verdict",
+    "WaitingMessage",
     "acting_as",
     "acting_for",
     "bind",
@@ -102,8 +110,10 @@ __all__ = [
     "one_line",
     "owner_header",
     "refused_commands",
+    "refuses_password",
     "route_calls",
     "trace_id_of",
     "untested_versions",
     "use_fair_transport",
+    "waiting_messages",
 ]

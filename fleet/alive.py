@@ -2,7 +2,8 @@
 
 FAIRSHIFT_ALIVE_FILE is its path; without it nothing is written. A worker touches the file at each
 heartbeat while its event loop turns, and a beat at each round: also while PostgreSQL or Redis is
-away, because a restart would not bring them back. One process, one file.
+away, because a restart would not bring them back. A worker that Redis does not answer, while it
+answers others, does not touch it: a restart opens new connections. One process, one file.
 """
 
 from __future__ import annotations

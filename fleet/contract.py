@@ -55,6 +55,10 @@ class Hint(NamedTuple):
     not_after_seconds: float | None = None
 
 
+class BrokerUnavailable(ConnectionError):
+    """The broker did not answer in time; how many messages it has is unknown."""
+
+
 class AdmissionRequest(NamedTuple):
     """A request to admit one hint that a worker holds.
 
@@ -189,11 +193,16 @@ class Orders(NamedTuple):
     """The ids of its runs that it is to cancel."""
     drains: bool = False
     """It takes no more runs, and ends those that it has."""
+    is_cut_off: bool = False
+    """Redis answers other workers, and has owed this one an answer for too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A booted worker. `tasks` are those it knows, without Celery's own; None if unknown."""
+    """A booted worker. `tasks` are those it knows, without Celery's own; None if unknown.
+
+    `redis_silent_seconds`: for how long Redis has owed it an answer.
+    """
 
     id: UUID
     hostname: str
@@ -202,6 +211,7 @@ class Node:
     slots: int
     queues: Sequence[str]
     tasks: Sequence[str] | None = None
+    redis_silent_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,13 @@ CALLBACK_FAILED: Final = Event(
     "the result of an admission or a report was not handled",
     "A fault of Fairshift. Its runs start again when their lease ends; report the traceback.",
 )
+UNTESTED_VERSIONS: Final = Event(
+    "untested_versions",
+    WARNING,
+    "{sentence}",
+    "Install tested versions, or run `make compat` on these. Each name that Fairshift uses of them "
+    "is there; whether it does what it did is not known.",
+)
 CALLBACK_RAISED: Final = Event(
     "callback_raised",
     ERROR,
@@ -144,6 +151,13 @@ BROKER_AWAY: Final = Event(
     WARNING,
     "no broker at {address}: {error}",
     "Redis does not answer. The worker tries again each second; submits go on without Redis.",
+)
+PASSWORD_REFUSED: Final = Event(
+    "password_refused",
+    ERROR,
+    "Redis refuses the password: {error}",
+    "The user or the password of Redis has changed, or is missing. Put the new one into "
+    "CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart the process.",
 )
 CONSUMER_RESTARTED: Final = Event(
     "consumer_restarted",

@@ -1,7 +1,7 @@
-"""What Fairshift replaces in Celery, billiard and Kombu, and the private names it uses. Pure data.
+"""What Fairshift replaces in Celery, billiard, Kombu and redis-py, and the private names it uses.
 
-A worker boots only on the versions in `fleet/versions.py`. `tests/fleet/test_patches.py` fails for
-a name that a version lacks, and for a private name in our code without a row.
+Pure data. On versions that were not tested `fleet/versions.py` looks for each name before anything
+else. `tests/fleet/test_patches.py` fails for a private name in our code without a row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ class Patch(NamedTuple):
     """Names of one of their modules or classes (`module:Class`), and our files that use them.
 
     `overrides` are methods of our subclass, `replaces` attributes that we set on their objects or
-    modules, `uses` private names that we read or call. Files are below `fleet/` or `jobs/`.
+    modules, `uses` private names that we read or call, `asks` those that not each tested version
+    has. Files are below `fleet/` or `jobs/`.
     """
 
     of: str
@@ -22,6 +23,7 @@ class Patch(NamedTuple):
     replaces: str = ""
     overrides: str = ""
     uses: str = ""
+    asks: str = ""
 
 
 PATCHES: Final = (
@@ -72,10 +74,10 @@ PATCHES: Final = (
     Patch(
         "celery.concurrency.asynpool:ResultHandler",
         "all that a child has written is read at once; lost jobs end as if a child reported them",
-        "pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py",
+        "pool/pipes.py pool/pool.py pool/reconciling.py",
         replaces="state_handlers",
-        overrides="_make_process_result",
-        uses="_finish_partial_read fileno_to_outq handle_event on_state_change",
+        overrides="_flush_outqueue _make_process_result",
+        uses="fileno_to_outq handle_event on_state_change",
     ),
     Patch(
         "celery.concurrency.asynpool:Worker",
@@ -93,7 +95,7 @@ PATCHES: Final = (
     Patch(
         "billiard.process:BaseProcess",
         "whether a child has ended, also one that another library has reaped",
-        "pool/booting.py pool/losses.py pool/reconciling.py",
+        "pool/booting.py pool/losses.py pool/pipes.py pool/reconciling.py",
         uses="_controlled_termination _is_alive _popen",
     ),
     Patch(
@@ -117,7 +119,7 @@ PATCHES: Final = (
         "pool/copies.py worker/child.py worker/indirect.py worker/leasing.py"
         " jobs/catalog/arguments.py",
         replaces="Request acks_late retry run",
-        uses="_dump_pydantic_arguments",
+        asks="_dump_pydantic_arguments",
     ),
     Patch(
         "celery.app.base:Celery",
@@ -156,10 +158,10 @@ PATCHES: Final = (
         replaces="start",
     ),
     Patch(
-        "celery.worker.loops",
-        "a lost connection takes no time limit along that began during the reconnect",
-        "worker/consumer.py",
-        uses="_timer_entries",
+        "kombu.asynchronous.timer:Timer",
+        "a lost connection takes its own entries along, and no time limit",
+        "worker/consumer.py worker/timers.py",
+        replaces="clear",
     ),
     Patch(
         "celery.events.dispatcher:EventDispatcher",
@@ -205,8 +207,9 @@ PATCHES: Final = (
         "kombu.transport.redis:Channel",
         "fair queues are served by scripts, and a lost connection is opened again in place; Kombu"
         " itself tells subclasses to define `_delete`, `_get`, `_purge`, `_put` and `_size`",
-        "broker/broker.py transport/adoption.py transport/channel.py transport/channel_part.py"
-        " transport/stock.py transport/taking.py transport/waiting.py",
+        "broker/broker.py broker/waiting.py transport/adoption.py transport/channel.py"
+        " transport/channel_part.py transport/poller.py transport/stock.py transport/taking.py"
+        " transport/waiting.py",
         overrides="_basic_cancel _brpop_read _brpop_start _create_client _delete _get _lookup"
         " _purge _put _put_fanout _queue_bind _receive _receive_one _size",
         uses="_brpop_sent_at _closing _disconnect_pools _get_publish_topics _in_listen _in_poll"
@@ -250,6 +253,13 @@ PATCHES: Final = (
         "transport/message.py transport/taking.py",
         overrides="_decode",
         uses="_raw",
+    ),
+    Patch(
+        "redis.connection:Connection",
+        "the loop reads the connections on which a reply waits",
+        "transport/channel.py transport/pending_take.py transport/poller.py transport/scripts.py"
+        " transport/waiting.py",
+        uses="_sock can_read pack_commands read_response send_command send_packed_command",
     ),
     # --- beat and checks ----------------------------------------------------------------------
     Patch(

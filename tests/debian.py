@@ -21,15 +21,29 @@ POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 @contextmanager
 def debian_servers() -> Iterator[dict[str, str]]:
     """Run both on TCP, empty; yield the variables that name them."""
-    account = server_account()
-    folder = new_state_dir()
-    account.give(folder)
-    with ExitStack() as ending:
-        ending.callback(shutil.rmtree, folder)
+    with _own_folder() as (folder, account), ExitStack() as ending:
         yield {
             "DATABASE_URL": ending.enter_context(_postgres(folder, account)),
             "REDIS_URL": ending.enter_context(_redis(folder, account)),
         }
+
+
+@contextmanager
+def debian_postgres(*options: str) -> Iterator[str]:
+    """Run PostgreSQL alone with these options, such as `-cwal_level=logical`; yield its URL."""
+    with _own_folder() as (folder, account), _postgres(folder, account, *options) as url:
+        yield url
+
+
+@contextmanager
+def _own_folder() -> Iterator[tuple[Path, Account]]:
+    account = server_account()
+    folder = new_state_dir()
+    account.give(folder)
+    try:
+        yield folder, account
+    finally:
+        shutil.rmtree(folder)
 
 
 @contextmanager
@@ -51,7 +65,7 @@ def _running(command: list[str], folder: Path, account: Account) -> Iterator[Non
 
 
 @contextmanager
-def _postgres(folder: Path, account: Account) -> Iterator[str]:
+def _postgres(folder: Path, account: Account, *options: str) -> Iterator[str]:
     program = POSTGRES[-1]
     port, data = free_port(0), folder / "data"
     subprocess.run(
@@ -72,7 +86,7 @@ def _postgres(folder: Path, account: Account) -> Iterator[str]:
             return False
         return True
 
-    command = [str(program), "-D", str(data), "-p", str(port), "-k", str(folder)]
+    command = [str(program), "-D", str(data), "-p", str(port), "-k", str(folder), *options]
     with _running(command, folder, account):
         wait_for(answers, what="PostgreSQL answers")
         yield url

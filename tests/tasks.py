@@ -221,7 +221,7 @@ def echo(text: str, fails: bool = False) -> str:
         return text
 
 
-@shared_task(name="tests.total")
+@shared_task(name="tests.total", ignore_result=False)
 def total(numbers: list[int]) -> int:
     """Return the sum of any number of numbers: the end of a chord."""
     with logged():

@@ -15,7 +15,6 @@ from fleet.stack.stack import Program, Stack, free_port
 from jobs.core.conf import setting
 from jobs.models import Worker
 
-DEVICES_PORT = 8901
 TAIL_LINES = 4
 
 
@@ -53,7 +52,7 @@ def choose_places(*, port: int, flower_port: int) -> Places:
     return Places(
         site=f"http://127.0.0.1:{free_port(port)}",
         flower=f"http://127.0.0.1:{free_port(flower_port)}",
-        devices=f"http://127.0.0.1:{free_port(DEVICES_PORT)}",
+        devices=f"http://127.0.0.1:{free_port(0)}",  # nobody types it
         logs=settings.STATE_DIR / "demo-logs",
     )
 
@@ -97,7 +96,8 @@ def _device_server(places: Places, *, devices: int, lab_devices: int) -> Program
     command = [sys.executable, "-m", "config.demo.device_server", f"--port={port}"]
     command += [f"--devices={devices}", f"--lab-devices={lab_devices}"]
     command += [f"--customers={places.customers}"]
-    return Program("devices", command, ready_port=port)
+    # Not by the port alone, which may be that of another demo.
+    return Program("devices", command, ready_port=port, ready_text=f"devices at {places.devices}")
 
 
 def _port(address: str) -> int:

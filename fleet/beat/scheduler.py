@@ -30,6 +30,7 @@ from fleet.beat.leadership import Lead, LeaseLost, Sending
 from fleet.beat.signals import deferred_signals
 from fleet.crash_points import crash_point
 from fleet.logs import one_line
+from fleet.transport.password import logs_refused_password
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +141,8 @@ class LeaseScheduler(Scheduler):
             self._ask_at = 0.0
             return 0.0
         except (BrokerError, OSError) as error:
-            log_events.BEAT_WAITS_FOR_BROKER.log(log, error=one_line(error))
+            if not logs_refused_password(log, error):
+                log_events.BEAT_WAITS_FOR_BROKER.log(log, error=one_line(error))
             self._drop_connection()
             # An interrupted round may have lost an entry from the heap.
             self._heap = None

@@ -9,13 +9,12 @@ callers after a failure.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 from celery import Celery
@@ -23,11 +22,14 @@ from kombu import Connection
 from redis import Redis
 from redis.exceptions import ConnectionError as LostConnection
 
+from fleet.broker.opening import open_connection
 from fleet.broker.sender import Sender
 from fleet.broker.unawaited import Receipt, Unawaited
-from fleet.contract import Hint
+from fleet.broker.waiting import waiting_in
+from fleet.contract import BrokerUnavailable, Hint
 from fleet.transport import scripts
 from fleet.transport.envelope import hint_id
+from fleet.transport.password import refuses_password
 from fleet.transport.transport import fair_queues
 
 PAUSE_AFTER_FAILURE: Final = 2.0
@@ -38,10 +40,6 @@ RECONNECT_PATIENCE: Final = 0.1
 Callers whose hints are in no outbox wait for the first one as long as their `timeout`.
 """
 CHUNK: Final = 500
-
-
-class BrokerUnavailable(ConnectionError):
-    """The broker did not answer in time; how many hints it has is unknown."""
 
 
 class Broker:
@@ -60,6 +58,8 @@ class Broker:
         self._unawaited: Unawaited | None = None
         self._resume_at = 0.0
         self._opening: Future[Connection] | None = None
+        self.refuses_password = False
+        """Redis has refused the password at the last try to connect."""
 
     def publish(
         self, hints: Sequence[Hint], *, timeout: float, are_in_outbox: bool = False
@@ -115,19 +115,11 @@ class Broker:
         with self._channel(timeout=timeout) as channel:
             return int(channel._size(queue))
 
-    def waiting(self, queue: str, *, header: str, timeout: float) -> set[str]:
-        """Return the values of a header in a stock queue's ready messages; reads all of them.
-
-        Malformed messages are skipped.
-        """
+    def waiting_tasks(self, queue: str, *, timeout: float) -> set[str]:
+        """Return the names of the tasks with a message in a queue; reads all of them."""
+        is_fair = queue in fair_queues(self._app)
         with self._channel(timeout=timeout) as channel:
-            lists = [channel._q_for_pri(queue, step) for step in channel.priority_steps]
-            texts = [text for name in lists for text in channel.client.lrange(name, 0, -1)]
-        found = set()
-        for text in texts:
-            with suppress(ValueError, TypeError, KeyError, RecursionError):
-                found.add(str(json.loads(text)["headers"][header]))
-        return found
+            return {message.task for message in waiting_in(channel, queue, is_fair=is_fair)}
 
     @contextmanager
     def client(self, *, timeout: float) -> Iterator[Redis]:
@@ -150,12 +142,14 @@ class Broker:
                 raise BrokerUnavailable("the broker failed a moment ago")
             if self._connection is None:
                 self._connection = self._connect(timeout=timeout, is_patient=is_patient)
+                self.refuses_password = False
             yield self._connection.default_channel
         except BrokerUnavailable:
             raise
         except Exception as error:
             # Kombu, redis-py and sockets raise different classes.
             self._drop(pause=PAUSE_AFTER_FAILURE)
+            self.refuses_password = refuses_password(error)
             raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
         finally:
             self._lock.release()
@@ -165,7 +159,7 @@ class Broker:
         opening, patience = self._opening, timeout if is_long else 0.0
         if opening is None:
             if is_long:
-                return self._open(timeout=timeout)
+                return open_connection(self._app, timeout=timeout)
             patience = min(timeout, RECONNECT_PATIENCE if self._resume_at else CONNECT_PATIENCE)
             opening = self._opening = Future()
             threading.Thread(target=self._open_for, args=(opening, timeout), daemon=True).start()
@@ -177,29 +171,15 @@ class Broker:
     def _open_for(self, opening: Future[Connection], timeout: float) -> None:
         """Open a connection in a thread, for the caller that comes next."""
         try:
-            connection = self._open(timeout=timeout)
+            connection = open_connection(self._app, timeout=timeout)
         except Exception as error:
             # Not left to the next caller: by then, the failure may be long ago.
             self._resume_at = time.monotonic() + PAUSE_AFTER_FAILURE
+            self.refuses_password = refuses_password(error)
             self._opening = None
             opening.set_exception(error)
         else:
             opening.set_result(connection)
-
-    def _open(self, *, timeout: float) -> Connection:
-        options = {
-            **self._app.conf.broker_transport_options,
-            "socket_timeout": timeout,
-            "socket_connect_timeout": timeout,
-            "retry_on_timeout": False,
-            "max_retries": 0,
-            "interval_start": 0,
-            "interval_max": 0,
-        }
-        connection = self._app.connection_for_write(transport_options=options)
-        # Making the channel connects and pings.
-        _ = connection.default_channel
-        return connection
 
     def _drop(self, *, pause: float) -> None:
         connection, self._connection = self._connection, None

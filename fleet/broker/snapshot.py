@@ -72,6 +72,14 @@ class Snapshot:
         }
         return _shares(weights)
 
+    def waited(self) -> dict[str, float]:
+        """Return the owners with work, with the seconds for which their oldest message waits."""
+        return {
+            name: owner.oldest_wait_seconds or 0.0
+            for name, owner in self.owners.items()
+            if owner.has_work
+        }
+
     def received(self, *, since: Snapshot | None = None) -> dict[str, float]:
         """Return each owner's share of the worker time that ended since a snapshot, or at all.
 

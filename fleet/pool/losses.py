@@ -76,7 +76,7 @@ class Losses(Lookahead, Booting, Reconciling):
 
     def process_flush_queues(self, proc: Any) -> None:
         """Read all results of a child, first the rest of a partial one."""
-        self._result_handler._finish_partial_read(proc.outqR_fd, proc)
+        self._result_handler.finish_partial_read(proc.outqR_fd, proc)
         super().process_flush_queues(proc)
 
     def terminate_job(self, pid: int, sig: int | None = None) -> None:

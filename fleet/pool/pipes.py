@@ -14,9 +14,11 @@ import os
 import pickle
 import select
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from inspect import isgenerator
 from typing import Any, Final
 
 from billiard.pool import ACK
@@ -37,6 +39,8 @@ NO_JOB: Final = -2
 PIECES: Final = 32
 """The jobs for which a child's pipe has room: twice the default of a pipe on Linux."""
 READ_SIZE: Final = 16_384
+PARTIAL_SECONDS: Final = 10.0
+"""How long a child that lives has for the rest of a result; a stopped one takes longer."""
 _LENGTH: Final = struct.Struct(">i")
 _BEGUN: Final = struct.Struct("=qq")
 _ASKED: Final = struct.Struct("=q")
@@ -209,6 +213,7 @@ class ResultHandler(asynpool.ResultHandler):
     """Reads the messages of children: accepted jobs, and results."""
 
     def _make_process_result(self, hub: Any) -> Callable[[int], None]:
+        self._readers = hub.readers
         children = self.fileno_to_outq
 
         def on_result_readable(fd: int) -> None:
@@ -231,6 +236,30 @@ class ResultHandler(asynpool.ResultHandler):
             self._handle_messages(deque(messages))
 
         return guarded(on_result_readable, "ResultHandler.on_result_readable")
+
+    def finish_partial_read(self, fd: int, child: Any) -> bool:
+        """Read the rest of a child's partial result; True if the child does not write it."""
+        rest, _ = self._readers.get(fd, (None, ()))
+        ends_at = time.monotonic() + PARTIAL_SECONDS
+        while isgenerator(rest):
+            try:
+                next(rest)
+                is_readable = child.outq._reader.poll(1.0)
+            except StopIteration:
+                return False
+            except (OSError, EOFError):
+                return True
+            if not is_readable and (time.monotonic() > ends_at or not child._is_alive()):
+                return True
+        return False
+
+    def _flush_outqueue(
+        self, fd: int, remove: Callable[[int], Any], children: Any, *arguments: Any
+    ) -> Any:
+        """Read the last results of a child; Celery before 5.7 reads the rest as a new one."""
+        if fd in children and self.finish_partial_read(fd, children[fd]):
+            return remove(fd)
+        return super()._flush_outqueue(fd, remove, children, *arguments)
 
     def _handle_messages(self, messages: deque[Any]) -> None:
         """Handle all messages of a child, even if one of them raises to end this worker."""

@@ -102,6 +102,7 @@ def web(
         [sys.executable, "-m", "gunicorn", f"{APPLICATION}.wsgi", *options],
         environment=environment or {},
         ready_port=port,
+        ready_text="Listening at",  # the port may be that of another process
     )
 
 

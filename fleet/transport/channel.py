@@ -227,7 +227,7 @@ class FairQueues(Taking):
     def _close_take(self, pending: PendingTake) -> None:
         """Receive a take's messages, to give them back at once; wait `CLOSE_SECONDS` at most."""
         try:
-            if pending.connection.is_connected and pending.connection.can_read(CLOSE_SECONDS):
+            if pending.connection._sock is not None and pending.connection.can_read(CLOSE_SECONDS):
                 self._end_take(pending)
         except self.connection_errors as error:
             log_events.TAKE_NOT_ANSWERED.log(logger, error=error)

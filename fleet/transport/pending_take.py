@@ -51,7 +51,7 @@ class PendingTake:
 
 def _is_readable(connection: Any) -> bool:
     """Say whether a reply, or the end of the connection, can be read; read nothing."""
-    if not connection.is_connected:
+    if connection._sock is None:
         return False
     poll = select.poll()
     poll.register(connection._sock, select.POLLIN)

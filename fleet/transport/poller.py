@@ -7,6 +7,7 @@ consumer, which takes some 60 replies of Redis in a row.
 from __future__ import annotations
 
 import logging
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from kombu.transport import redis
 
 from fleet import log_events
 from fleet.callbacks import guarded
+from fleet.transport.password import logs_refused_password
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +32,8 @@ class Poller(redis.MultiChannelPoller):
     is_in_loop = False
     """Whether an event loop reads the replies."""
     _lost_since: float | None = None
+    _is_lost = False
+    _answered_at = -inf
     _rests_until = 0.0
 
     def survives(self, error: Exception) -> bool:
@@ -40,11 +44,13 @@ class Poller(redis.MultiChannelPoller):
         """
         now = monotonic()
         self._lost_since = now if self._lost_since is None else self._lost_since
+        self._is_lost = True
         brokers = next((channel.connection.client.alt for channel in self._channels), ())
         is_over = now > self._lost_since + PATIENCE_SECONDS
         if not self.is_in_loop or is_over or len(brokers) > 1:
             return False
-        log_events.REDIS_LOST.log(logger, error=error)
+        if not logs_refused_password(logger, error):
+            log_events.REDIS_LOST.log(logger, error=error)
         self._rests_until = now + REST_SECONDS
         for channel in self._channels:
             channel.leases.forget_server(channel.holder)
@@ -56,6 +62,20 @@ class Poller(redis.MultiChannelPoller):
     def answered(self) -> None:
         """Note that Redis has answered."""
         self._lost_since = None
+        self._answered_at = monotonic()
+
+    def is_owed(self, *, since: float) -> bool | None:
+        """Say whether an answer of Redis is due, and none has come since this time.
+
+        None while nothing is asked: one cannot know. None is due to a worker without room.
+        """
+        if self._answered_at >= since:
+            return False
+        consuming = [channel for channel in list(self._channels) if channel.active_queues]
+        ready = [channel for channel in consuming if channel.qos.can_consume()]
+        if self._is_lost or any(channel._in_poll for channel in ready):
+            return True
+        return False if consuming and not ready else None
 
     def on_readable(self, fileno: int) -> Any:
         """Read a reply, if there is one on the connection of this descriptor.
@@ -93,6 +113,7 @@ class Poller(redis.MultiChannelPoller):
         if monotonic() >= self._rests_until:
             try:
                 self._serve_channels()
+                self._is_lost = False
             except self._connection_errors() as error:
                 if not self.survives(error):
                     raise

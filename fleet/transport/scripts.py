@@ -163,7 +163,7 @@ class ScriptConnection:
     @property
     def is_answered(self) -> bool:
         """Whether `receive` returns at once: with a reply, or because the connection is lost."""
-        if not self._connection.is_connected:
+        if self._connection._sock is None:
             # `can_read` would open a new connection, which gets no reply.
             return True
         try:

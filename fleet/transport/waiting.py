@@ -62,7 +62,8 @@ class Waiting(ChannelPart):
         try:
             result = self._read(**options)
         except self.connection_errors as error:
-            if self.client.connection.is_connected or not self.connection.cycle.survives(error):
+            is_open = self.client.connection._sock is not None
+            if is_open or not self.connection.cycle.survives(error):
                 raise
             raise Empty from error
         except Empty:

@@ -107,8 +107,9 @@ def apply_admission(request: Request, admission: Admission) -> None:
     request._args, request._kwargs = args, kwargs
     # Celery keeps the decoded message here and reads errbacks and chords from it.
     request.__dict__["_payload"] = (args, kwargs, embed)
-    request.time_limits = (admission.time_limit, admission.soft_time_limit)
-    request.request_dict.update(admission.headers, args=args, kwargs=kwargs)
+    request.time_limits = limits = (admission.time_limit, admission.soft_time_limit)
+    # As Celery's own message has them, for `task.request`.
+    request.request_dict.update(admission.headers, args=args, kwargs=kwargs, timelimit=limits)
     request.request_dict[HEADER] = admission.facts()
     # The row decides whether it runs, not the result that Celery stored for an earlier attempt.
     request.delivery_info["redelivered"] = False

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from billiard.exceptions import WorkerLostError
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker import state as worker_state
 
 from fleet.pool import children_of
@@ -66,11 +66,14 @@ class _Watch:
             "error_callback": self._failed,
             "timeout_callback": self._timed_out,
         }
-        return {
+        watched: dict[str, Callable[..., Any]] = {
             name: partial(_in_turn, own, options[name])
             for name, own in ours.items()
             if options.get(name) is not None
         }
+        if {"error_callback", "timeout_callback"} <= watched.keys():
+            watched["error_callback"] = partial(_unless_limit, watched["error_callback"])
+        return watched
 
     def _accepted(self, _pid: int, accepted_at: float) -> None:
         self._began_at = accepted_at
@@ -85,8 +88,7 @@ class _Watch:
         self._qos.finished(self._tag, seconds)
 
     def _failed(self, einfo: Any = None, *_more: Any, **_facts: Any) -> None:
-        error = getattr(einfo, "exception", None)
-        if isinstance(getattr(error, "exc", error), WorkerLostError):
+        if isinstance(_error_of(einfo), WorkerLostError):
             self._qos.leases.lose(self._tag)
         self._qos.finished(self._tag, self._elapsed())
 
@@ -96,6 +98,22 @@ class _Watch:
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began_at
+
+
+def _error_of(einfo: Any) -> Any:
+    error = getattr(einfo, "exception", None)
+    return getattr(error, "exc", error)
+
+
+def _unless_limit(
+    callback: Callable[..., Any], einfo: Any = None, *args: Any, **facts: Any
+) -> None:
+    """Call it, unless for a hard limit: prefork calls `timeout_callback` for it as well, next.
+
+    Celery would fail the task in both, and call its errback twice.
+    """
+    if not isinstance(_error_of(einfo), TimeLimitExceeded):
+        callback(einfo, *args, **facts)
 
 
 def _in_turn(

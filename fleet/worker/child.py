@@ -97,8 +97,8 @@ def _hint_request(base: Any) -> type[Request]:
     """Return a request class that drops no hint, and gives errbacks their owner.
 
     Celery would drop a hint that was revoked by message or has an `expires`, and its run would wait
-    for ever. If a child was lost, the main process calls the errbacks, outside of any task whose
-    owner they could inherit.
+    for ever. After a lost child or a hard limit, the main process calls the errbacks, outside of
+    any task whose owner they could inherit.
     """
 
     class HintRequest(symbol_by_name(base)):  # type: ignore[misc]
@@ -108,6 +108,10 @@ def _hint_request(base: Any) -> type[Request]:
         def on_failure(self, *args: Any, **kwargs: Any) -> Any:
             with acting_as(self.request_dict):
                 return super().on_failure(*args, **kwargs)
+
+        def on_timeout(self, *args: Any, **kwargs: Any) -> Any:
+            with acting_as(self.request_dict):
+                return super().on_timeout(*args, **kwargs)
 
     return HintRequest
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from celery.exceptions import WorkerShutdown, WorkerTerminate
-from celery.worker import consumer, loops, state
+from celery.worker import consumer, state
 from kombu import Connection
 from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
@@ -23,8 +23,10 @@ from kombu.exceptions import OperationalError
 from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.pool import children_of
+from fleet.transport.password import logs_refused_password
 from fleet.worker.away import Away
 from fleet.worker.gate import Gate
+from fleet.worker.timers import cancel_entries_of_connection, timer_entries
 from fleet.worker.unknown_tasks import UnknownTasks
 
 logger = logging.getLogger(__name__)
@@ -43,6 +45,7 @@ class Consumer(consumer.Consumer):
     connection_errors: tuple[type[BaseException], ...]
     first_connection_attempt: bool
     timer_entries_before_start: set[Any] | None = None
+    timer_entries_registered: set[Any] | None = None
     _events_due_at = 0.0
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -50,6 +53,8 @@ class Consumer(consumer.Consumer):
         # Kombu raises it when it has retried a publish, such as mingle's hello. Celery would end
         # the worker.
         self.connection_errors = (*self.connection_errors, OperationalError)
+        if self.hub is not None:
+            self.timer.clear = partial(cancel_entries_of_connection, self)
         for step in self.steps:
             if step is not None:
                 step.start = partial(self._start_step, step.start)
@@ -81,6 +86,10 @@ class Consumer(consumer.Consumer):
 
     def connect(self) -> Connection:
         """Return an open connection; after a lost one, wait before the first try."""
+        if self.hub is not None:
+            # Here for Celery before 5.7, which has no such attributes; likewise in `on_ready`.
+            self.timer_entries_before_start = timer_entries(self.timer)
+            self.timer_entries_registered = None
         if self.hub is not None and self.restart_count > 0:
             # The loss has cleared the loop, which the pool's drain needs: restore both, as after
             # a reconnect.
@@ -88,6 +97,13 @@ class Consumer(consumer.Consumer):
             self.controller.register_with_event_loop(self.hub)
             self._turn(LOOK_SECONDS)
         return super().connect()
+
+    def on_ready(self) -> None:
+        """Note which timer entries the connection has added, and tell the pool."""
+        if self.hub is not None:
+            before = self.timer_entries_before_start or set()
+            self.timer_entries_registered = timer_entries(self.timer) - before
+        super().on_ready()
 
     def ensure_connected(self, conn: Connection) -> Connection:
         """Return the connection once it is open; retry until then, unless settings forbid it."""
@@ -100,7 +116,8 @@ class Consumer(consumer.Consumer):
             try:
                 conn.ensure_connection(max_retries=0)
             except OperationalError as error:
-                log_events.BROKER_AWAY.log(logger, address=conn.as_uri(), error=error)
+                if not logs_refused_password(logger, error):
+                    log_events.BROKER_AWAY.log(logger, address=conn.as_uri(), error=error)
                 conn.maybe_switch_next()
                 self._turn(LOOK_SECONDS)
             else:
@@ -149,7 +166,7 @@ class Consumer(consumer.Consumer):
     def _turn(self, seconds: float) -> None:
         """Turn the event loop once at least, and for at least this many seconds."""
         until = time.monotonic() + seconds
-        timed_before = loops._timer_entries(self.hub.timer)
+        timed_before = timer_entries(self.timer)
         loop = self.hub.create_loop()
         while True:
             state.maybe_shutdown()
@@ -164,7 +181,7 @@ class Consumer(consumer.Consumer):
                 break
         # Celery cancels timer entries that are new since the connection began. Those of time
         # limits that started meanwhile must stay.
-        added = loops._timer_entries(self.hub.timer) - timed_before
+        added = timer_entries(self.timer) - timed_before
         self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
 
 

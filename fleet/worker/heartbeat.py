@@ -46,6 +46,7 @@ class Heartbeat(threading.Thread):
         self._follow = follow
         self._watch_loop = watch_loop
         self._loop_turned_at = math.inf
+        self._is_cut_off = False
         self._stopped = threading.Event()
         self.lease_ends = -math.inf
         """When the lease ends, by this machine's monotonic clock: never later than in the row."""
@@ -64,8 +65,10 @@ class Heartbeat(threading.Thread):
     def beat(self) -> None:
         """Beat once, now."""
         began_at = time.monotonic()
+        self._is_cut_off = False  # unknown, if the statement fails
         orders = self._application.beat(self._node(), self._held())
         self.lease_ends = began_at + self._application.lease_seconds
+        self._is_cut_off = orders.is_cut_off
         self._follow(orders)
 
     def beat_first(self) -> None:
@@ -99,7 +102,8 @@ class Heartbeat(threading.Thread):
             if self._watch_loop and silent > self._application.lease_seconds:
                 log_events.HEARTBEAT_WITHHELD.log(logger, seconds=silent)
                 continue
-            touch()
+            if not self._is_cut_off:
+                touch()
             try:
                 self.beat()
             except Exception as error:

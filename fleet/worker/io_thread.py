@@ -20,12 +20,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from fleet import log_events
-from fleet.broker.broker import BrokerUnavailable
 from fleet.contract import (
     BUSY_ROW,
     Admission,
     AdmissionRequest,
     Application,
+    BrokerUnavailable,
     Hint,
     Kind,
     Refusal,

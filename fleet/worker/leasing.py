@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from fleet.keys import epoch_channel
 from fleet.pool import Pool, children_of, end_copies
 from fleet.refusal import Refused
 from fleet.transport.leases import Leases
+from fleet.transport.password import logs_refused_password
 from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.transport import Transport, fair_queues
 from fleet.versions import ALLOW_UNTESTED, untested_versions
@@ -69,8 +71,9 @@ class FairQueues(bootsteps.StartStopStep):
     def start(self, worker: Any) -> None:
         worker.pool.apply_async = Entrance(worker.pool)
         worker._process_task = guarded_process(worker, worker._process_task)
-        self.renewal = Renewal(worker.app, may_take=lambda: may_take(worker))
-        self.renewal.start()
+        self.renewal = worker.renewal = Renewal(worker.app, may_take=lambda: may_take(worker))
+        if issubclass(worker.app.connection_for_write().get_transport_cls(), Transport):
+            self.renewal.start()
 
     def stop(self, worker: Any) -> None:
         # Connected last: the other steps' receivers run first.
@@ -152,6 +155,11 @@ class Renewal(threading.Thread):
         self._stopped = threading.Event()
         self._pause = app.conf.broker_transport_options.get("lease_seconds", 30.0)
         self._pause = min(self._pause / RENEWALS_A_LEASE, AUDIT_SECONDS)
+        self._renewed_at = -math.inf
+
+    def is_owed(self, *, since: float) -> bool:
+        """Say whether Redis has confirmed no renewal since this time."""
+        return self.is_alive() and self._renewed_at < since
 
     def stop(self) -> None:
         self._stopped.set()
@@ -172,10 +180,11 @@ class Renewal(threading.Thread):
                     while not self._stopped.is_set():
                         leases.measure_round_trip(client)
                         leases.renew(client)
+                        self._renewed_at = time.monotonic()
                         is_lost = False
                         self._rest(subscription)
             except Exception as error:
-                if not is_lost:
+                if not is_lost and not logs_refused_password(logger, error):
                     kind = type(error).__name__
                     log_events.LEASES_NOT_RENEWED.log(logger, kind=kind, error=error)
                 is_lost = True
@@ -222,7 +231,13 @@ def refuse_stock_transport(app: Any) -> None:
 
 
 def refuse_untested_versions(app: Any) -> None:
-    """Raise Refused when fair queues would be served on versions that were not tested."""
-    is_allowed = app.conf.broker_transport_options.get(ALLOW_UNTESTED)
-    if fair_queues(app) and not is_allowed and (problem := untested_versions()):
-        raise Refused(problem)
+    """Raise Refused when fair queues would be served on versions of lines that were not tested.
+
+    Other releases of tested lines are warned of, as are others that are allowed.
+    """
+    untested = untested_versions()
+    if untested is None or not fair_queues(app):
+        return
+    if not untested.boots and not app.conf.broker_transport_options.get(ALLOW_UNTESTED):
+        raise Refused(untested.sentence)
+    log_events.UNTESTED_VERSIONS.log(logger, sentence=untested.sentence)

@@ -29,6 +29,7 @@ from fleet.worker.gate import Gate
 from fleet.worker.heartbeat import Heartbeat
 from fleet.worker.io_thread import IOThread
 from fleet.worker.leasing import DEFAULT_CONSUMER, slots_of
+from fleet.worker.redis_silence import LOOK_SECONDS, RedisSilence
 from fleet.worker.unknown_tasks import UnknownTasks
 
 logger = logging.getLogger(__name__)
@@ -89,9 +90,10 @@ class DurableRuns(bootsteps.StartStopStep):
         self.io_thread = IOThread(self.application, node.id, post)
         self.gate = Gate(self.application, self.io_thread, slots=node.slots)
         self.draining = Draining(worker, self.gate)
+        self.silence = RedisSilence(worker.consumer, worker.renewal)
         self.heartbeat = Heartbeat(
             self.application,
-            partial(current_node, worker, node),
+            partial(current_node, worker, node, self.silence),
             held=self.gate.held,
             follow=lambda orders: post(partial(self._follow, orders)),
             # A solo pool runs its task in the loop: a long task is no hang.
@@ -111,12 +113,12 @@ class DurableRuns(bootsteps.StartStopStep):
         worker.consumer.gate, worker.consumer.away = self.gate, self.away
         remote.limit(worker.consumer, self._commands, self._opened)
         worker.consumer.unknown = UnknownTasks(
-            self.io_thread, later=worker.timer.call_after, settle=worker.consumer.call_soon_ack
+            self.io_thread, later=worker.timer.call_after, settle=worker.consumer.call_soon
         )
         worker.pool.close = partial(self._before_pool_closes, worker.pool.close)
         self.node = node
         # Each wake-up of an idle worker costs half a millisecond.
-        pause = self.application.lease_seconds / LOOKS_A_LEASE
+        pause = min(self.application.lease_seconds / LOOKS_A_LEASE, LOOK_SECONDS)
         worker.timer.call_repeatedly(pause, guarded(self._loop_turns))
         # After the pool has forked: a thread would not survive it, and a held lock would.
         self.io_thread.start()
@@ -132,6 +134,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self.heartbeat.loop_turns()
         self.io_thread.watch()
         self.away.look()
+        self.silence.look()
 
     def _ready(self, **_signal: Any) -> None:
         self.heartbeat.loop_turns()
@@ -184,14 +187,14 @@ class DurableRuns(bootsteps.StartStopStep):
             log_events.WORKER_ROW_STAYS.log(logger, exc_info=True)
 
 
-def current_node(worker: Any, node: Node) -> Node:
+def current_node(worker: Any, node: Node, silence: RedisSilence) -> Node:
     """Return a worker's node with its present slots and queues, which remote control may change.
 
     Without a process it takes from no queue.
     """
     slots = slots_of(worker)
     queues = sorted(worker.app.amqp.queues.consume_from) if slots else []
-    return replace(node, slots=slots, queues=queues)
+    return replace(node, slots=slots, queues=queues, redis_silent_seconds=silence.seconds)
 
 
 def _post(worker: Any, posted: deque[Callable[[], None]], *callbacks: Callable[[], None]) -> None:
@@ -256,7 +259,7 @@ def _refuse_other_pools(worker: Any, application: Application) -> None:
 
 
 def _refuse_what_breaks(worker: Any) -> None:
-    if worker.app.conf.worker_pool_start_method == "spawn":
+    if worker.app.conf.get("worker_pool_start_method") == "spawn":  # new in Celery 5.7
         raise ImproperlyConfigured(
             "worker_pool_start_method is spawn: a spawned child would run tasks unguarded; use fork"
         )

@@ -189,7 +189,7 @@ class Outcomes:
         self.settle(held, report, celery_next)
 
     def _lost(self, held: AdmittedRun, einfo: ExceptionInfo) -> None:
-        """Decide the outcome: the child died, hit its hard limit or was terminated."""
+        """Decide the outcome: the child died or was terminated, or the run hit its hard limit."""
         error = unwrapped(einfo.exception)
         if isinstance(error, Terminated):
             if held.cancelled or held.request._already_revoked:
@@ -212,7 +212,6 @@ class Outcomes:
         if soft:
             held.options["timeout_callback"](soft, timeout)
         elif not held.settled:
-            # Prefork reports a hard limit as an error first; green pools only in this way.
             try:
                 raise TimeLimitExceeded(timeout)
             except TimeLimitExceeded:

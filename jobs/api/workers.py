@@ -46,6 +46,10 @@ class WorkerSummary(Schema):
     stopped_at: datetime | None
     heartbeat_at: datetime
     heartbeat_age_seconds: float = Field(description="By PostgreSQL's clock.")
+    redis_answered_at: datetime | None = Field(
+        description="When Redis last answered it, as its last heartbeat reported. If that is more"
+        " than 30 s before `heartbeat_at`, it takes no runs. Null: an old version."
+    )
     active_runs: int = Field(description="Runs of the caller's owners that it has now.")
 
     @classmethod
@@ -64,6 +68,7 @@ class WorkerSummary(Schema):
             "stopped_at": worker.stopped_at,
             "heartbeat_at": worker.heartbeat_at,
             "heartbeat_age_seconds": max(0.0, (at - worker.heartbeat_at).total_seconds()),
+            "redis_answered_at": worker.redis_answered_at,
             "active_runs": active_runs,
         }
 
@@ -163,11 +168,11 @@ def _in_state(state: WorkerState | None) -> Any:
     workers = with_state(Worker.objects.all())
     match state:
         case "alive":
-            return workers.filter(is_beating=True, draining_since=None).exclude(queues=[])
+            return workers.filter(draining_since=None, pk__in=Worker.objects.alive().values("pk"))
         case "draining":
             return workers.filter(is_beating=True, draining_since__isnull=False)
         case "idle":
-            return workers.filter(is_beating=True, draining_since=None, queues=[])
+            return workers.filter(draining_since=None, pk__in=Worker.objects.idle().values("pk"))
         case "lost":
             return workers.filter(is_beating=False, stopped_at=None)
         case "stopped":

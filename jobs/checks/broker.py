@@ -10,8 +10,10 @@ from django.core.checks import Warning as Caution
 from django.db import DatabaseError, connections
 from redis import Redis
 
-from fleet import installation_key
+from fleet import installation_key, refuses_password
 from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, oldest_patched
+from jobs.models import Worker
+from jobs.system.unserved import unserved
 
 OLDEST_VERSION = (6, 2)
 INSTALLATION: Final = re.compile(r"\d+/.+")
@@ -27,10 +29,12 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
             connection.ensure_connection(max_retries=1, timeout=5)
             client = connection.default_channel.client
             looks = (*SERVER_LOOKS, _installation)
-            return [message for look in looks for message in look(client)]
+            found = [message for look in looks for message in look(client)]
+        return [*found, *_unserved()]
     except Exception as error:
         # Kombu, redis-py and sockets each raise classes of their own here.
-        return [unreachable(" ".join(str(error).split()) or type(error).__name__)]
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return [password_refused(reason) if refuses_password(error) else unreachable(reason)]
 
 
 def unreachable(reason: str) -> CheckMessage:
@@ -39,6 +43,16 @@ def unreachable(reason: str) -> CheckMessage:
         f"Redis does not answer: {reason}",
         hint="Start it, or correct CELERY_BROKER_URL (REDIS_URL in Fairshift's own project).",
         id="fairshift.E201",
+    )
+
+
+def password_refused(reason: str) -> CheckMessage:
+    """Return the error of a Redis that refuses the user or the password of its URL."""
+    return Error(
+        f"Redis refuses the password: {reason}",
+        hint="Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and"
+        " restart web processes, workers and beat (SECURITY.md).",
+        id="fairshift.E206",
     )
 
 
@@ -109,6 +123,21 @@ def _installation(client: Redis) -> Iterator[CheckMessage]:
             " (REDIS_URL in Fairshift's own project). If this"
             f" database replaced the other, delete the key {installation_key()}.",
             id="fairshift.E204",
+        )
+
+
+def _unserved() -> Iterator[CheckMessage]:
+    try:
+        alive = Worker.objects.alive()
+        found = unserved({queue for worker in alive for queue in worker.queues})
+    except DatabaseError:
+        return
+    for queue in (*found.fair, *found.stock):
+        yield Caution(
+            f"Messages wait in queue {queue!r}, and no worker of Fairshift takes from it.",
+            hint=f"Start a worker for it: celery worker --queues {queue}. If another project's"
+            " workers take from it, add fairshift.W206 to SILENCED_SYSTEM_CHECKS.",
+            id="fairshift.W206",
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
@@ -46,6 +47,23 @@ def check_database(
 def check_deployed_database(**_arguments: Any) -> list[CheckMessage]:
     """Check the default database, also without `--database`, and its migrations."""
     return _answered(deployed_problems)
+
+
+@register("fairshift", deploy=True)
+def check_driver(**_arguments: Any) -> list[CheckMessage]:
+    """Warn if psycopg 3, which Fairshift requires, has taken the place of psycopg2 in Django."""
+    if connections["default"].vendor != "postgresql" or find_spec("psycopg2") is None:
+        return []
+    return [
+        checks.Warning(
+            "psycopg2 is installed, and Django uses psycopg 3, because Fairshift installs it: code"
+            " that uses psycopg2 on Django's connections fails.",
+            hint="Look for psycopg2 in your code (docs/start/from-celery.md). If nothing needs it,"
+            " uninstall it; if something other than Django does, silence this with"
+            " SILENCED_SYSTEM_CHECKS.",
+            id="fairshift.W101",
+        )
+    ]
 
 
 def deployed_problems() -> list[CheckMessage]:
@@ -169,7 +187,7 @@ def _barrier() -> Iterator[CheckMessage]:
 
 
 def _idle_workers() -> Iterator[CheckMessage]:
-    for worker in Worker.objects.idle():
+    for worker in Worker.objects.beating().filter(queues=[]):
         yield checks.Warning(
             f"Worker {worker} {worker.why_idle()}: it takes no runs, and does not count as alive.",
             hint="If it does not drain, it has received pool_shrink or cancel_consumer: restart it,"

@@ -12,7 +12,8 @@ from django.core.checks import Warning as Caution
 
 from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings, wrong_settings
 
-SAFE_CONTENT = {"json", "application/json"}
+JSON = {"json", "application/json"}
+RUNS_CODE = {"pickle", "application/x-python-serialize"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REPLY_SECONDS = 2.0
 """Least seconds between the socket timeout and the end of a lease, to renew it."""
@@ -94,14 +95,21 @@ def _celery() -> Iterator[CheckMessage]:
     if unknown_settings() or wrong_settings():
         return  # Celery's settings depend on them
     conf = current_app.conf
-    for name in ("accept_content", "result_accept_content"):
-        unsafe = sorted(set(conf[name] or ()) - SAFE_CONTENT)
-        if unsafe:
+    for setting in ("accept_content", "result_accept_content"):
+        name, accepted = f"CELERY_{setting.upper()}", set(conf[setting] or ())
+        if unsafe := sorted(accepted & RUNS_CODE):
             yield Error(
-                f"CELERY_{name.upper()} accepts {', '.join(unsafe)}: whoever can write to Redis"
-                " could run code.",
-                hint=f"Set CELERY_{name.upper()} to ['json'].",
+                f"{name} accepts {', '.join(unsafe)}: whoever can write to Redis could run code.",
+                hint=f"Set {name} to ['json'].",
                 id="fairshift.E003",
+            )
+        if others := sorted(accepted - JSON - RUNS_CODE):
+            yield Caution(
+                f"{name} accepts {', '.join(others)}: whoever can write to Redis chooses what"
+                f" {'its decoder reads' if len(others) == 1 else 'their decoders read'}.",
+                hint=f"Set {name} to ['json'], or make sure that decoding runs no code, and silence"
+                " this with SILENCED_SYSTEM_CHECKS.",
+                id="fairshift.W007",
             )
     if not conf.task_acks_late:
         yield Error(
@@ -109,9 +117,10 @@ def _celery() -> Iterator[CheckMessage]:
             hint="Remove CELERY_TASK_ACKS_LATE, or set it to True.",
             id="fairshift.E004",
         )
-    if conf.task_serializer != "json":
+    if conf.task_serializer not in {*JSON, *(conf.accept_content or ())}:
         yield Error(
-            "CELERY_TASK_SERIALIZER is not json: workers would refuse the messages.",
+            f"CELERY_TASK_SERIALIZER is {conf.task_serializer}, which CELERY_ACCEPT_CONTENT does"
+            " not name: workers would refuse the messages.",
             hint="Remove CELERY_TASK_SERIALIZER, or set it to 'json'.",
             id="fairshift.E005",
         )

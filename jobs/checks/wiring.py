@@ -16,6 +16,7 @@ import fleet
 from jobs.calendars.ical_feed import MOUNT, feed_path
 from jobs.catalog.registry import never_awaited
 from jobs.core.conf import setting, unknown_settings, wrong_settings
+from jobs.system.unserved import undeclared_routes
 
 SCHEDULER: Final = "jobs.system.beat:Scheduler"
 RESULTS: Final = "jobs.runs.result_backend:ResultBackend"
@@ -47,14 +48,15 @@ def check_feeds(**_arguments: Any) -> list[CheckMessage]:
 
 @register("fairshift", deploy=True)
 def check_versions(**_arguments: Any) -> list[CheckMessage]:
-    """Warn of versions of Celery, billiard and Kombu on which a worker does not boot."""
-    problem = fleet.untested_versions()
-    if not problem:
+    """Warn of versions of Celery, billiard, Kombu and redis-py that were not tested."""
+    untested = fleet.untested_versions()
+    if untested is None:
         return []
+    what = "Workers of fair queues boot" if untested.boots else "No worker of fair queues boots"
     return [
         Caution(
-            "No worker of fair queues boots with this Celery, billiard and Kombu.",
-            hint=f"{problem}",
+            f"{what} with this Celery, billiard, Kombu and redis-py, which were not tested.",
+            hint=untested.sentence,
             id="fairshift.W021",
         )
     ]
@@ -131,6 +133,7 @@ def _configuration(app: Celery) -> Iterator[CheckMessage]:
     """Yield errors of the app's settings."""
     yield from _results(app)
     yield from _queues(app)
+    yield from _routes(app)
     yield from _scheduler(app)
 
 
@@ -182,6 +185,18 @@ def _queues(app: Celery) -> Iterator[CheckMessage]:
             f"The queue {jobs!r} is not fair: owners would wait behind one another.",
             hint=f'Add "fair_queues": [{jobs!r}] to CELERY_BROKER_TRANSPORT_OPTIONS. {SEE}',
             id="fairshift.E018",
+        )
+
+
+def _routes(app: Celery) -> Iterator[CheckMessage]:
+    for queue, routed in sorted(undeclared_routes(app).items()):
+        yield Caution(
+            f"{routed} is routed to queue {queue!r}, which CELERY_TASK_QUEUES does not declare: no"
+            f" worker takes from it, unless it is started with --queues {queue}.",
+            hint="Add Queue(name, Exchange(name), routing_key=name) for it, and start a worker; or"
+            " correct the route. If another project's workers take from it, add fairshift.W022 to"
+            " SILENCED_SYSTEM_CHECKS.",
+            id="fairshift.W022",
         )
 
 

@@ -26,7 +26,8 @@ class Standing:
     owner: Owner
     seen: OwnerSnapshot | None
     entitled: float | None
-    """Its part by weight among the owners that have work now."""
+    """Its part by weight of the worker time of the last minutes; of now, if there was none. None:
+    Redis is away."""
     received: float | None = None
     """Its part of the worker time of the last minutes; None: there was none, or it is not known."""
 
@@ -45,14 +46,26 @@ def snapshot() -> Snapshot | None:
 
 
 def standings(
-    rows: QuerySet[Owner], seen: Snapshot | None, received: Mapping[int, float | None], *, most: int
+    rows: QuerySet[Owner],
+    seen: Snapshot | None,
+    received: Mapping[int, float | None],
+    entitled: Mapping[int, float] | None,
+    *,
+    most: int,
 ) -> list[Standing]:
     """Return `most` of these owners, those whose runs wait longest first.
 
-    `received` has shares by owner. Of the snapshot only what belongs to these rows is used.
+    `received` and `entitled` have shares of one span by owner, `entitled` None if there was no
+    worker time. Of the snapshot only what belongs to these rows is used.
     """
     known: Mapping[str, OwnerSnapshot] = {} if seen is None else seen.owners
-    shares = {} if seen is None else seen.entitled()
+    now = {} if seen is None else seen.entitled()
+
+    def share(owner: Owner) -> float | None:
+        if seen is None:
+            return None
+        return now.get(owner.slug, 0.0) if entitled is None else entitled.get(owner.pk, 0.0)
+
     ranked = sorted(known.values(), key=_urgency)[:LOOKED_AT]
     found = {owner.slug: owner for owner in rows.filter(slug__in=[one.name for one in ranked])}
     first = [found[one.name] for one in ranked if one.name in found][:most]
@@ -61,7 +74,7 @@ def standings(
         Standing(
             owner=owner,
             seen=known.get(owner.slug),
-            entitled=None if seen is None else shares.get(owner.slug, 0.0),
+            entitled=share(owner),
             received=received.get(owner.pk),
         )
         for owner in [*first, *rest[: most - len(first)]]

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from fleet import BrokerUnavailable, MessagePosition
+from fleet.contract import NOT_BEGUN
 from fleet.steering import SNOOZED
 from jobs.calendars.hours import read_with_windows
 from jobs.core import sql
@@ -19,6 +20,7 @@ from jobs.core.phrases import Phrase, capitalised, counted_phrase, joined, phras
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
+from jobs.runs import dispatch
 from jobs.runs.dispatch import owners
 from jobs.runs.storage import needed_of
 from jobs.windows import NamedHours, why_closed
@@ -54,6 +56,12 @@ def why_waiting(run: Run) -> str:
 def _why_retried(run: Run) -> Phrase:
     if run.history[-1][2] == SNOOZED:
         return phrase("Its task has snoozed it; the next start is due %(at)s.", at=_moment(run))
+    if run.history[-1][2] == NOT_BEGUN:
+        return phrase(
+            "No process of its worker began it in time, so this attempt does not count; the next"
+            " start is due %(at)s.",
+            at=_moment(run),
+        )
     error = f" ({run.error_type})" if run.error_type else ""
     return phrase(
         "Attempt %(number)s of %(most)s failed%(error)s; the next one is due %(at)s.",
@@ -127,7 +135,7 @@ def _why_queued(run: Run) -> str:
             active=active,
             most=owner.max_running,
         )
-    workers = [worker for worker in Worker.objects.alive() if run.queue in worker.queues]
+    workers = [worker for worker in Worker.objects.beating() if run.queue in worker.queues]
     if not workers:
         return _no_worker(run.queue)
     if not any(worker.knows(run.task) for worker in workers):
@@ -147,6 +155,8 @@ def _why_queued(run: Run) -> str:
         found = _found(run)
     except BrokerUnavailable:
         found, is_silent = None, True
+    if not is_silent and all(worker.lacks_redis for worker in workers):
+        return _no_worker(run.queue)
     if found is not None:
         return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
@@ -158,6 +168,12 @@ def _why_queued(run: Run) -> str:
     else:
         place = phrase("next of %(owner)s's runs", owner=owner.slug)
     queue = repr(run.queue)
+    if is_silent and dispatch.broker().refuses_password:
+        return phrase(
+            "Redis refuses the password of this process; in queue %(queue)s, %(place)s.",
+            queue=queue,
+            place=place,
+        )
     if is_silent:
         return phrase(
             "Redis does not answer, so no worker is given a run of %(queue)s; %(place)s.",

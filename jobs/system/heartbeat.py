@@ -14,6 +14,7 @@ from jobs.core.conf import setting
 from jobs.core.crypto import key_ids
 from jobs.core.states import State
 from jobs.core.version import __version__
+from jobs.models.worker import REDIS_PATIENCE
 from jobs.runs.unblocking import publish_with_known_key, publish_with_known_task
 from jobs.system.hooks import begin_listening
 from jobs.system.rescue import rescue_runs
@@ -21,19 +22,29 @@ from jobs.system.rescue import rescue_runs
 _BEAT = """
 WITH beaten AS (
     UPDATE jobs_worker SET heartbeat_at = clock_timestamp(), slots = %(slots)s, queues = %(queues)s,
-        clock_ahead_seconds = %(clock)s - extract(epoch FROM clock_timestamp())
+        clock_ahead_seconds = %(clock)s - extract(epoch FROM clock_timestamp()),
+        redis_answered_at = clock_timestamp() - make_interval(secs => %(silent)s)
     WHERE id = %(id)s RETURNING draining_since IS NOT NULL AS drains
 )
-SELECT drains, r.id, r.state,
+SELECT drains, %(silent)s > %(patience)s AND EXISTS (
+        SELECT FROM jobs_worker AS other
+        WHERE other.stopped_at IS NULL AND other.id <> %(id)s
+            AND other.heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
+            AND other.redis_answered_at
+                >= other.heartbeat_at - make_interval(secs => %(patience)s)
+    ) AS is_cut_off,
+    r.id, r.state,
     r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s) AS is_old
 FROM beaten LEFT JOIN jobs_run AS r
     ON r.worker_id = %(id)s AND r.state IN ('admitted', 'running', 'cancelling')
 """
 _ENTER = """
 INSERT INTO jobs_worker
-    (id, hostname, pid, pool, slots, queues, tasks, keys, version, started_at, heartbeat_at)
+    (id, hostname, pid, pool, slots, queues, tasks, keys, version, started_at, heartbeat_at,
+     redis_answered_at)
 VALUES (%(id)s, %(hostname)s, %(pid)s, %(pool)s, %(slots)s, %(queues)s, %(tasks)s, %(keys)s,
-        %(version)s, clock_timestamp(), clock_timestamp())
+        %(version)s, clock_timestamp(), clock_timestamp(),
+        clock_timestamp() - make_interval(secs => %(silent)s))
 ON CONFLICT (id) DO NOTHING
 """
 _LEAVE = "UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE id = %s"
@@ -51,6 +62,8 @@ def beat(node: Node, held: Sequence[str]) -> Orders:
         "slots": node.slots,
         "queues": json.dumps(list(node.queues)),
         "lease": setting("LEASE_SECONDS"),
+        "silent": node.redis_silent_seconds,
+        "patience": REDIS_PATIENCE.total_seconds(),
     }
     rows = sql.query(_BEAT, {**facts, "clock": time.time()})
     if not rows:
@@ -60,6 +73,7 @@ def beat(node: Node, held: Sequence[str]) -> Orders:
     return Orders(
         cancel=[str(row["id"]) for row in rows if row["state"] == State.CANCELLING],
         drains=any(row["drains"] for row in rows),
+        is_cut_off=any(row["is_cut_off"] for row in rows),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +18,7 @@ from jobs.models.run import RunQuerySet
 from jobs.runs.dispatch import owners
 from jobs.system import periodic
 from jobs.system.lease import BEAT
+from jobs.system.pinning import Pin, pins
 from jobs.system.rollups import reads
 
 CLOCK_SECONDS: Final = 2.0
@@ -28,7 +30,7 @@ LOST_FOR: Final = timedelta(hours=1)
 MILLISECONDS: Final = 100
 """Most time to look for waiting runs of one queue."""
 NAMED: Final = 3
-"""Most lost workers that are named."""
+"""Most workers that are named in one problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class SystemState:
     """Slots for runs: those of workers that take from another queue than the system's."""
     queues: frozenset[str]
     """Queues with a worker that is alive."""
+    without_redis: tuple[str, ...] = ()
+    """Nodes with a heartbeat and no answer from Redis. A name is empty if it may not be seen."""
     lost: tuple[str, ...] = ()
     """Nodes whose heartbeat stopped within LOST_FOR, and that have not come back."""
     unpublished_since: datetime | None = None
@@ -57,6 +61,8 @@ class SystemState:
     """How far that machine's clock is ahead of PostgreSQL's; None: not known."""
     missing_rounds: tuple[str, ...] = ()
     """Names of Fairshift's PeriodicTasks that are missing."""
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    """Old transactions and slots that keep dead rows, by kind."""
 
     @property
     def pulse_age(self) -> timedelta | None:
@@ -95,12 +101,16 @@ def system_state() -> SystemState:
         worker_count=len(alive),
         slots=sum(slots for _name, slots, queues in alive if set(queues) - plain),
         queues=frozenset(queue for _name, _slots, queues in alive for queue in queues),
-        lost=_lost({name for name, _slots, _queues in alive}),
+        without_redis=tuple(
+            Worker.objects.without_redis().order_by("hostname").values_list("hostname", flat=True)
+        ),
+        lost=_lost(),
         unpublished_since=None if oldest is None else oldest.created_at,
         counted_until=None if position is None else position.counted_until,
         beat_host="" if leading is None else leading.host,
         beat_ahead_seconds=None if leading is None else leading.clock_ahead_seconds,
         missing_rounds=tuple(periodic.missing()),
+        pins=pins(),
     )
 
 
@@ -114,10 +124,11 @@ def unserved_queues(state: SystemState, runs: RunQuerySet) -> list[str]:
     ]
 
 
-def _lost(alive: set[str]) -> tuple[str, ...]:
+def _lost() -> tuple[str, ...]:
     lease = timedelta(seconds=setting("LEASE_SECONDS"))
     silent = Worker.objects.filter(
         stopped_at=None, heartbeat_at__lte=Now() - lease, heartbeat_at__gt=Now() - lease - LOST_FOR
     ).order_by("-heartbeat_at")
     names = dict.fromkeys(silent.values_list("hostname", flat=True)[:50])
-    return tuple(name for name in names if name not in alive)[:NAMED]
+    beating = set(Worker.objects.beating().values_list("hostname", flat=True)) if names else ()
+    return tuple(name for name in names if name not in beating)[:NAMED]

@@ -14,11 +14,11 @@ from jobs.runs.dispatch import broker
 
 
 def waiting_tasks(queue: str) -> set[str]:
-    """Return the names of the tasks with a message in a stock queue; reads all of them.
+    """Return the names of the tasks with a message in a queue; reads all of them.
 
     None of them if Redis is unavailable: the publish that follows fails, and is logged.
     """
     try:
-        return broker().waiting(queue, header="task", timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
+        return broker().waiting_tasks(queue, timeout=setting("PUBLISH_TIMEOUT_SECONDS"))
     except BrokerUnavailable:
         return set()

@@ -82,6 +82,23 @@ def error_name(error: str) -> str:
 
 
 @register.filter
+def error_meaning(error: str) -> str:
+    """Return what an error means that no task has raised; empty for the others."""
+    match error.rpartition(".")[2]:
+        case "NotBegun":
+            return _(
+                "No process began it in time: its machine is overloaded, or was stopped. It is"
+                " tried again, and the attempt does not count."
+            )
+        case "WindowClosed":
+            return _(
+                "Its window closed before a process began it. It is tried again in the next"
+                " opening, and the attempt does not count."
+            )
+    return ""
+
+
+@register.filter
 def error_message(run: Run, access: Access) -> Any:
     """Return the error message of a run in the reader's language, or that it is hidden."""
     return language.in_language(shown(message_of(run, access)))

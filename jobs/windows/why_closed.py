@@ -16,6 +16,7 @@ from jobs.windows.wall_clock import shown_at
 from jobs.windows.words import length_in_words
 
 _NONE: Final = timedelta(0)
+_SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +131,23 @@ def _not_approved(closed: NamedHours, now: datetime) -> _Reason | None:
                 entry=_name(entry),
                 calendar=repr(closed.name),
             )
-            if asked := closed.asked[index]:
+            if ended := _approved_until(entry):
+                at = _moment(ended, entry.zone)
+                text = (
+                    phrase("%(text)s: its approval expired %(at)s", text=text, at=at)
+                    if ended <= now
+                    else phrase("%(text)s: its approval ends before, %(at)s", text=text, at=at)
+                )
+            elif asked := closed.asked[index]:
                 text = phrase("%(text)s: asked for %(asked)s", text=text, asked=asked)
             return _Reason(first, text, entry.zone)
     return None
+
+
+def _approved_until(entry: Entry) -> datetime | None:
+    """Return the end of the approval of all occurrences; None without one."""
+    # The approval of one occurrence is a moment.
+    return max((one.end for one in entry.approved or () if one.length > _SECOND), default=None)
 
 
 def _not_open_yet(closed: NamedHours, now: datetime) -> _Reason:

@@ -19,9 +19,10 @@ from django.conf import settings
 from fleet.transport import scripts
 from tests.contrast.caller import Caller
 from tests.contrast.installation import contrast
+from tests.control import EventLog
 from tests.waiting import wait_for
 
-FAIR = ("", "-b", "-c", "-warm", "-cold", "-scale", "-child", "-bare")
+FAIR = ("", "-b", "-c", "-warm", "-cold", "-scale", "-child", "-bare", "-limit")
 SLOTS = 2
 
 
@@ -360,6 +361,33 @@ def _buffer(world: World, *, more: str, seconds: float) -> list[str]:
     for name in shorts:
         world.call("run", name, more=more)
     return shorts
+
+
+@pytest.mark.parametrize("more", ["-limit", "-plain"])
+def test_a_hard_limit_fails_a_task_once(world: World, more: str) -> None:
+    """One call of its errback and one `task-failed`: stock Celery has two of each."""
+    log = EventLog(world.app)
+    with _worker(world, "--task-events", more=more):
+        # It sends events once it knows that a monitor listens.
+        probes: list[str] = []
+        wait_for(lambda: _is_heard(world, log, probes, more=more), what="events")
+        errback = world.signature("limited").set(queue=world.scene.queue + more)
+        failed = world.call("nap", f"hard{more}", 60, time_limit=1, link_error=errback, more=more)
+        world.await_line("end", failed.id)
+        # A second call of the errback would stand before this one.
+        after = world.call("add", 1, 1, more=more)
+        assert after.get(timeout=300) == 2
+        wait_for(lambda: "task-succeeded" in log.of(after.id))
+    log.close()
+    assert world.scene.said("start").count(failed.id) == 1
+    assert log.of(failed.id).count("task-failed") == 1
+
+
+def _is_heard(world: World, log: EventLog, probes: list[str], *, more: str) -> bool:
+    probe = world.call("add", 1, 1, more=more)
+    probes.append(probe.id)
+    assert probe.get(timeout=300) == 2
+    return any("task-succeeded" in log.of(one) for one in probes)
 
 
 def test_a_warm_shutdown(world: World) -> None:

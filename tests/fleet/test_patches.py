@@ -1,4 +1,4 @@
-"""fleet/patches.py: its table names what we touch of Celery, billiard and Kombu, and no more."""
+"""fleet/patches.py: its table names what we touch of Celery, billiard, Kombu, redis-py; no more."""
 
 import ast
 import functools
@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from fleet.patches import PATCHES, Patch
+from fleet.versions import has_name as has
 from tests.docs.pages import PROJECT, read
 
-THEIRS = ("celery", "billiard", "kombu", "django_celery_beat")
+THEIRS = ("celery", "billiard", "kombu", "redis", "django_celery_beat")
 OTHERS = {
     *("_asdict", "_exit", "_replace"),  # Python
     *("_body", "_default_manager", "_meta", "_raw_delete"),  # Django
     "_get_bound_routers",  # django-ninja
     *("_normalize_name", "_options"),  # tornado, in fleet/flower.py
-    "_sock",  # redis-py
     *("_fairshift_ends_copies", "_fairshift_guarded", "_fairshift_access"),  # our own
     "_handle_messages",  # our own
 }
@@ -35,7 +35,7 @@ def paths(patch: Patch) -> list[str]:
 
 
 def names(patch: Patch) -> list[str]:
-    return f"{patch.replaces} {patch.overrides} {patch.uses}".split()
+    return f"{patch.replaces} {patch.overrides} {patch.uses} {patch.asks}".split()
 
 
 def is_private(name: str) -> bool:
@@ -54,17 +54,9 @@ def source(thing: Any) -> str:
         return ""  # a class that a function of theirs has made
 
 
-@functools.cache
-def has(thing: Any, name: str) -> bool:
-    """Say whether a module, or a class with its bases, has a name; also on instances alone."""
-    if hasattr(thing, name):
-        return True
-    bases = thing.__mro__ if isinstance(thing, type) else ()
-    return any(re.search(rf"\b{name}\b", source(base)) for base in bases if is_theirs(base))
-
-
 @pytest.mark.parametrize(
-    ("of", "name"), [(patch.of, name) for patch in PATCHES for name in names(patch)]
+    ("of", "name"),
+    [(patch.of, name) for patch in PATCHES for name in names(patch) if name not in patch.asks],
 )
 def test_the_installed_versions_have_each_name(of: str, name: str) -> None:
     """A version that lacks one fails here, by that name, and not in a worker."""
@@ -73,10 +65,10 @@ def test_the_installed_versions_have_each_name(of: str, name: str) -> None:
 
 def test_a_name_that_is_gone_is_noticed() -> None:
     """In a class, its bases and a module; a name that only instances have counts."""
-    pool, loops = resolve_name("celery.concurrency.asynpool:AsynPool"), "celery.worker.loops"
+    pool, state = resolve_name("celery.concurrency.asynpool:AsynPool"), "celery._state"
     assert has(pool, "_putlock") and not has(pool, "_putlocks")
-    assert has(import_module(loops), "_timer_entries")
-    assert not has(import_module(loops), "_timer_entry")
+    assert has(import_module(state), "_task_stack")
+    assert not has(import_module(state), "_task_stacks")
 
 
 def our_modules() -> list[ModuleType]:

@@ -1,21 +1,81 @@
-"""fleet/versions.py: which versions are reported as untested, and how."""
+"""fleet/versions.py: what is said of versions that were not tested, and which of them boot."""
+
+import subprocess
+import sys
 
 import pytest
 
 from fleet import versions
 
+TESTED = {"celery": "5.7.0", "billiard": "4.3.2", "kombu": "5.7.0", "redis": "8.1.0"}
+ELSEWHERE = """
+import importlib.metadata, celery.worker.state, kombu.transport.redis
+real = importlib.metadata.version
+importlib.metadata.version = lambda name: {"kombu": "5.6.2"}.get(name) or real(name)
+del kombu.transport.redis.PublishBatch, celery.worker.state.should_stop
+import fleet
+"""
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, **others: str) -> versions.Untested | None:
+    monkeypatch.setattr(versions, "version", {**TESTED, **others}.__getitem__)
+    return versions.untested_versions()
+
 
 def test_the_installed_versions_are_tested_ones() -> None:
-    """Those of the lock file: this suite has run on them."""
-    assert versions.untested_versions() == ""
+    """Those of the lock file, and of each cell of `make compat`: this suite has run on them."""
+    assert versions.untested_versions() is None
 
 
-def test_untested_versions_and_the_tested_ones_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one line, with the cure."""
-    installed = {"celery": "5.7.0", "billiard": "4.3.9", "kombu": "5.7.9"}
-    monkeypatch.setattr(versions, "version", installed.__getitem__)
-    assert versions.untested_versions() == (
-        "Fairshift was not tested with billiard 4.3.9 and kombu 5.7.9, but with celery 5.7.0,"
-        " billiard 4.3.2, kombu 5.7.0: install tested versions, or set"
-        ' "allow_untested_versions": True in broker_transport_options (docs/operate/pools.md).'
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("celery", "5.7.1"), ("celery", "5.6.9"), ("kombu", "5.7.3"), ("billiard", "4.3.9")]
+    + [("redis", version) for version in ("6.4.1", "7.0.0", "8.9.2")],
+)
+def test_another_release_of_a_tested_line_boots(
+    monkeypatch: pytest.MonkeyPatch, name: str, version: str
+) -> None:
+    """It is named all the same: a line is a minor version, and of redis-py a major one."""
+    untested = installed(monkeypatch, **{name: version})
+    assert untested is not None and untested.boots
+    assert f"not tested with {name} {version} (tested: " in untested.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        *[("celery", version) for version in ("5.8.0", "5.5.2", "5.4.0")],
+        *[("redis", version) for version in ("6.3.0", "9.0.0")],
+        *[("kombu", "5.8.0"), ("billiard", "4.4.0")],
+    ],
+)
+def test_another_line_boots_only_if_it_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, name: str, version: str
+) -> None:
+    """Likewise what is older than the oldest tested one; the cure is in the sentence."""
+    untested = installed(monkeypatch, **{name: version})
+    assert untested is not None and not untested.boots
+    assert 'set "allow_untested_versions": True' in untested.sentence
+
+
+def test_all_untested_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line, each with the tested ones."""
+    untested = installed(monkeypatch, billiard="4.3.9", kombu="5.8.0")
+    assert untested is not None and untested.sentence == (
+        "Fairshift was not tested with billiard 4.3.9 (tested: 4.3.2) and kombu 5.8.0 (tested:"
+        ' 5.7.0): install tested versions, or set "allow_untested_versions": True in'
+        " broker_transport_options (docs/operate/pools.md)."
+    )
+
+
+def test_names_that_are_missing_are_named_before_anything_is_imported() -> None:
+    """Whatever is allowed: such a version would fail in a worker, in the middle of its work."""
+    imported = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=False
+    )
+    assert imported.stderr.splitlines()[-1] == (
+        "ImportError: Fairshift does not run with kombu 5.6.2 (tested: 5.7.0):"
+        " celery.worker.state has no should_stop;"
+        " there is no kombu.transport.redis:PublishBatch."
+        " Install tested versions (docs/operate/pools.md)."
     )

@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from fleet.stack.stack import free_port
 from tests.flows.servers import own_servers
 from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
@@ -26,7 +27,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 DEMO_SECONDS = 150.0
 # The supervisor of the embedded servers waits a few seconds for another client.
 SUPERVISOR_SECONDS = 20.0
-SMALL = ("--devices", "60", "--slots", "4", "--port", "18000", "--flower-port", "15555")
+SMALL = ("--devices", "60", "--slots", "4")
 
 
 class World:
@@ -43,7 +44,7 @@ class World:
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "manage.py", "demo", *SMALL, *options],
+            [sys.executable, "manage.py", "demo", *SMALL, *ports(), *options],
             cwd=PROJECT,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -61,6 +62,11 @@ class World:
     def is_gone(self) -> bool:
         """Say whether none of its processes is left."""
         return not self.processes()
+
+
+def ports() -> list[str]:
+    """Return options by which demos in several lanes do not ask for the same ports."""
+    return [f"--{name}={free_port(0)}" for name in ("port", "flower-port")]
 
 
 def _pids() -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jobs.catalog.registry import REPLACED
+from tests.commands import ran
 from tests.docs.pages import PROJECT, blocks, code_words, read, table
 from tests.flows.test_own_project import BEAT, SYSTEM, WORKER, Shop, servers, shop
 from tests.waiting import wait_for
@@ -115,6 +117,13 @@ def test_options_of_celery_have_their_counterparts() -> None:
     told = {code_words(old)[0].partition("=")[0]: code_words(new) for old, new, _ in rows if new}
     found = {name: words[0].partition("=")[0] for name, words in told.items() if words}
     assert {name: found.get(name) for name in REPLACED} == REPLACED
+
+
+def test_django_says_which_driver_it_uses(moved: Shop) -> None:
+    """By the command of the page."""
+    *words, code = shlex.split(block("driver", language="sh"))
+    done = ran(*words, code, folder=moved.folder, environ=moved.environ)
+    assert done.stdout == "psycopg\n", done.stderr
 
 
 def test_periodic_tasks_become_jobs(moved: Shop) -> None:

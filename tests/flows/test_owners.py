@@ -40,11 +40,15 @@ def test_a_call_in_a_scope_hands_its_owner_down(stack: Processes) -> None:
     assert _returned(ids) == [["northwind", "7"]] * 5
 
 
-@pytest.mark.parametrize("way", ["value_error", "segv"])
-def test_an_errback_is_the_owner_s_of_what_failed(stack: Processes, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "limits"), [("value_error", {}), ("segv", {}), ("hang_on", {"time_limit": 1})]
+)
+def test_an_errback_is_the_owner_s_of_what_failed(
+    stack: Processes, way: str, limits: dict[str, Any]
+) -> None:
     """Also where the child is gone, and the worker's main process calls it."""
     [one] = _new_ids(1)
     errback = whose.s().set(task_id=one, ignore_result=False)
     with acting_for("acme", submission="8"):
-        misbehave.apply_async(kwargs={"way": way}, link_error=errback)
+        misbehave.apply_async(kwargs={"way": way}, link_error=errback, **limits)
     assert _returned([one]) == [["acme", "8"]]

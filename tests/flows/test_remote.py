@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from socket import gethostname
 from typing import Any
@@ -14,7 +13,7 @@ from celery import Celery
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from tests.control import await_heard
+from tests.control import EventLog, await_heard
 from tests.flows.processes import Processes
 from tests.flows.secured import ADMIN, Secured, secured
 from tests.flows.world import ended, publishing_to, reached
@@ -27,26 +26,15 @@ SYSTEM = f"system@{gethostname()}"
 VALUE = "vAlue-4711"
 
 
-class Stranger:
+class Stranger(EventLog):
     """Has the broker's URL: receives every event, and sends any command."""
 
     def __init__(self, url: str) -> None:
         self.app = Celery("elsewhere", broker=url, set_as_current=False)
-        self.events: list[dict[str, Any]] = []
-        self._connection = self.app.connection_for_read()
-        handlers = {"*": self.events.append}
-        self._receiver = self.app.events.Receiver(self._connection, handlers=handlers)
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
-
-    def _listen(self) -> None:
-        # Without a limit: events between two subscriptions would be lost.
-        self._receiver.capture(limit=None, timeout=None, wakeup=False)
-        self._connection.close()
+        super().__init__(self.app)
 
     def close(self) -> None:
-        self._receiver.should_stop = True
-        self._thread.join(100)
+        super().close()
         self.app.close()
 
     def told(self, run: Run) -> list[dict[str, Any]]:

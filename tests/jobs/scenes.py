@@ -61,6 +61,14 @@ def silence(worker: UUID, *, seconds: float) -> None:
     )
 
 
+def cut_off(worker: UUID) -> None:
+    """Let a worker's last heartbeat report that Redis has not answered it for 31 s."""
+    sql.query(
+        "UPDATE jobs_worker SET redis_answered_at = heartbeat_at - interval '31 s' WHERE id = %s",
+        [worker],
+    )
+
+
 def keep_beating() -> None:
     """Let a beat lead, and its pulse be on time, for an hour."""
     until = now() + timedelta(hours=1)

@@ -61,7 +61,7 @@ def sent_by_pulse() -> list[str]:
     with broker().client(timeout=5) as client:
         client.flushdb()
     tasks.pulse()
-    names = broker().waiting("system", header="task", timeout=5)
+    names = broker().waiting_tasks("system", timeout=5)
     return sorted(name.removeprefix("fairshift.system.") for name in names - {tasks.tick.name})
 
 
@@ -95,7 +95,7 @@ def test_calls_in_the_inbox_are_work(committed: None, acme: Owner) -> None:
     """The pulse sends the round that reads them, whatever their priority."""
     current_app.send_task("fairshift.delete_jobs", ("acme", ["a"]), queue="inbox", priority=9)
     tasks.pulse()
-    assert tasks.read_inbox.name in broker().waiting("system", header="task", timeout=5)
+    assert tasks.read_inbox.name in broker().waiting_tasks("system", timeout=5)
 
 
 @pytest.mark.usefixtures("committed", "hooked")
@@ -134,4 +134,4 @@ def test_rounds_are_sent_though_ticks_or_the_inbox_fail(
     monkeypatch.setitem(tasks._IF_DUE, tasks.read_inbox, fail)
     with pytest.raises(ValueError, match="no ticks"):
         tasks.pulse()
-    assert broker().waiting("system", header="task", timeout=5) == {tasks.notify.name}
+    assert broker().waiting_tasks("system", timeout=5) == {tasks.notify.name}

@@ -13,17 +13,8 @@ if not message then
 end
 local owner = owner_of(message.owner)
 local before = call('ZRANK', ready_key(message.owner, message.submission), id)
-local due = call('ZSCORE', key.delayed, id)
-local found = 'leased'
-if due then
-    found = 'delayed'
-elseif before then
-    found = 'ready'
-elseif call('ZSCORE', parked_key(message.lock, message.owner), id) then
-    found = 'parked'
-end
 return {
-    found,
+    place_of(message),
     message.owner,
     message.submission,
     before or '',
@@ -33,5 +24,5 @@ return {
     exact(owner.paused),
     call('ZSCORE', key.resting, message.owner) or '',
     call('ZRANK', key.eligible, message.owner) or '',
-    due or '',
+    call('ZSCORE', key.delayed, id) or '',
 }

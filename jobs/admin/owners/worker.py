@@ -71,6 +71,7 @@ class WorkerAdmin(RecordAdmin):
         "task_names",
         "version",
         "clock_ahead_seconds",
+        "redis_answered",
         "started",
         "stopped",
     )
@@ -110,6 +111,8 @@ class WorkerAdmin(RecordAdmin):
         if not worker.queues:
             text = _("no process") if worker.slots == 0 else _("consumes no queue")
             return html.badge(text, "failed")
+        if worker.lacks_redis:
+            return html.badge(_("gets no answer from Redis"), "failed")
         return html.badge(_("alive"), "succeeded")
 
     heartbeat = html.column_of(_("last heartbeat"), "heartbeat_at", html.moment)
@@ -125,5 +128,6 @@ class WorkerAdmin(RecordAdmin):
     def task_names(self, worker: Worker) -> str:
         return html.NOTHING if worker.tasks is None else ", ".join(worker.tasks)
 
+    redis_answered = html.column_of(_("last answer of Redis"), "redis_answered_at", html.moment)
     started = html.column_of(_("started"), "started_at", html.moment)
     stopped = html.column_of(_("stopped"), "stopped_at", html.moment)

@@ -101,7 +101,11 @@ class Command(SafeCommand):
             else:
                 _show(given)
         except BrokerUnavailable as error:
-            raise CommandError(f"The broker does not answer: {error}") from error
+            from jobs.runs import dispatch
+
+            is_refused = dispatch.broker().refuses_password
+            fault = "refuses the password" if is_refused else "does not answer"
+            raise CommandError(f"The broker {fault}: {error}") from error
         except KeyboardInterrupt:
             sys.exit(130 if not given["watch"] else 0)
 

@@ -34,7 +34,9 @@ def reached(seconds: float) -> Iterator[Redis]:
                 client.ping()
             yield client
     except BrokerUnavailable as error:
-        raise Unreachable(str(error)) from error
+        reason = str(error)
+        found = broker.password_refused(reason) if broker_of_app.refuses_password else None
+        raise Unreachable(reason, found) from error
 
 
 def looks(client: Redis) -> list[tuple[str, Look]]:

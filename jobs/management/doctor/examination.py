@@ -23,7 +23,7 @@ from jobs.management.deadline import Call
 from jobs.management.doctor import broker, disk, postgres, running
 from jobs.management.doctor.part import Part, bound, named
 
-UNREACHABLE: Final = ("fairshift.E102", "fairshift.E201")
+UNREACHABLE: Final = ("fairshift.E102", "fairshift.E201", "fairshift.E206")
 ASKS_A_SERVER: Final = (broker_checks.check_broker, database_checks.check_deployed_database)
 """System checks that are made in parts of their own."""
 OURS: Final = ("django.", "jobs.", "fleet.")
@@ -58,7 +58,7 @@ def examine(*, seconds: float) -> Diagnosis:
         Part(_look_at_both),
     ]
     found: list[CheckMessage] = []
-    unmade: list[str] = []
+    unmade: list[Sequence[str]] = []
     for part, call in [(part, Call(part)) for part in parts]:
         is_away = _has(UNREACHABLE, found)
         # With a server away, the part that needs both is not waited for.
@@ -69,14 +69,17 @@ def examine(*, seconds: float) -> Diagnosis:
             if part.unreachable is not None and not part.is_reached:
                 found.append(part.unreachable(f"not within {seconds:g} s"))
             elif not is_vain:
-                unmade += part.unmade
+                unmade.append(part.unmade)
         else:
-            unmade += part.unmade
+            unmade.append(part.unmade)
         found += part.messages
     is_away = _has(UNREACHABLE, found)
     found += [one for part in parts for one in part.failures(is_server_away=is_away)]
-    if unmade:
-        found.append(_not_examined(unmade, seconds))
+    # The first one of each part is what it waits for.
+    names = [name for part in unmade for name in part[:1]]
+    names += [name for part in unmade for name in part[1:]]
+    if names:
+        found.append(_not_examined(names, seconds))
     return Diagnosis(
         messages=sorted(_shown(found), key=lambda one: (-one.level, one.id or "")),
         check_count=sum(len(part.made) for part in parts),

@@ -23,7 +23,14 @@ SERVER_ERRORS: Final = (DatabaseError, PsycopgError, RedisError)
 
 
 class Unreachable(Exception):
-    """A server has not answered its one question; the message has the reason."""
+    """A server has not answered its one question; the text has the reason.
+
+    `found` says better what is wrong than that the server does not answer.
+    """
+
+    def __init__(self, reason: str, found: CheckMessage | None = None) -> None:
+        super().__init__(reason)
+        self.found = found
 
 
 @dataclass(slots=True)
@@ -50,7 +57,9 @@ class Part:
         except Unreachable as error:
             self._planned.clear()
             self.is_reached = True
-            if self.unreachable is not None:
+            if error.found is not None:
+                self.messages.append(error.found)
+            elif self.unreachable is not None:
                 self.messages.append(self.unreachable(str(error)))
 
     def make(self, looks: Sequence[tuple[str, Look]]) -> None:

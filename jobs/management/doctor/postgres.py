@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Info
 from django.core.checks import Warning as Caution
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
@@ -166,6 +166,23 @@ def migrations() -> Iterator[CheckMessage]:
         )
 
 
+def ages_of_transactions() -> Iterator[CheckMessage]:
+    """Note that this user does not see how old transactions of others are."""
+    [row] = sql.query(
+        "SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS sees_all,"
+        " coalesce(string_agg(DISTINCT usename, ', '), '') AS others FROM pg_stat_activity"
+        " WHERE datname = current_database()"
+        " AND NOT pg_has_role(current_user, usesysid, 'USAGE')"
+    )
+    if row["others"] and not row["sees_all"]:
+        yield Info(
+            f"Not looked at: how old transactions of other users of PostgreSQL are"
+            f" ({row['others']}). They are reported only by their age in transactions.",
+            hint="To see their age: GRANT pg_read_all_stats TO the user of this process.",
+            id="fairshift.D109",
+        )
+
+
 def data_disk() -> Iterator[CheckMessage]:
     """Report a disk of PostgreSQL's data that is nearly full, if it is one of this machine."""
     [row] = sql.query("SELECT host(inet_server_addr()) AS address")
@@ -178,5 +195,12 @@ def data_disk() -> Iterator[CheckMessage]:
     yield from space("PostgreSQL's data", Path(row["data_directory"]))
 
 
-ROWS: Final[tuple[Look, ...]] = (writable, clock, partitions, migrations, data_disk)
+ROWS: Final[tuple[Look, ...]] = (
+    writable,
+    clock,
+    partitions,
+    migrations,
+    ages_of_transactions,
+    data_disk,
+)
 """For a database that is migrated."""

@@ -19,6 +19,9 @@ from jobs.pages.overview.verdict import problems_of
 from jobs.system.state import CLOCK_SECONDS
 
 IDS: Final[Mapping[str, str]] = {
+    "old_transaction": "fairshift.D106",
+    "prepared_transaction": "fairshift.D107",
+    "replication_slot": "fairshift.D108",
     "no_worker": "fairshift.D301",
     "beat": "fairshift.D302",
     "system_worker": "fairshift.D303",
@@ -32,9 +35,11 @@ IDS: Final[Mapping[str, str]] = {
     "statistics": "fairshift.D313",
     "clock": "fairshift.D314",
     "missing_rounds": "fairshift.D315",
+    "unserved_stock": "fairshift.D316",
+    "without_redis": "fairshift.D317",
 }
 """The problems of the overview that are about the installation, by their codes. The others are
-about jobs, windows and owners; Redis has checks of its own."""
+about jobs, windows and owners; Redis and routes have checks of their own."""
 NAMED: Final = 5
 
 

@@ -106,6 +106,10 @@ FAMILIES: Final = (
     _gauge("workers", "Workers that are alive and take from a fair queue."),
     _gauge("slots", "Slots of these workers."),
     _gauge("system_workers", "Workers that are alive and take from the system's queue."),
+    _gauge(
+        "workers_without_redis",
+        "Workers with a heartbeat that Redis has not answered for 30 s; not counted as alive.",
+    ),
     _gauge("worker_versions", "Workers that are alive, by version of Fairshift.", "version"),
     _gauge("beat_leading", "1 while a celery-beat leads, else 0."),
     _gauge("beat_lag_seconds", "Time since the last pulse of the scheduler."),

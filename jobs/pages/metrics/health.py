@@ -33,6 +33,7 @@ class Readiness:
 
     reasons: tuple[str, ...]
     has_redis: bool
+    refuses_password: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -40,6 +41,8 @@ class Readiness:
 
     def as_json(self) -> dict[str, Any]:
         redis = "answers" if self.has_redis else "does not answer"
+        if self.refuses_password:
+            redis = "refuses the password"
         return {"is_ready": self.is_ready, "reasons": list(self.reasons), "redis": redis}
 
 
@@ -51,7 +54,7 @@ def readiness() -> Readiness:
         has_redis = redis.result(seconds=SECONDS)
     except (BrokerUnavailable, TimeoutError):
         has_redis = False
-    return Readiness(reasons, has_redis)
+    return Readiness(reasons, has_redis, not has_redis and dispatch.broker().refuses_password)
 
 
 def _reasons() -> tuple[str, ...]:

@@ -20,8 +20,14 @@ class Facts:
     system: SystemState
     system_queue: str
     is_redis_away: bool = False
+    refuses_password: bool = False
+    """Redis answers this process, and refuses its password; it is away then, too."""
     unserved: Sequence[str] = ()
-    """Queues in which runs wait, without a worker."""
+    """Queues in which runs wait, or fair ones in which messages wait, without a worker."""
+    unserved_stock: Sequence[str] = ()
+    """Stock queues in which messages wait, without a worker of Fairshift."""
+    undeclared: Sequence[str] = ()
+    """Queues to which tasks are routed, that nothing declares, and without a worker."""
     unsent: str = ""
     """The queue of webhooks and mails, if some are asked for and no worker takes from it."""
     stopped: Sequence[str] = ()
@@ -47,6 +53,6 @@ class Problem:
     is_bad: bool = True
     """False: a warning."""
     page: str = "workers"
-    """The name of an address: a list, or with `key` the page of a row."""
+    """The name of an address: a list, or with `key` the page of a row. Empty: no page has it."""
     key: Any = None
     query: Mapping[str, Any] = field(default_factory=dict)

@@ -99,7 +99,7 @@ def _link(visit: Visit, problem: Problem) -> str:
 
     The rows of a problem are of all owners that the overview is of.
     """
-    if not visit.access.permits(PERMISSIONS[problem.page]):
+    if not problem.page or not visit.access.permits(PERMISSIONS[problem.page]):
         return ""
     keys = () if problem.key is None else (problem.key,)
     return visit.address(problem.page, *keys, **problem.query) or ""

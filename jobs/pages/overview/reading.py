@@ -21,11 +21,13 @@ from jobs.owners.standing import Standing, snapshot, standings, starved
 from jobs.pages.overview.facts import Facts
 from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
+from jobs.runs import dispatch
 from jobs.runs.reads.counts import Counts, states_by
 from jobs.system.notices.unsent import all_rows, stopped_names, unsent_queue
 from jobs.system.rollups import reads as rollups
 from jobs.system.rollups.objectives import Objective, objectives, worst
 from jobs.system.state import SystemState, system_state, unserved_queues
+from jobs.system.unserved import Unserved, unserved
 
 SHARES_MINUTES: Final = 5
 MINUTES: Final = 60
@@ -55,6 +57,8 @@ class Rolled:
     minutes: Sequence[rollups.Minute] = ()
     failures: Sequence[rollups.Failures] = ()
     received: Mapping[int, float | None]
+    entitled: Mapping[int, float] | None = None
+    """Of the same minutes; None: no worker time, or Redis is away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +89,11 @@ def read(visit: Viewer) -> Read:
     with barrier.lifted():
         system = system_state()
     seen = snapshot()
-    rolled = read_rolled(ids)
+    rolled = read_rolled(ids, seen)
     with barrier.lifted():
         aims = objectives(ids)
     rows = visit.rows(Owner.objects.all(), path="pk")
-    found = standings(rows, seen, rolled.received, most=OWNERS)
+    found = standings(rows, seen, rolled.received, rolled.entitled, most=OWNERS)
     keys = [one.owner.pk for one in found]
     return Read(
         facts=_facts(visit, ids, system=system, seen=seen, found=found, objectives_of=aims or ()),
@@ -102,7 +106,7 @@ def read(visit: Viewer) -> Read:
     )
 
 
-def read_rolled(ids: OwnerIds) -> Rolled:
+def read_rolled(ids: OwnerIds, seen: Snapshot | None) -> Rolled:
     """Return the last hour from rollups, and the shares of the last minutes."""
     span, newest = rollups.last_minutes(MINUTES), rollups.last_minutes(SHARES_MINUTES)
     if span is None or newest is None:
@@ -113,6 +117,7 @@ def read_rolled(ids: OwnerIds) -> Rolled:
         minutes=rollups.minutes(ids, **hour),
         failures=rollups.failures(ids, **hour)[:FAILURES],
         received={one.owner_id: one.received for one in rollups.by_owner(ids, **last)},
+        entitled=None if seen is None else rollups.entitled_by_owner(seen.waited(), **last) or None,
     )
 
 
@@ -158,12 +163,22 @@ def _facts(
         broken = broken_jobs(ids)
         failing = failing_long(ids, now=system.at)
     if not visit.access.permits("jobs.view_worker"):
-        system = replace(system, lost=(), beat_host="", beat_ahead_seconds=None)
+        hidden = ("",) * len(system.without_redis)
+        system = replace(
+            system, lost=(), without_redis=hidden, beat_host="", beat_ahead_seconds=None, pins={}
+        )
+        idle = Unserved()
+    else:
+        # Plain messages may be of any owner: they are shown to those who see the workers.
+        idle = Unserved() if seen is None else unserved(system.queues)
     return Facts(
         system=system,
         system_queue=setting("SYSTEM_QUEUE"),
         is_redis_away=seen is None,
-        unserved=unserved_queues(system, runs),
+        refuses_password=seen is None and dispatch.broker().refuses_password,
+        unserved=[*dict.fromkeys([*unserved_queues(system, runs), *idle.fair])],
+        unserved_stock=idle.stock,
+        undeclared=idle.undeclared,
         unsent=unsent_queue(system.queues, *map(visit.rows, all_rows())),
         stopped=stopped_names(*map(visit.rows, all_rows())),
         late_count=_seen_jobs(visit, late.keys),

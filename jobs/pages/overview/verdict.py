@@ -18,7 +18,9 @@ from jobs.pages.kit.language import count_in_words
 from jobs.pages.kit.numbers import number
 from jobs.pages.overview.facts import Facts, Problem
 from jobs.pages.overview.owner_rules import objective, starved
+from jobs.system.pinning import Pin
 from jobs.system.rollups.reads import LATE
+from jobs.system.state import NAMED
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 
@@ -39,6 +41,17 @@ def _problems(facts: Facts) -> Iterator[Problem]:
 def _redis(facts: Facts) -> Problem | None:
     if not facts.is_redis_away:
         return None
+    if facts.refuses_password:
+        return Problem(
+            code="redis_password",
+            text=_("Redis refuses the password: runs are not published."),
+            todo=_(
+                "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and"
+                " restart web processes, workers and beat. No run is lost."
+            ),
+            page="runs",
+            query={"state": "queued"},
+        )
     return Problem(
         code="redis",
         text=_("Redis does not answer: no worker gets a run."),
@@ -58,8 +71,30 @@ def _beat(facts: Facts) -> Problem | None:
     )
 
 
+def _without_redis(facts: Facts) -> Problem | None:
+    names = facts.system.without_redis
+    if not names or facts.is_redis_away:
+        return None
+    serves_all = facts.system.worker_count and facts.system_queue in facts.system.queues
+    return Problem(
+        code="without_redis",
+        text=ngettext(
+            "%(count)s worker gets no answer from Redis, and takes no runs%(names)s.",
+            "%(count)s workers get no answer from Redis, and take no runs%(names)s.",
+            len(names),
+        )
+        % {"count": number(len(names)), "names": _in_brackets(names)},
+        todo=_(
+            "Its log says why: most often a password or a way to Redis that has changed. Mend that,"
+            " and restart the worker."
+        ),
+        is_bad=not serves_all or bool(facts.unserved),
+        query={"state": "idle"},
+    )
+
+
 def _no_worker(facts: Facts) -> Problem | None:
-    if facts.system.worker_count:
+    if facts.system.worker_count or facts.system.without_redis:
         return None
     return Problem(
         code="no_worker",
@@ -86,10 +121,39 @@ def _unserved(facts: Facts) -> Problem | None:
         return None
     return Problem(
         code="unserved",
-        text=_("Runs wait in queue %(queue)s, and no worker takes from it.")
+        text=_("Work waits in queue %(queue)s, and no worker takes from it.")
         % {"queue": ", ".join(facts.unserved)},
         todo=_("Start a celery worker for it."),
         query={"queue": facts.unserved[0]},
+    )
+
+
+def _unserved_stock(facts: Facts) -> Problem | None:
+    if not facts.unserved_stock or not facts.system.worker_count:
+        return None
+    return Problem(
+        code="unserved_stock",
+        text=_("Messages wait in queue %(queue)s, and no worker of Fairshift takes from it.")
+        % {"queue": ", ".join(facts.unserved_stock)},
+        todo=_("Start a celery worker for it, unless another project's workers take from it."),
+        is_bad=False,
+        query={"queue": facts.unserved_stock[0]},
+    )
+
+
+def _undeclared(facts: Facts) -> Problem | None:
+    if not facts.undeclared or not facts.system.worker_count:
+        return None
+    return Problem(
+        code="undeclared",
+        text=_(
+            "Tasks are routed to queue %(queue)s, which no setting declares, and no worker of"
+            " Fairshift takes from it."
+        )
+        % {"queue": ", ".join(facts.undeclared)},
+        todo=_("Add it to CELERY_TASK_QUEUES and start a worker for it, or correct the route."),
+        is_bad=False,
+        page="",
     )
 
 
@@ -284,6 +348,81 @@ def _clock(facts: Facts) -> Problem | None:
     )
 
 
+def _in_brackets(names: Sequence[str]) -> str:
+    """Return the first names; empty if the visitor may not see them."""
+    shown = ", ".join(filter(None, names[:NAMED]))
+    more = ", …" if len(names) > NAMED else ""
+    return f" ({shown}{more})" if shown else ""
+
+
+def _old_transaction(facts: Facts) -> Problem | None:
+    pin = facts.system.pins.get("transaction")
+    if pin is None:
+        return None
+    return Problem(
+        code="old_transaction",
+        text=_(
+            "A transaction of PostgreSQL is %(age)s old: dead rows stay, and tables grow. It is"
+            " that of process %(pid)s (application %(application)s, user %(user)s)."
+        )
+        % {
+            "age": _age(pin),
+            "pid": pin.pid,
+            "application": pin.name or "–",
+            "user": pin.username or "–",
+        },
+        todo=_("If it is not needed: SELECT pg_terminate_backend(%(pid)s).") % {"pid": pin.pid},
+        is_bad=False,
+        page="",
+    )
+
+
+def _prepared_transaction(facts: Facts) -> Problem | None:
+    pin = facts.system.pins.get("prepared")
+    if pin is None:
+        return None
+    return Problem(
+        code="prepared_transaction",
+        text=_(
+            "The prepared transaction %(name)s of user %(user)s is %(age)s old: dead rows stay, and"
+            " tables grow."
+        )
+        % {"name": repr(pin.name), "user": pin.username, "age": _age(pin)},
+        todo=_("End it with COMMIT PREPARED or ROLLBACK PREPARED."),
+        is_bad=False,
+        page="",
+    )
+
+
+def _replication_slot(facts: Facts) -> Problem | None:
+    pin = facts.system.pins.get("slot")
+    if pin is None:
+        return None
+    return Problem(
+        code="replication_slot",
+        text=_(
+            "Replication slot %(name)s is behind: PostgreSQL keeps %(size)s GiB of WAL for it, and"
+            " dead rows of the last %(count)s transactions."
+        )
+        % {
+            "name": repr(pin.name),
+            "size": number((pin.bytes or 0) / 2**30, decimals=1),
+            "count": number(pin.transactions),
+        },
+        todo=_("Start what reads it; if nothing does: SELECT pg_drop_replication_slot(%(name)s).")
+        % {"name": repr(pin.name)},
+        is_bad=False,
+        page="",
+    )
+
+
+def _age(pin: Pin) -> str:
+    if pin.seconds is None:
+        return _("%(count)s transactions") % {"count": number(pin.transactions)}
+    # Without seconds: the page is renewed when its text changes.
+    return _("%d min") % (pin.seconds // 60)
+
+
 def _page_of(job: Job) -> dict[str, Any]:
     return {"page": "job", "key": job.pk}
 
@@ -291,6 +430,7 @@ def _page_of(job: Job) -> dict[str, Any]:
 RULES: Final[Sequence[Rule]] = (
     _redis,
     _beat,
+    _without_redis,
     _no_worker,
     _system_worker,
     _unserved,
@@ -306,7 +446,12 @@ RULES: Final[Sequence[Rule]] = (
     _approval,
     objective,
     starved,
+    _unserved_stock,
+    _undeclared,
     _statistics,
+    _old_transaction,
+    _prepared_transaction,
+    _replication_slot,
     _lost_worker,
     _clock,
 )

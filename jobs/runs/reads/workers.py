@@ -30,7 +30,7 @@ def state_of(worker: Any) -> WorkerState:
         return "lost"
     if worker.draining_since is not None:
         return "draining"
-    return "alive" if worker.queues else "idle"
+    return "idle" if worker.why_idle() else "alive"
 
 
 def active_counts(access: Access, workers: Collection[UUID]) -> dict[UUID, int]:

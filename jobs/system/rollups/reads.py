@@ -152,6 +152,21 @@ def worker_seconds(*, start: datetime, end: datetime) -> float:
     return float(whole["worker_seconds"])
 
 
+def entitled_by_owner(
+    waited: Mapping[str, float], *, start: datetime, end: datetime
+) -> dict[int, float]:
+    """Return the part of the worker time of a span to which its weight entitles each owner, by id.
+
+    `waited` are the owners with work now, by name, with the seconds for which the oldest has
+    waited. Compare it with `received` of the same span. Empty if there was no worker time.
+    """
+    given = {"slugs": list(waited), "waited": list(waited.values()), "start": start, "end": end}
+    # Other owners count, also for a reader who does not see them.
+    with barrier.lifted():
+        rows = sql.run("system/rollup_entitled", given)
+    return {row["owner_id"]: float(row["entitled"]) for row in rows}
+
+
 def failures(
     owner_ids: Collection[int] | None, *, start: datetime, end: datetime
 ) -> list[Failures]:

@@ -23,7 +23,7 @@ from jobs.runs.dispatch import broker, publish
 from jobs.runs.unblocking import publish_unblocked
 from jobs.system.promotion import promote
 from jobs.system.rescue import rescue_runs
-from tests.fleet.nodes import Node, double, fail
+from tests.fleet.nodes import Node, double, fail, limits_of_request
 from tests.jobs.scenes import (
     admitted,
     held_by_somebody,
@@ -56,6 +56,9 @@ class FailingPool(TaskPool):
             raise self.error
         except BaseException:
             options["error_callback"](ExceptionInfo())
+        if isinstance(self.error, TimeLimitExceeded):
+            # As billiard does for a hard limit.
+            options["timeout_callback"](soft=False, timeout=self.error.args[0])
 
 
 def run_one(node: Node, run: Run) -> Any:
@@ -90,6 +93,14 @@ def test_a_failed_try_is_recorded_and_its_message_forgotten(node: Node, acme: Ow
     assert run.error_message == "the device said no"
     node.channel.settle()
     assert known() == []
+
+
+def test_a_task_reads_its_time_limits(node: Node, acme: Owner) -> None:
+    """Of a durable run, too, where Celery has them: the hard one and the soft one, in seconds."""
+    limits = {"time_limit_seconds": 9.0, "soft_time_limit_seconds": 7.5}
+    run = submit(limits_of_request, owner=acme, **limits)
+    run_one(node, run)
+    assert run.result_value == [[9.0, 7.5], 9.0, 7.5]
 
 
 def test_a_plain_task_passes(node: Node) -> None:

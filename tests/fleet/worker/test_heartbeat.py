@@ -28,6 +28,7 @@ class Beats:
     cancelled: list[str] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
     closed_count: int = 0
+    is_cut_off: bool = False
 
     def __post_init__(self) -> None:
         self.heart = Heartbeat(
@@ -53,7 +54,7 @@ class Beats:
         if self.fails:
             raise self.fails.pop()
         self.at.append(time.monotonic())
-        return Orders(held[:1])
+        return Orders(held[:1], is_cut_off=self.is_cut_off)
 
     def _close(self) -> None:
         self.closed_count += 1
@@ -99,6 +100,21 @@ def test_the_health_check_sees_a_loop_that_stands_still(
     alive.unlink()
     wait_for(lambda: time.monotonic() - beats.at[-1] > 2 * LEASE, what="more of it")
     assert not alive.exists()
+
+
+def test_the_health_check_sees_a_worker_that_redis_does_not_answer(
+    beats: Beats, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """While it answers others; and no more once its database is away, which knows this."""
+    alive = tmp_path / "alive"
+    monkeypatch.setattr(heartbeat, "RETRY_SECONDS", 0.02)
+    beats.is_cut_off = True
+    beats.more()
+    monkeypatch.setenv("FAIRSHIFT_ALIVE_FILE", str(alive))
+    beats.more()
+    assert not alive.exists()
+    beats.fails.append(OSError("away"))
+    wait_for(alive.exists, what="the file")
 
 
 def test_a_worker_that_drains_goes_on_beating(beats: Beats) -> None:

@@ -108,17 +108,26 @@ def test_a_process_that_registered_nothing_is_refused(
 
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another version of billiard than the installed one is the tested one."""
+    """Another line of billiard than the installed one is the tested one."""
     monkeypatch.setitem(TESTED, "billiard", ("4.0.0",))
 
 
 @pytest.mark.usefixtures("untested")
 def test_fair_queues_are_not_served_on_untested_versions(app: Celery) -> None:
     """Code that Fairshift overrides may have changed; an option accepts that."""
-    with pytest.raises(Refused, match=r"billiard 4\.3\.\d+, but with .*billiard 4\.0\.0"):
+    with pytest.raises(Refused, match=r"billiard 4\.3\.\d+ \(tested: 4\.0\.0\)"):
         FairQueues(worker := worker_of(app)).create(worker)
     app.conf.broker_transport_options = {**FAIR, "allow_untested_versions": True}
     FairQueues(worker).create(worker)
+
+
+def test_another_release_of_a_tested_line_boots_with_a_warning(
+    app: Celery, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fresh install gets it on the day of its release; the warning names it."""
+    monkeypatch.setitem(TESTED, "billiard", ("4.3.0",))
+    FairQueues(worker := worker_of(app)).create(worker)
+    assert "not tested with billiard 4.3." in caplog.text
 
 
 @pytest.mark.usefixtures("untested")

@@ -1,8 +1,10 @@
 """jobs/checks/database.py: a PostgreSQL that may forget is refused, a missing one is named."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.db import connections
 from django.db.utils import ConnectionHandler
 from pytest_django import Settings
 
@@ -20,6 +22,19 @@ from tests.jobs.windows_world import calendar_of
 def week_ahead(db: None) -> None:
     """As many partitions as the checks ask for."""
     make_partitions(days_ahead=database.ALARM_DAYS)
+
+
+def test_a_driver_that_django_no_longer_uses_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where psycopg2 is installed beside psycopg 3, which Django prefers, and nowhere else."""
+    assert database.check_driver() == []
+    (tmp_path / "psycopg2").mkdir()
+    (tmp_path / "psycopg2/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    [message] = database.check_driver()
+    assert message.id == "fairshift.W101" and "Django uses psycopg 3" in message.msg
+    assert connections["default"].Database.__name__ == "psycopg"
 
 
 def driven() -> None:

@@ -38,18 +38,25 @@ def test_unsafe_setting_is_an_error(
     ("name", "value", "expected"),
     [
         ("accept_content", ["json", "pickle"], "fairshift.E003"),
-        ("result_accept_content", ["yaml"], "fairshift.E003"),
+        ("accept_content", ["json", "nautobot_json"], "fairshift.W007"),
+        ("result_accept_content", ["json", "yaml"], "fairshift.W007"),
         ("task_acks_late", False, "fairshift.E004"),
         ("task_serializer", "pickle", "fairshift.E005"),
     ],
 )
-def test_unsafe_setting_of_celery_is_an_error(
+def test_unsafe_setting_of_celery_is_named(
     monkeypatch: pytest.MonkeyPatch, name: str, value: object, expected: str
 ) -> None:
     """The one that counts, wherever it was set."""
     monkeypatch.setitem(current_app.conf, name, value)
     [message] = run_checks(tags=["fairshift"])
     assert message.id == expected and f"CELERY_{name.upper()}" in str(message.hint)
+
+
+def test_only_a_format_that_runs_code_is_said_to_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each format is named by what is known of it; one that is accepted may be sent."""
+    accepted = ["json", "nautobot_json", "pickle"]
+    monkeypatch.setitem(current_app.conf, "accept_content", accepted)
 
 
 def test_misspelt_key_is_met_with_the_near_miss(settings: Settings) -> None:

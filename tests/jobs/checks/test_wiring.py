@@ -147,12 +147,24 @@ def test_urls_that_are_not_mounted_are_warned_of(settings: Settings) -> None:
 urlpatterns: list[Any] = []
 
 
-def test_untested_versions_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the words with which a worker is refused."""
+@pytest.mark.parametrize(
+    ("package", "tested", "what"),
+    [
+        ("celery", "4.6.0", "No worker of fair queues boots"),
+        ("redis", "4.6.0", "No worker of fair queues boots"),
+        ("billiard", "4.3.0", "Workers of fair queues boot with"),
+    ],
+)
+def test_untested_versions_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch, package: str, tested: str, what: str
+) -> None:
+    """In the words with which a worker is refused, or warns."""
     assert wiring.check_versions() == []
-    monkeypatch.setitem(TESTED, "celery", ("5.6.0",))
+    monkeypatch.setitem(TESTED, package, (tested,))
     [message] = wiring.check_versions()
-    assert message.id == "fairshift.W021" and message.hint == fleet.untested_versions()
+    untested = fleet.untested_versions()
+    assert untested is not None and message.hint == untested.sentence
+    assert message.id == "fairshift.W021" and message.msg.startswith(what)
 
 
 def worker(app: Celery, *queues: str) -> Any:

@@ -19,7 +19,7 @@ from jobs.pages import workers as workers_page
 from jobs.pages.kit.polls import PART
 from jobs.runs.reads.workers import active_counts
 from jobs.system.state import system_state
-from tests.jobs.scenes import admitted, living_worker, silence, submitted
+from tests.jobs.scenes import admitted, cut_off, living_worker, silence, submitted
 
 PAGE = reverse("jobs:workers")
 
@@ -51,6 +51,21 @@ def test_workers_are_shown_with_their_state(as_root: Client, workers: dict[str, 
     assert [one.beat_age is None for one in rows] == [True, True, False, True]
     system = page.context["system"]
     assert (system.worker_count, system.slots) == (1, 4)
+
+
+def test_a_worker_that_redis_does_not_answer_takes_no_runs(
+    as_root: Client, workers: dict[str, Any]
+) -> None:
+    """In the list, on its own page with the last answer."""
+    cut_off(workers["alive"])
+    page = as_root.get(PAGE, {"state": "idle"})
+    assert {one.worker.hostname for one in page.context["workers"]} == {"alive@here", "idle@here"}
+    assert "gets no answer from Redis" in page.content.decode()
+    assert page.context["system"].without_redis == ("alive@here",)
+    text = as_root.get(reverse("jobs:worker", args=[workers["alive"]])).content.decode()
+    assert "gets no answer from Redis" in text and "Last answer of Redis" in text
+    text = as_root.get(reverse("jobs:worker", args=[workers["idle"]])).content.decode()
+    assert "Last answer of Redis" not in text
 
 
 def test_workers_are_found_by_queue_and_state(as_root: Client, workers: dict[str, Any]) -> None:

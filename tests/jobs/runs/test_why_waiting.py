@@ -10,19 +10,29 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from fleet import Kind, MessagePosition, OwnerSettings
+from fleet.contract import NOT_BEGUN
 from jobs import submit
 from jobs.calendars import changes
 from jobs.core import sql
 from jobs.core.phrases import Phrase
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import Owner, Run, Worker
+from jobs.models import Decision, Owner, Run, WindowDecision, Worker
 from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.recording import move
 from jobs.runs.why_waiting import queue_position
 from tests.fleet.fair_queues import Queue
-from tests.jobs.scenes import admitted, age, ask, living_worker, recorded, silence, submitted
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    ask,
+    cut_off,
+    living_worker,
+    recorded,
+    silence,
+    submitted,
+)
 from tests.jobs.windows_world import calendar_of, window
 
 NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
@@ -59,6 +69,15 @@ def test_with_a_worker_that_takes_nothing(run: Run) -> None:
     assert "worker w1@here has no process" in sentence
     assert "worker w2@here consumes no queue" in sentence
     assert "w3@here" not in sentence
+
+
+def test_with_a_worker_that_redis_does_not_answer(run: Run) -> None:
+    """It is named, as long as no other one takes from the queue."""
+    cut_off(living_worker("w1@here"))
+    expected = "No worker takes from queue 'jobs': worker w1@here gets no answer from Redis."
+    assert why(run) == expected
+    living_worker("w2@here")
+    assert why(run) == "In queue 'jobs', next of acme's runs."
 
 
 def test_without_a_worker_that_knows_its_task(run: Run) -> None:
@@ -118,6 +137,18 @@ def test_between_attempts(run: Run) -> None:
     Run.objects.update(next_at=NOON)
     assert why(run) == (
         "Attempt 1 of 3 failed (OSError); the next one is due 2099-03-01 12:00:00 UTC."
+    )
+
+
+def test_after_an_attempt_that_did_not_begin(run: Run) -> None:
+    """It is no failed attempt: it did nothing, and does not count."""
+    at = admitted(living_worker(), run)
+    recorded(at, Kind.STARTED)
+    recorded(at, Kind.RETRYING, delay=60.0, error_type="NotBegun", cause=NOT_BEGUN)
+    Run.objects.update(next_at=NOON)
+    assert why(run) == (
+        "No process of its worker began it in time, so this attempt does not count; the next"
+        " start is due 2099-03-01 12:00:00 UTC."
     )
 
 
@@ -308,6 +339,18 @@ def test_kept_until_somebody_approves(acme: Owner) -> None:
     at = f"{opening.requested_at:%Y-%m-%d %H:%M UTC}"
     says = f"Window 'nights' of calendar 'maintenance' is not approved: asked for by anna at {at}"
     assert why(run).startswith(says)
+
+
+def test_kept_as_its_approval_has_expired(acme: Owner) -> None:
+    """It was approved, and counts no more: someone is to approve it again."""
+    calendar = calendar_of(acme, "maintenance", needs_approval=True)
+    nights = window(calendar, opens_in=-60, seconds=3_600, reason="nights")
+    ended = now() - timedelta(minutes=5)
+    given = {"decision": Decision.APPROVED, "revision": nights.revision, "expires_at": ended}
+    with changes.changing(calendar):
+        WindowDecision.objects.create(window=nights, **given)
+    [run] = submitted("acme")
+    assert f"is not approved: its approval expired {ended:%a %Y-%m-%d %H:%M}" in why(run)
 
 
 def test_kept_for_want_of_a_calendar(acme: Owner) -> None:

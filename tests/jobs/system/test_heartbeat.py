@@ -64,7 +64,7 @@ def test_the_clock_of_its_machine_is_recorded(
 
 
 def test_workers_of_an_older_version_count(node: Node, acme: Owner) -> None:
-    """Their statements write neither tasks nor clock: they count as alive, and know each task."""
+    """They write neither tasks nor clock nor answers of Redis: alive, and they know each task."""
     sql.query(
         "INSERT INTO jobs_worker (id, hostname, pid, pool, slots, queues, version, started_at,"
         " heartbeat_at) VALUES (%s, 'old@here', 1, 'prefork', 4, '[\"jobs\"]', '0.0.9',"
@@ -94,6 +94,38 @@ def test_a_worker_that_takes_nothing_does_not_count(
     beat(node, [str(run.id)])
     assert Worker.objects.alive().get().why_idle() == ""
     assert not Worker.objects.idle().exists()
+
+
+@pytest.mark.parametrize(("seconds", "counts"), [(0.0, True), (29.0, True), (31.0, False)])
+def test_a_worker_that_redis_does_not_answer_does_not_count(
+    node: Node, seconds: float, counts: bool
+) -> None:
+    """It beats and takes no runs; with an answer, it counts again."""
+    beat(node, [])
+    beat(replace(node, redis_silent_seconds=seconds), [])
+    assert Worker.objects.alive().exists() == counts
+    assert Worker.objects.idle().exists() == Worker.objects.without_redis().exists() != counts
+    assert Worker.objects.get().why_idle() == ("" if counts else "gets no answer from Redis")
+    beat(node, [])
+    assert Worker.objects.alive().exists() and not Worker.objects.idle().exists()
+
+
+def test_only_a_worker_that_redis_answers_not_while_it_answers_others_is_cut_off(
+    node: Node,
+) -> None:
+    """Its health check fails then: a restart does not help where Redis is away from all."""
+    silent = replace(node, redis_silent_seconds=31.0)
+    other = replace(node, id=uuid4(), hostname="w2@here")
+    beat(silent, [])
+    assert not beat(silent, []).is_cut_off
+    beat(replace(other, redis_silent_seconds=40.0), [])
+    assert not beat(silent, []).is_cut_off
+    beat(other, [])
+    assert beat(silent, []).is_cut_off
+    assert not beat(other, []).is_cut_off
+    assert not beat(replace(silent, redis_silent_seconds=4.0), []).is_cut_off
+    leave(other.id)
+    assert not beat(silent, []).is_cut_off
 
 
 def test_a_beat_brings_back_what_is_to_be_cancelled(acme: Owner, node: Node) -> None:

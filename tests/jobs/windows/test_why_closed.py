@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from jobs.core.phrases import Phrase
-from jobs.windows import CalendarHours, Effect, Entry, NamedHours, why_closed
+from jobs.windows import CalendarHours, Effect, Entry, NamedHours, Span, why_closed
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
 HOUR = timedelta(hours=1)
@@ -75,6 +75,20 @@ def test_a_window_that_nobody_has_approved() -> None:
     assert why(named(sooner, pending)) == (
         "Window 'once' of calendar 'Acme' opens Fri 2026-11-20 18:00 Europe/Berlin."
     )
+
+
+def test_an_approval_that_has_expired() -> None:
+    """With when it did; an approval of one occurrence is none of the others."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    once = Span(start, start + timedelta(microseconds=1))
+    lapsed = replace(NIGHTS, approved=(once, Span(start, datetime(2026, 11, 19, 7, tzinfo=UTC))))
+    assert why(named(lapsed)).startswith(
+        "Window 'nights' of calendar 'Acme' is not approved: its approval expired"
+        " Thu 2026-11-19 08:00 Europe/Berlin; "
+    )
+    ends = replace(NIGHTS, approved=(Span(start, datetime(2026, 11, 21, 7, tzinfo=UTC)),))
+    assert "its approval ends before, Sat 2026-11-21 08:00 Europe/Berlin" in why(named(ends))
+    assert "is not approved: asked for by anna" in why(named(replace(NIGHTS, approved=(once,))))
 
 
 def test_of_several_calendars_the_one_that_opens_last() -> None:

@@ -176,6 +176,18 @@ local function take_from_lines(message)
         or remove_ready(message)
 end
 
+-- Where a message is: ready, parked, delayed or leased.
+local function place_of(message)
+    if call('ZSCORE', key.delayed, message.id) then
+        return 'delayed'
+    elseif call('ZSCORE', ready_key(message.owner, message.submission), message.id) then
+        return 'ready'
+    elseif call('ZSCORE', parked_key(message.lock, message.owner), message.id) then
+        return 'parked'
+    end
+    return 'leased'
+end
+
 -- Remove messages that are not leased; return how many.
 local function withdraw(ids)
     local gone = {}

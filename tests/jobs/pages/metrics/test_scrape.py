@@ -31,7 +31,7 @@ from tests.jobs.pages.metrics.scraping import (
     series,
     value,
 )
-from tests.jobs.scenes import admitted, living_worker, submitted, told
+from tests.jobs.scenes import admitted, cut_off, living_worker, submitted, told
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 from tests.proxy import Faults, Proxy
 
@@ -135,6 +135,14 @@ def test_only_workers_of_runs_have_slots(acme: Owner) -> None:
     versions = {labels: count for (name, labels), count in found.items() if "versions" in name}
     assert sum(versions.values()) == 3
     assert value(found, "info", version=__version__) == 1
+
+
+def test_a_worker_that_redis_does_not_answer_is_counted_apart(acme: Owner) -> None:
+    """It takes no runs, so it is none of those that are alive."""
+    cut_off(living_worker("w1@here"))
+    living_worker("w2@here")
+    found = series()
+    assert value(found, "workers") == value(found, "workers_without_redis") == 1
 
 
 def test_lags_are_those_of_the_clock(no_ticks: None) -> None:

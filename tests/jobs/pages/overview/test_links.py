@@ -30,7 +30,8 @@ from tests.jobs.broken import (
     pulse_is_missing,
     unapproved_window,
 )
-from tests.jobs.scenes import admitted, keep_beating, living_worker, silence, submitted
+from tests.jobs.pages.overview.test_verdict import NO_PAGE
+from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
 from tests.periodic import make_periodic_tasks
@@ -213,6 +214,11 @@ def lost_worker(_acme: Owner) -> Shown:
     return Shown(("w2@here", "last <time"), ("w1@here",))
 
 
+def without_redis(_acme: Owner) -> Shown:
+    cut_off(living_worker("w2@here"))
+    return Shown(("w2@here", "gets no answer from Redis"), ("w1@here",))
+
+
 def clock(_acme: Owner) -> Shown:
     Leader.objects.update(holder="m1:7:ab", clock_ahead_seconds=-90)
     return Shown(("leads", "m1"), ("no beat leads",))
@@ -240,12 +246,13 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "objective_burns_fast": objective,
     "statistics": statistics,
     "lost_worker": lost_worker,
+    "without_redis": without_redis,
     "clock": clock,
 }
 
 
 def test_every_rule_has_a_scene() -> None:
-    named = {name.partition("_")[0].partition(" ")[0] for name in SCENES}
+    named = {name.partition("_")[0].partition(" ")[0] for name in (*SCENES, *NO_PAGE)}
     assert named == {rule.__name__.lstrip("_").partition("_")[0] for rule in RULES}
 
 

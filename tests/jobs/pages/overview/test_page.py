@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -169,6 +170,39 @@ def test_figures_of_late_statistics_are_unknown(as_chief: Client, alive: None, a
     metrics = scraped().decode()
     assert "fairshift_jain_index" not in metrics
     assert "fairshift_owner_share_received{" not in metrics
+
+
+def test_shares_received_and_entitled_are_of_the_same_minutes(
+    as_chief: Client, alive: None, acme: Owner, northwind: Owner
+) -> None:
+    """An owner that had the workers alone, and has no work now, had what it was entitled to."""
+    ended(acme, minutes_ago(3), started_at=time.monotonic() - 5)
+    rolled_up()
+    submitted(northwind)
+    rows = {row["owner"].slug: row for row in as_chief.get(PAGE).context["owners"]}
+    acme_has, northwind_has = rows["acme"], rows["northwind"]
+    assert (acme_has["received"], acme_has["entitled"]) == (1.0, 1.0)
+    # Its run has only just come.
+    assert (northwind_has["received"], northwind_has["entitled"]) == (None, 0.0)
+    all_have_waited(seconds=600)
+    rows = {row["owner"].slug: row for row in as_chief.get(PAGE).context["owners"]}
+    assert rows["northwind"]["entitled"] == 0.25
+
+
+def test_an_error_that_no_task_has_raised_is_explained(
+    as_chief: Client, alive: None, acme: Owner
+) -> None:
+    """On the overview and among the failures, with a link to the workers."""
+    ended(acme, minutes_ago(3), Kind.RETRYING, error_type="NotBegun", delay=0.0)
+    ended(acme, minutes_ago(3), Kind.FAILED, error_type="OSError")
+    rolled_up()
+    failed(acme, error="NotBegun")
+    for name in ("overview", "failures"):
+        text = as_chief.get(reverse(f"jobs:{name}")).content.decode()
+        told = [part for part in text.split("<tr>") if "</span> NotBegun" in part]
+        assert len(told) == 1 and "No process began it in time" in told[0], name
+        assert f'href="{reverse("jobs:workers")}"' in told[0]
+        assert text.count("No process began it in time") == 1
 
 
 def test_a_member_sees_only_own_owners(

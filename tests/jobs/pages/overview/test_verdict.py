@@ -16,6 +16,7 @@ from jobs.owners.standing import Standing
 from jobs.pages.overview.facts import Facts
 from jobs.pages.overview.page import PERMISSIONS
 from jobs.pages.overview.verdict import RULES, problems_of
+from jobs.system.pinning import Pin
 from jobs.system.rollups.objectives import SPANS, Counted, Objective
 from jobs.system.state import SystemState
 
@@ -35,6 +36,11 @@ ACME = Owner(pk=7, slug="acme")
 def system(**changes: Any) -> dict[str, Any]:
     """Return the facts of an installation that differs in this."""
     return {"system": replace(SYSTEM, **changes)}
+
+
+def pinned(kind: str, **facts: Any) -> dict[str, Any]:
+    """Return the facts of an installation in which this pins dead rows."""
+    return system(pins={kind: Pin(name="psql", username="ann", transactions=2_000_000, **facts)})
 
 
 def waiting(**limits: Any) -> Standing:
@@ -71,11 +77,21 @@ WINDOW = Window(pk=3, calendar=Calendar(name="nights"))
 JOB = Job(pk=5, key="sync", owner=ACME, task="shop.sync")
 CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("redis", {"is_redis_away": True}, "Redis does not answer"),
+    (
+        "redis_password",
+        {"is_redis_away": True, "refuses_password": True},
+        "Redis refuses the password",
+    ),
     ("beat", system(is_beat_leading=False, **SILENT), "Beat is silent"),
     ("beat", system(is_beat_leading=False, pulsed_at=None), "Beat is silent"),
+    ("without_redis", system(without_redis=("w1@here",)), "1 worker gets no answer from Redis"),
+    ("without_redis", system(without_redis=("a", "b", "c", "d")), "take no runs (a, b, c, …)."),
+    ("without_redis", system(without_redis=("", "")), "2 workers get no answer from Redis, and"),
     ("no_worker", system(worker_count=0, queues=frozenset()), "No worker is alive"),
     ("system_worker", system(queues=frozenset({"jobs"})), "No worker takes from queue system"),
     ("unserved", {"unserved": ["gpu", "mail"]}, "queue gpu, mail"),
+    ("unserved_stock", {"unserved_stock": ["reports"]}, "Messages wait in queue reports, and no"),
+    ("undeclared", {"undeclared": ["reports"]}, "Tasks are routed to queue reports, which no"),
     ("unsent", {"unsent": "notices"}, "no worker takes from queue notices"),
     ("missing_rounds", system(missing_rounds=("fairshift: pulse",)), "not send fairshift: pulse"),
     ("stopped", {"stopped": ["ci", "ops"]}, "may not see runs now: ci, ops"),
@@ -95,6 +111,11 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("objective_burns_fast", {"burning": late(SPANS)}, "Owner acme misses its objective: 80 %"),
     ("objective_burns_slow", {"burning": late({360, 30})}, "of the starts of 6h were late"),
     ("statistics", system(counted_until=NOW - timedelta(minutes=9)), "are 8 min behind"),
+    ("old_transaction", pinned("transaction", pid=7, seconds=3_000), "PostgreSQL is 50 min old"),
+    ("old_transaction", pinned("transaction", pid=7), "process 7 (application psql, user ann)"),
+    ("old_transaction", pinned("transaction", pid=7), "is 2,000,000 transactions old"),
+    ("prepared_transaction", pinned("prepared", seconds=3_000), "'psql' of user ann is 50 min old"),
+    ("replication_slot", pinned("slot", bytes=6 * 2**30), "'psql' is behind: PostgreSQL keeps 6.0"),
     ("lost_worker", system(lost=("w1@here",)), "Worker w1@here was lost"),
     (
         "clock",
@@ -103,6 +124,8 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("clock", system(beat_host="m1", beat_ahead_seconds=-300.0), "by -300 s"),
 ]
+NO_PAGE = ("old_transaction", "prepared_transaction", "replication_slot", "undeclared")
+"""Causes outside of what our pages show."""
 
 
 @pytest.mark.parametrize(("code", "facts", "words"), CAUSES)
@@ -111,7 +134,7 @@ def test_each_cause_is_named_with_what_to_do(code: str, facts: dict[str, Any], w
     [problem] = problems_of(replace(WELL, **facts))
     assert problem.code == code and words in problem.text
     assert problem.todo and "%(" not in problem.text + problem.todo
-    assert problem.page in PERMISSIONS, "it leads nowhere"
+    assert problem.page in (*PERMISSIONS, *([""] if code in NO_PAGE else [])), "it leads nowhere"
 
 
 def test_every_rule_has_a_scene() -> None:
@@ -150,6 +173,26 @@ def test_a_cause_stands_before_its_effects_and_warnings_are_last() -> None:
     codes = [problem.code for problem in found]
     assert codes == ["redis", "beat", "late", "failing", "approval", "lost_worker"]
     assert [problem.is_bad for problem in found] == [True] * 4 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "codes"),
+    [
+        ({}, [("without_redis", False)]),
+        ({"unserved": ["jobs"]}, [("without_redis", True), ("unserved", True)]),
+        ({"worker_count": 0, "queues": frozenset()}, [("without_redis", True)]),
+        # It is away from all: that is the cause.
+        ({"worker_count": 0, "queues": frozenset(), "is_redis_away": True}, [("redis", True)]),
+    ],
+)
+def test_workers_that_redis_does_not_answer(
+    facts: dict[str, Any], codes: list[tuple[str, bool]]
+) -> None:
+    """A warning while others take their runs. They are alive, so nothing says that none is."""
+    of_facts = {name: facts[name] for name in ("unserved", "is_redis_away") if name in facts}
+    of_system = {name: value for name, value in facts.items() if name not in of_facts}
+    found = replace(WELL, **system(without_redis=("w1@here",), **of_system), **of_facts)
+    assert [(one.code, one.is_bad) for one in problems_of(found)] == codes
 
 
 def test_without_any_worker_its_queues_are_not_named_too() -> None:

@@ -8,14 +8,22 @@ from django.db import ProgrammingError, transaction
 
 from fleet import Kind
 from jobs.core import barrier, sql
+from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Rollup, RollupPosition, RollupTotal
 from jobs.system.rollups.histogram import Percentiles, value_of
-from jobs.system.rollups.reads import by_owner, failures, last_minutes, minutes
+from jobs.system.rollups.reads import (
+    by_owner,
+    entitled_by_owner,
+    failures,
+    last_minutes,
+    minutes,
+)
 from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, rolled_up
 
 pytestmark = pytest.mark.django_db
 AT = datetime.fromisoformat("2026-03-01T12:00:00Z")
+HOUR = timedelta(hours=1)
 SPAN: dict[str, Any] = {"start": AT, "end": AT + 3 * MINUTE}
 
 
@@ -107,6 +115,29 @@ def test_owners_have_runs_and_their_part_of_the_workers(acme: Owner, northwind: 
     try:
         assert by_owner(None, **SPAN) == [less]
         assert by_owner([northwind.pk], **SPAN) == []
+    finally:
+        barrier.lower()
+
+
+@pytest.mark.usefixtures("_rollups")
+def test_an_owner_is_entitled_to_its_weight_of_the_minutes_in_which_it_had_work(
+    acme: Owner, northwind: Owner
+) -> None:
+    """Each minute counts by its worker time: an owner that was alone is entitled to all of it."""
+    both = entitled_by_owner({}, **SPAN)
+    assert both == {acme.pk: 0.75, northwind.pk: 0.25}
+    rolled(northwind, AT + MINUTE, worker_seconds=100.0, task="t2")
+    totals()
+    alone = entitled_by_owner({}, **SPAN)
+    assert alone == pytest.approx({acme.pk: 0.375, northwind.pk: 0.625})
+    # It waited in both minutes, and got nothing in one; what waits for a moment only, did not.
+    since = (now() - AT).total_seconds()
+    assert entitled_by_owner({"acme": since}, **SPAN) == pytest.approx(both)
+    assert entitled_by_owner({"acme": 1.0}, **SPAN) == pytest.approx(alone)
+    assert entitled_by_owner({"acme": since}, start=AT - HOUR, end=AT - HOUR + MINUTE) == {}
+    barrier.raise_for([acme.pk])
+    try:
+        assert entitled_by_owner({"acme": since}, **SPAN) == pytest.approx(both)
     finally:
         barrier.lower()
 

@@ -1,0 +1,111 @@
+"""Redis stops answering one worker: within a minute all that an operator asks says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fleet.transport import scripts
+from jobs import submit
+from jobs.core import barrier
+from jobs.core.states import State
+from jobs.management.operator import Operator
+from jobs.models import Owner, Run, Worker
+from jobs.pages.metrics.scrape import scraped
+from jobs.pages.overview.reading import read
+from jobs.pages.overview.verdict import problems_of
+from tests.commands import python
+from tests.flows.processes import Processes, environment
+from tests.flows.world import ended, outcomes
+from tests.proxy import NONE, Faults, Proxy
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+# The script's name in Redis is the hash of its text.
+TAKES = hashlib.sha1(scripts.source("take").encode()).hexdigest().encode()
+SWALLOWED = {
+    "all": Faults(hides_loss=True),
+    "consuming": Faults(lost=1.0, hangs=True, command=TAKES),
+}
+MINUTE = 60.0
+SLACK = 60.0  # seconds, of a machine that has other work
+
+
+def verdict() -> dict[str, str]:
+    """Return the problems of the overview: the text of each, by its code."""
+    return {one.code: one.text for one in problems_of(read(Operator()).facts)}
+
+
+def metric(name: str) -> float:
+    with barrier.lifted():
+        text = scraped().decode()
+    [sample] = [
+        one
+        for found in text_string_to_metric_families(text)
+        for one in found.samples
+        if one.name == f"fairshift_{name}"
+    ]
+    return sample.value
+
+
+def command(processes: Processes, *words: str) -> dict[str, Any]:
+    """Return the JSON of a command of manage.py."""
+    environ = {**os.environ, **environment(processes.tasks.path)}
+    done = python("manage.py", *words, "--json", "--timeout=60", environ=environ)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("deaf", ["all", "consuming"])
+def test_a_worker_that_redis_does_not_answer_is_named(
+    processes: Processes, owner: Owner, proxy: Proxy, tmp_path: Path, deaf: str
+) -> None:
+    """All of its connections swallow what it sends, or only the one that it takes runs with.
+
+    Nothing is closed. Three runs wait; when Redis answers again, they run.
+    """
+    alive = tmp_path / "alive"
+    url = proxy.url
+    processes.start_system()
+    processes.start_beat()
+    worker = processes.start_worker("cut", 1, REDIS_URL=url, FAIRSHIFT_ALIVE_FILE=str(alive))
+    processes.ready()
+    assert outcomes(ended(submit("tests.add", x=1, y=2, owner=owner))) == ["succeeded"]
+    assert alive.exists() and not Worker.objects.without_redis().exists()
+    proxy.faults = SWALLOWED[deaf]
+    runs = [submit("tests.add", x=n, y=n, owner=owner) for n in range(3)]
+    named = wait_for(
+        lambda: verdict().get("without_redis"), seconds=MINUTE + SLACK, what="the verdict"
+    )
+    row = Worker.objects.without_redis().get()
+    assert row.hostname.startswith("cut@") and f"({row.hostname})" in named
+    for run in runs:
+        found = Run.objects.get(id=run.id)
+        assert found.state == State.QUEUED
+        assert found.why_waiting() == (
+            f"No worker takes from queue 'jobs': worker {row.hostname} gets no answer from Redis."
+        )
+    assert (metric("workers_without_redis"), metric("workers")) == (1, 0)
+    told = command(processes, "status")
+    assert row.hostname in json.dumps(told) and told["status"] == "broken"
+    assert "fairshift.D317" in {one["id"] for one in command(processes, "doctor")["findings"]}
+    alive.unlink(missing_ok=True)
+    beat_at = row.heartbeat_at
+    wait_for(
+        lambda: (Worker.objects.get(pk=row.pk).heartbeat_at - beat_at).total_seconds() > 2,
+        what="more heartbeats",
+    )
+    assert not alive.exists(), "the health check must not pass"
+    proxy.faults = NONE
+    for run in runs:
+        assert ended(run, seconds=MINUTE + SLACK).state == State.SUCCEEDED
+    wait_for(lambda: not verdict(), seconds=MINUTE, what="a healthy installation")
+    wait_for(alive.exists, what="the file for health checks")
+    assert worker.is_alive
