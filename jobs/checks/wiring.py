@@ -83,8 +83,8 @@ def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
         yield Error(
             "The current Celery app is Celery's default, not this project's: nothing of"
             " CELERY_... counts, and submit() finds neither its queues nor its broker.",
-            hint="Write `from .celery import app as celery_app` into the __init__.py beside"
-            f" settings.py. {SEE}",
+            hint='Write `app = celery_app("…")`, or an import of your app, into the __init__.py'
+            f" beside settings.py. {SEE}",
             id="fairshift.E010",
         )
     elif _state.default_app is not app:

@@ -18,10 +18,12 @@ from typing import Final
 
 from fleet import Event
 from fleet import log_events as fleet_events
+from jobs.celery_setup import OURS
 from jobs.core import errors
 from jobs.core import log_events as jobs_events
 from jobs.core.conf import RULES, Kind, Rule
 from jobs.core.states import FIRST, MOVES
+from jobs.management.celery_settings import NOTES
 from tests.benchmarks.scale import tables
 from tests.benchmarks.scale.measured import measured
 from tests.docs.pages import PROJECT, code_words, read
@@ -30,6 +32,7 @@ _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)",
 OPENAPI: Final = "docs/use/openapi.json"
 UNSAID: Final = "(say here what it is for)"
 PAGES: Final = (
+    "docs/operate/celery.md",
     "docs/operate/doctor.md",
     "docs/operate/logs.md",
     "docs/operate/metrics.md",
@@ -92,6 +95,17 @@ def _limits(key: str, rule: Rule) -> str:
         "NAMES": "names",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
+
+
+def celery_settings(_before: str) -> str:
+    """Return a row for each setting of Celery that Fairshift sets, or that means another thing."""
+    effects = {name: ("Fairshift's", effect) for name, (_make, effect) in OURS.items()}
+    effects |= {name: ("", effect) for name, effect in NOTES.items()}
+    rows = [
+        f"| `CELERY_{name.upper()}` | {default} | {effect} |"
+        for name, (default, effect) in sorted(effects.items())
+    ]
+    return "\n".join(["| setting | default | yours |", "|---|---|---|", *rows])
 
 
 def states(_before: str) -> str:
@@ -241,6 +255,7 @@ def metrics(_before: str) -> str:
 
 
 PARTS: Final[dict[str, Callable[[str], str]]] = {
+    "celery_settings": celery_settings,
     "settings": settings,
     "states": states,
     "exceptions": exceptions,
