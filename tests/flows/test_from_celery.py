@@ -54,7 +54,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def moved(shop: Shop) -> Shop:
-    """The project, with the tasks of the page besides its own."""
+    """The project, with the app and the tasks of the page."""
+    (shop.folder / "shop/__init__.py").write_text(block("wiring"))
     with (shop.folder / "shop/tasks.py").open("a") as tasks:
         tasks.write(block("plain") + block("moved"))
     return shop
@@ -73,7 +74,7 @@ def test_plain_tasks_answer_as_the_page_says(working: Shop) -> None:
     values = [value.partition(":")[0].strip() for _, _, value in lines]
     code = "\n".join(f"print(repr({call.strip()}))" for call, _, _ in lines)
     answers = working.shell(f"from shop.tasks import *\n{code}").splitlines()
-    assert answers == values == ["None", "3", "3", "6"]
+    assert answers == values == ["3", "None", "3", "6"]
 
 
 def test_what_waits_in_the_old_queue_is_done(working: Shop) -> None:
@@ -85,7 +86,7 @@ def test_what_waits_in_the_old_queue_is_done(working: Shop) -> None:
 def test_a_call_that_names_no_queue_goes_to_the_new_one(moved: Shop) -> None:
     """Which is the queue of durable runs."""
     route = "app.amqp.router.route({}, 'shop.tasks.add')['queue'].name"
-    assert moved.shell(f"from shop.celery import app\nprint({route})").strip() == "jobs"
+    assert moved.shell(f"from shop import app\nprint({route})").strip() == "jobs"
 
 
 def test_a_task_that_became_a_job_is_submitted(working: Shop) -> None:
