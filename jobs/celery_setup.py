@@ -14,15 +14,15 @@ from celery.signals import worker_init
 from kombu import Exchange, Queue
 
 import fleet
-from jobs.core.conf import setting
+from jobs.core.conf import early_setting
 
 HALF_A_DAY: Final = 12 * 3600
 OURS: Final[Mapping[str, tuple[Callable[[], Any], str]]] = {
     "broker_connection_retry_on_startup": (lambda: True, "a worker waits for Redis at its start"),
     "broker_transport_options": (
         lambda: {
-            "fair_queues": [setting("JOBS_QUEUE"), setting("NOTICES_QUEUE")],
-            "lease_seconds": setting("LEASE_SECONDS"),
+            "fair_queues": [early_setting("JOBS_QUEUE"), early_setting("NOTICES_QUEUE")],
+            "lease_seconds": early_setting("LEASE_SECONDS"),
             "socket_timeout": 5,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
@@ -38,7 +38,7 @@ OURS: Final[Mapping[str, tuple[Callable[[], Any], str]]] = {
         "django-celery-results' backend, with chords that survive a killed process",
     ),
     "result_extended": (lambda: True, "a result names its task, arguments and worker"),
-    "task_default_queue": (lambda: setting("JOBS_QUEUE"), "plain calls share the fair queue"),
+    "task_default_queue": (lambda: early_setting("JOBS_QUEUE"), "plain calls share the fair queue"),
     "task_queues": (
         lambda: (),
         "yours, the default queue, and the three of Fairshift, each with an exchange of its own",
@@ -100,11 +100,11 @@ def _add_ours(source: Any, **_signal: Any) -> None:
     source.update({name: make() for name, (make, _) in OURS.items() if not _is_set(source, name)})
     options, _ = OURS["broker_transport_options"]
     names = ("JOBS_QUEUE", "SYSTEM_QUEUE", "NOTICES_QUEUE")
-    queues = [source["task_default_queue"], *map(setting, names)]
+    queues = [source["task_default_queue"], *map(early_setting, names)]
     source.update(
         broker_transport_options=merged_options(options(), source["broker_transport_options"]),
         task_queues=merged_queues(source["task_queues"] or (), queues),
-        task_routes=merged_routes(source["task_routes"], setting("INBOX_QUEUE")),
+        task_routes=merged_routes(source["task_routes"], early_setting("INBOX_QUEUE")),
     )
 
 

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
-from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings, wrong_settings
+from jobs.checks.wiring import is_of_project
+from jobs.core.conf import DEFAULTS, how_to_set, unknown_settings
 
 JSON = {"json", "application/json"}
 RUNS_CODE = {"pickle", "application/x-python-serialize"}
@@ -43,8 +44,8 @@ def check_flower(**_arguments: Any) -> list[CheckMessage]:
 @register("fairshift", deploy=True)
 def check_patience(**_arguments: Any) -> list[CheckMessage]:
     """Refuse a lease that ends while a worker still waits for an answer of Redis."""
-    if unknown_settings() or wrong_settings():
-        return []  # other checks report these; no setting can be read
+    if not is_of_project(current_app):
+        return []  # another check reports this
     options = current_app.conf.broker_transport_options
     lease = min(_values()["LEASE_SECONDS"], options.get("lease_seconds", math.inf))
     waits = options.get("socket_timeout")
@@ -92,8 +93,8 @@ def _values() -> dict[str, Any]:
 
 
 def _celery() -> Iterator[CheckMessage]:
-    if unknown_settings() or wrong_settings():
-        return  # Celery's settings depend on them
+    if not is_of_project(current_app):
+        return  # another check reports this
     conf = current_app.conf
     for setting in ("accept_content", "result_accept_content"):
         name, accepted = f"CELERY_{setting.upper()}", set(conf[setting] or ())

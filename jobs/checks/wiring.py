@@ -77,9 +77,13 @@ def check_tasks(**_arguments: Any) -> list[CheckMessage]:
     ]
 
 
+def is_of_project(app: Celery) -> bool:
+    """Say whether an app is not Celery's default one, made before or without the project's."""
+    return bool(app.set_as_current) or app.main != "default"
+
+
 def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
-    # Celery creates a default app if one is needed before, or without, the project's.
-    if not app.set_as_current and app.main == "default":
+    if not is_of_project(app):
         yield Error(
             "The current Celery app is Celery's default, not this project's: nothing of"
             " CELERY_... counts, and submit() finds neither its queues nor its broker.",

@@ -221,6 +221,16 @@ def setting(name: str) -> Any:
     return values[name]
 
 
+def early_setting(name: str) -> Any:
+    """Return the value of one setting, or its default if that value is bad; other keys may be.
+
+    For Celery's settings: without these no check could say which key is bad.
+    """
+    given = _given()
+    value = given.get(name, DEFAULTS[name]) if isinstance(given, dict) else DEFAULTS[name]
+    return value if RULES[name].allows(value) else DEFAULTS[name]
+
+
 def plain_queues() -> frozenset[str]:
     """Return the queues of Fairshift's own messages, which carry no runs."""
     return frozenset(setting(name) for name in ("SYSTEM_QUEUE", "INBOX_QUEUE", "NOTICES_QUEUE"))

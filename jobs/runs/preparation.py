@@ -187,9 +187,9 @@ def queue_name(chosen: Options) -> str:
     if not current_app.set_as_current and current_app.main == "default":
         raise OptionError(
             "queue",
-            "is not known: this process has Celery's default app, not the project's; write `from"
-            " .celery import app as celery_app` into the __init__.py beside settings.py"
-            " (docs/start/own-project.md)",
+            "is not known: this process has Celery's default app, not the project's; write"
+            " `app = celery_app(...)`, or an import of your app, into the __init__.py beside"
+            " settings.py (docs/start/own-project.md)",
         )
     listed = ", ".join(sorted(known)) or "none"
     if chosen.queue:
