@@ -12,6 +12,7 @@ from redis import Redis
 
 from fleet import installation_key, refuses_password
 from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, oldest_patched
+from jobs.core.conf import unknown_settings, wrong_settings
 from jobs.models import Worker
 from jobs.system.unserved import unserved
 
@@ -30,11 +31,13 @@ def check_broker(**_arguments: Any) -> list[CheckMessage]:
             client = connection.default_channel.client
             looks = (*SERVER_LOOKS, _installation)
             found = [message for look in looks for message in look(client)]
-        return [*found, *_unserved()]
     except Exception as error:
         # Kombu, redis-py and sockets each raise classes of their own here.
         reason = " ".join(str(error).split()) or type(error).__name__
         return [password_refused(reason) if refuses_password(error) else unreachable(reason)]
+    if unknown_settings() or wrong_settings():
+        return found  # other checks report these; no setting can be read
+    return [*found, *_unserved()]
 
 
 def unreachable(reason: str) -> CheckMessage:
