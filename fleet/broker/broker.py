@@ -3,8 +3,8 @@
 A publish has a deadline. After a failure, further calls fail at once for a short time.
 
 Hints in the outbox need not be published now: the sweep publishes what is left. So their callers do
-not wait long for a connection. A thread opens it, sends the hints that wait for it, and a later call
-uses it. The same holds for all callers after a failure.
+not wait long for a connection. A thread opens it and sends the hints that wait for it, and a later
+call uses it. The same holds for all callers after a failure.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def configured() -> dict[str, Any]:
     """Return the settings of the page."""
     [block] = blocks(read("docs/operate/pools.md"), info="python bounded")
     found: dict[str, Any] = {}
-    exec(block.text, {}, found)  # noqa: S102  of our own page
+    exec(block.text, {}, found)
     return found
 
 
