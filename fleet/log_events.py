@@ -236,6 +236,12 @@ CHILD_NOT_CREATED: Final = Event(
     "The limit of open files, processes or memory is reached. The worker keeps the processes that "
     "it has. If it has none for a minute, it exits with status 1.",
 )
+CHILD_READS_NOTHING: Final = Event(
+    "child_reads_nothing",
+    WARNING,
+    "process {pid} of the pool has not read its job: it is killed, and another one gets the job",
+    "It was stopped (SIGSTOP), or had no processor time: the machine is overloaded.",
+)
 JOB_LOST: Final = Event(
     "job_lost",
     ERROR,

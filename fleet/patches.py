@@ -62,14 +62,14 @@ PATCHES: Final = (
         "pool/booting.py pool/lookahead.py pool/losses.py pool/pool.py pool/reconciling.py"
         " worker/gate.py",
         replaces="_put_back _putlock _quick_put on_partial_read on_poll_start on_process_down"
-        " on_soft_timeout",
+        " on_hard_timeout on_soft_timeout",
         overrides="_create_process_handlers _create_worker_process _create_write_handlers"
         " _event_process_exit _repopulate_pool apply_async close create_result_handler"
         " did_start_ok flush on_job_process_down on_job_process_lost on_job_ready on_process_alive"
         " process_flush_queues terminate_job timers",
         uses="_active_writes _all_inqueues _busy_workers _cache _create_payload _fileno_to_inq"
         " _maxtasksperchild _payload _pool _process_by_pid _result_handler _state maintain_pool"
-        " on_timeout_cancel outbound_buffer sched_strategy write_stats",
+        " on_timeout_cancel on_timeout_set outbound_buffer sched_strategy write_stats",
     ),
     Patch(
         "celery.concurrency.asynpool:ResultHandler",
@@ -103,7 +103,8 @@ PATCHES: Final = (
         "a job's number, its child, and whether that has accepted it",
         "pool/lookahead.py pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py"
         " worker/charging.py worker/gate.py worker/outcomes.py",
-        uses="_accepted _job _scheduled_for _time_accepted _worker_pid _write_to",
+        uses="_accepted _job _scheduled_for _soft_timeout _time_accepted _timeout _worker_pid"
+        " _write_to",
     ),
     Patch(
         "celery.worker.state",

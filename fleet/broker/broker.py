@@ -3,8 +3,8 @@
 A publish has a deadline. After a failure, further calls fail at once for a short time.
 
 Hints in the outbox need not be published now: the sweep publishes what is left. So their callers do
-not wait long for a connection. A thread opens it, and a later call uses it. The same holds for all
-callers after a failure.
+not wait long for a connection. A thread opens it and sends the hints that wait for it, and a later
+call uses it. The same holds for all callers after a failure.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from celery import Celery
@@ -40,6 +41,15 @@ RECONNECT_PATIENCE: Final = 0.1
 Callers whose hints are in no outbox wait for the first one as long as their `timeout`.
 """
 CHUNK: Final = 500
+MOST_WAITING: Final = 10_000
+"""Hints of the outbox that wait for a connection at most; the sweep publishes the others."""
+
+Send = Callable[[Any], object]
+"""Sends hints on a channel."""
+
+
+class NotOpenYet(BrokerUnavailable):
+    """A thread opens the connection, and sends then what waits for it."""
 
 
 class Broker:
@@ -60,32 +70,56 @@ class Broker:
         self._opening: Future[Connection] | None = None
         self.refuses_password = False
         """Redis has refused the password at the last try to connect."""
+        self._waiting: list[tuple[int, Send]] = []
+        """What the thread that opens the connection sends, with the number of hints."""
+        self._guard = threading.Lock()
+        """Held for moments: for `_opening` and `_waiting`."""
 
     def publish(
         self, hints: Sequence[Hint], *, timeout: float, are_in_outbox: bool = False
     ) -> None:
-        """Publish all hints within `timeout` seconds, or raise BrokerUnavailable."""
+        """Publish all hints within `timeout` seconds, or raise BrokerUnavailable.
+
+        Hints in the outbox may arrive all the same, when the connection is open.
+        """
         deadline = time.monotonic() + timeout
-        with self._channel(timeout=timeout, is_patient=not are_in_outbox) as channel:
-            self._sender.send(channel, hints, until=deadline)
+        try:
+            with self._channel(timeout=timeout, is_patient=not are_in_outbox) as channel:
+                self._sender.send(channel, hints, until=deadline)
+        except NotOpenYet:
+            if are_in_outbox:
+                self._send_when_open(len(hints), partial(self._sender.send, hints=hints))
+            raise  # the caller counts what has arrived
 
     def post(self, hints: Sequence[Hint], receipt: Receipt, *, timeout: float) -> Sequence[Receipt]:
         """Send hints in the outbox, without waiting for the reply; return the receipts that came.
 
         This receipt comes with a later call, or never. Raises BrokerUnavailable when Redis is away,
-        or has not answered an earlier call within `timeout` seconds.
+        or has not answered an earlier call within `timeout` seconds. While the first connection is
+        not open, hints wait for it.
         """
-        with self._channel(timeout=timeout, is_patient=False) as channel:
-            arrived = self._collect(timeout=timeout)
-            calls = self._sender.calls(channel, hints)
-            if calls is None:
-                self._sender.send(channel, hints, until=time.monotonic() + timeout)
-                return [*arrived, receipt]
-            if self._unawaited is None:
-                with channel.conn_or_acquire() as client:
-                    self._unawaited = Unawaited(client)
-            self._unawaited.send(calls, receipt)
-            return arrived
+        post = partial(self._post, hints=hints, receipt=receipt, timeout=timeout)
+        try:
+            with self._channel(timeout=timeout, is_patient=False) as channel:
+                return [*self._collect(timeout=timeout), *post(channel)]
+        except NotOpenYet:
+            if self._send_when_open(len(hints), post):
+                return ()
+        # It has just been opened, or has failed.
+        return self.post(hints, receipt, timeout=timeout)
+
+    def _post(
+        self, channel: Any, *, hints: Sequence[Hint], receipt: Receipt, timeout: float
+    ) -> Sequence[Receipt]:
+        calls = self._sender.calls(channel, hints)
+        if calls is None:
+            self._sender.send(channel, hints, until=time.monotonic() + timeout)
+            return (receipt,)
+        if self._unawaited is None:
+            with channel.conn_or_acquire() as client:
+                self._unawaited = Unawaited(client)
+        self._unawaited.send(calls, receipt)
+        return ()
 
     def _collect(self, *, timeout: float) -> Sequence[Receipt]:
         if self._unawaited is None:
@@ -135,7 +169,8 @@ class Broker:
         """
         is_long = is_patient or self._connection is not None
         if not self._lock.acquire(timeout=timeout if is_long else min(timeout, CONNECT_PATIENCE)):
-            raise BrokerUnavailable("another caller still waits for the broker")
+            waits = "another caller still waits for the broker"
+            raise BrokerUnavailable(waits) if is_long else NotOpenYet(waits)
         try:
             # After the lock: the caller that held it may have failed.
             if time.monotonic() < self._resume_at:
@@ -156,32 +191,70 @@ class Broker:
 
     def _connect(self, *, timeout: float, is_patient: bool) -> Connection:
         is_long = is_patient and not self._resume_at
-        opening, patience = self._opening, timeout if is_long else 0.0
-        if opening is None:
-            if is_long:
-                return open_connection(self._app, timeout=timeout)
-            patience = min(timeout, RECONNECT_PATIENCE if self._resume_at else CONNECT_PATIENCE)
-            opening = self._opening = Future()
-            threading.Thread(target=self._open_for, args=(opening, timeout), daemon=True).start()
-        if not wait([opening], patience).done:
-            raise BrokerUnavailable("a connection to the broker is not open yet")
-        self._opening = None
+        patience = RECONNECT_PATIENCE if self._resume_at else CONNECT_PATIENCE
+        with self._guard:
+            opening = self._opening
+            if opening is None:
+                opening = self._opening = Future()
+                begin = partial(self._open_for, opening, timeout)
+                threading.Thread(target=begin, daemon=True).start()
+            else:
+                patience = 0.0
+        if not wait([opening], timeout if is_long else min(timeout, patience)).done:
+            text = "a connection to the broker is not open yet"
+            raise TimeoutError(text) if is_long else NotOpenYet(text)
         return opening.result()
 
     def _open_for(self, opening: Future[Connection], timeout: float) -> None:
-        """Open a connection in a thread, for the caller that comes next."""
+        """Open a connection in a thread, for those who wait for it; send the waiting hints."""
         try:
             connection = open_connection(self._app, timeout=timeout)
         except Exception as error:
             # Not left to the next caller: by then, the failure may be long ago.
-            self._resume_at = time.monotonic() + PAUSE_AFTER_FAILURE
             self.refuses_password = refuses_password(error)
-            self._opening = None
+            if self._opening is opening:
+                self._resume_at = time.monotonic() + PAUSE_AFTER_FAILURE
+                self._end_opening()
             opening.set_exception(error)
-        else:
-            opening.set_result(connection)
+            return
+        opening.set_result(connection)
+        try:
+            with self._channel(timeout=timeout) as channel:
+                while waiting := self._take_waiting():
+                    for _count, send in waiting:
+                        send(channel)
+        except BrokerUnavailable:
+            if self._opening is opening:
+                self._end_opening()
+
+    def _send_when_open(self, count: int, send: Send) -> bool:
+        """Have the thread that opens the connection send hints; False if it has ended.
+
+        Raises BrokerUnavailable if too many wait.
+        """
+        with self._guard:
+            if self._opening is None:
+                return False
+            if sum(each for each, _send in self._waiting) + count > MOST_WAITING:
+                raise BrokerUnavailable(f"{MOST_WAITING:,} hints wait for a connection")
+            self._waiting.append((count, send))
+            return True
+
+    def _take_waiting(self) -> list[tuple[int, Send]]:
+        """Take what waits for the connection; without any, end its opening."""
+        with self._guard:
+            taken, self._waiting = self._waiting, []
+            if not taken:
+                self._opening = None
+            return taken
+
+    def _end_opening(self) -> None:
+        """Have the next caller open another connection; the sweep publishes what waited."""
+        with self._guard:
+            self._opening, self._waiting = None, []
 
     def _drop(self, *, pause: float) -> None:
+        self._end_opening()
         connection, self._connection = self._connection, None
         self._unawaited = None
         self._resume_at = time.monotonic() + pause

@@ -63,13 +63,30 @@ class Pool(Losses):
         # Jobs can be taken back only if a pipe can be opened a second time.
         can_take_back = self._is_fair and os.path.isdir("/proc/self/fd")
         self._may_go_ahead = can_take_back and not self._maxtasksperchild
-        signal_softly = self.on_soft_timeout
+        signal_softly, kill = self.on_soft_timeout, self.on_hard_timeout
+        self._unread = {}
 
         def on_soft_timeout(job: Any) -> None:
+            if self.is_unread(job):
+                self._hub.call_soon(guarded(self._limit_again), job)
+                return
             ask_to_stop(job._write_to, job)
             signal_softly(job)
 
+        def on_hard_timeout(job: Any) -> None:
+            if self.is_unread(job):
+                self._hub.call_soon(guarded(self._limit_again), job)
+            else:
+                kill(job)
+
         self.on_soft_timeout: Callable[[Any], None] = on_soft_timeout
+        self.on_hard_timeout: Callable[[Any], None] = on_hard_timeout
+
+    def _limit_again(self, job: Any) -> None:
+        """Begin the time limits of a job again: its child had not read it."""
+        if job._accepted and not job.ready():
+            self.on_timeout_cancel(job)
+            self.on_timeout_set(job, job._soft_timeout, job._timeout)
 
     def create_result_handler(self) -> Any:
         self._putlock = Slots(self._putlock)

@@ -1,14 +1,17 @@
-"""Finds, each second, jobs that count as running but have no process, and ends them as lost.
+"""Finds, each second, jobs that count as running and do not run.
 
 Celery notices a child that ends. It does not notice a child that another library has reaped, one
-that the pool no longer has, or a job that a forked copy of its child has read.
+that the pool no longer has, or a job that a forked copy of its child has read: such a job is ended
+as lost. A child that does not read its job, because it is stopped for example, is killed, and
+another child gets the job.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +23,7 @@ from celery.concurrency import asynpool
 
 from fleet import log_events
 from fleet.callbacks import guarded
+from fleet.pool.lookahead import has_reached
 from fleet.pool.pipes import has_read
 
 logger = logging.getLogger(__name__)
@@ -27,15 +31,23 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 1.0
 IDLE_LOOKS: Final = 5
 """An idle pool makes every fifth look only."""
+UNREAD_LOOKS: Final = 30
+"""Looks in a row at which a child has not read its job; then it is killed.
+
+Looks, not seconds: after a freeze of the whole machine a child has its time again.
+"""
 NO_PIPE: Final = -1
 
 
 class Reconciling(asynpool.AsynPool):
-    """A pool that ends jobs without a process."""
+    """A pool that ends jobs without a process, and children that do not read theirs."""
 
+    _is_fair: bool
     _looks = 0
     _missing: frozenset[int] = frozenset()
     """Numbers of the jobs that had no process at the last check."""
+    _unread: Mapping[int, int]
+    """The looks at which each job was not read by its child, by the job's number."""
 
     @property
     def timers(self) -> dict[Callable[[], None], float]:
@@ -58,6 +70,25 @@ class Reconciling(asynpool.AsynPool):
         self._missing = frozenset(job._job for job in missing.difference(lost))
         for job in lost:
             self._end_as_lost(job, pids)
+        self._end_deaf_children()
+
+    def _end_deaf_children(self) -> None:
+        """Kill each child that has not read its job for long; another child gets the job."""
+        unread = [job for job in self._cache.values() if self.is_unread(job)]
+        self._unread = {job._job: self._unread.get(job._job, 0) + 1 for job in unread}
+        for job in unread:
+            if self._unread[job._job] >= UNREAD_LOOKS:
+                log_events.CHILD_READS_NOTHING.log(logger, pid=job._write_to.pid)
+                with suppress(ProcessLookupError):
+                    os.kill(job._write_to.pid, signal.SIGKILL)
+
+    def is_unread(self, job: Any) -> bool:
+        """Say whether a job is in the pipe of a child that could read it, and has not."""
+        child = job._write_to
+        # Without the fair strategy, a job may be behind others.
+        if child is None or job.ready() or not self._is_fair:
+            return False
+        return child.current in (job, None) and not has_reached(child, job)
 
     def _has_ended_children(self) -> bool:
         for child in self._pool:

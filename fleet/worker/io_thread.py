@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from fleet import log_events
@@ -37,6 +37,7 @@ from fleet.worker.requests import Answer, Asked, Requests
 logger = logging.getLogger(__name__)
 
 Then = Callable[[str | None], None]
+
 Reports = list[tuple[Report, Then | None]]
 Hints = list[tuple[Hint, Callable[[], None]]]
 
@@ -47,6 +48,13 @@ END_SECONDS: Final = 0.05
 REQUEST_SECONDS: Final = 0.02
 BATCH: Final = 100
 ADMIT_AT_MOST: Final = 128
+
+
+class Start(NamedTuple):
+    """When an attempt began: at the earliest, while its process has not read it."""
+
+    at: float
+    has_begun: Callable[[], bool]
 
 
 class IOThread:
@@ -60,8 +68,8 @@ class IOThread:
         self._ready = threading.Condition()
         self._requests = Requests()
         self._reports: Reports = []
-        self._starts: dict[tuple[str, int], float] = {}
-        """The begin of each attempt whose start is not recorded yet, the oldest first."""
+        self._starts: dict[tuple[str, int], Start] = {}
+        """Each attempt whose start is not recorded yet, the oldest first."""
         self._hints: Hints = []
         self._in_hand: tuple[Reports, Hints] = [], []
         """What the thread has taken and has not done yet."""
@@ -130,17 +138,22 @@ class IOThread:
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
         """Have a report recorded; `then` gets the run's state, or None if the token was old."""
         with self._ready:
-            begun_at = self._starts.pop((report.run_id, report.token), None)
-            if begun_at is not None and report.started_at is None:
-                report = report._replace(started_at=begun_at)
+            start = self._starts.pop((report.run_id, report.token), None)
+            if start is not None and report.started_at is None:
+                report = report._replace(started_at=start.at)
             self._reports.append((report, then))
             self._wake_within(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
 
-    def note_start(self, run_id: str, token: int, at: float) -> None:
-        """Note when an attempt began: recorded with its end, or after `START_SECONDS`."""
+    def note_start(
+        self, run_id: str, token: int, at: float, *, has_begun: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Note when an attempt began: recorded with its end, or after `START_SECONDS`.
+
+        Not before `has_begun`: its process may be stopped, or wait for a processor.
+        """
         with self._ready:
             # For a revoked job, Celery's pool passes the time of day, which is larger.
-            self._starts[run_id, token] = min(at, time.monotonic())
+            self._starts[run_id, token] = Start(min(at, time.monotonic()), has_begun)
             self._wake_within(START_SECONDS)
 
     def cancel_start(self, run_id: str, token: int) -> bool:
@@ -213,8 +226,8 @@ class IOThread:
                 reports, self._reports = self._reports, []
                 requests = {} if self._stopping else self._requests.batch(ADMIT_AT_MOST)
                 self._due_at = time.monotonic() if len(requests) < len(self._requests) else math.inf
-                for begun_at in islice(self._starts.values(), 1):
-                    self._due_at = min(self._due_at, begun_at + START_SECONDS)
+                for start in islice(self._starts.values(), 1):
+                    self._due_at = min(self._due_at, start.at + START_SECONDS)
                 hints = self._due_hints()
                 self._in_hand = reports, hints
             if not self._attempt(self._publish, hints, "publish"):
@@ -245,10 +258,13 @@ class IOThread:
 
     def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
         """Take the starts that are older than this many seconds."""
-        until = time.monotonic() - after
-        for run_id, token in [key for key, at in self._starts.items() if at <= until]:
-            at = self._starts.pop((run_id, token))
-            yield Report(run_id, token, Kind.STARTED, at), None
+        now = time.monotonic()
+        for key in [key for key, start in self._starts.items() if start.at <= now - after]:
+            start = self._starts.pop(key)
+            if start.has_begun():
+                yield Report(*key, Kind.STARTED, start.at), None
+            else:
+                self._starts[key] = start._replace(at=now)
 
     def _due_hints(self) -> Hints:
         """Take the hints, unless a publish has failed within the last second."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 import uuid
 from collections import deque
@@ -34,7 +35,10 @@ from fleet.worker.unknown_tasks import UnknownTasks
 
 logger = logging.getLogger(__name__)
 
-FLUSH_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 10.0
+"""How long a worker that stops waits for its database in all, besides its tasks."""
+LEAVE_SECONDS: Final = 2.0
+"""The part of it that is left for the end of its row."""
 LOOKS_A_LEASE: Final = 6
 TURN_SECONDS: Final = 0.05
 CALLBACKS_A_TURN: Final = 32
@@ -86,6 +90,7 @@ class DurableRuns(bootsteps.StartStopStep):
             tasks=sorted(name for name in worker.app.tasks if not name.startswith("celery.")),
         )
         self._posted: deque[Callable[[], None]] = deque()
+        self._patience = STOP_SECONDS - LEAVE_SECONDS
         post = partial(_post, worker, self._posted)
         self.io_thread = IOThread(self.application, node.id, post)
         self.gate = Gate(self.application, self.io_thread, slots=node.slots)
@@ -154,10 +159,11 @@ class DurableRuns(bootsteps.StartStopStep):
     def _end_starts(self) -> None:
         self.heartbeat.loop_ends()
         self.gate.close()
-        until = time.monotonic() + FLUSH_SECONDS
+        until = time.monotonic() + self._patience
         while self.gate.starting_count and not _is_cold() and time.monotonic() < until:
             self.io_thread.flush(timeout=TURN_SECONDS)
             self._answer()
+        self._patience = max(0.0, until - time.monotonic())
 
     def _answer(self) -> None:
         """Run the callbacks that were left to the loop, which has ended."""
@@ -177,14 +183,25 @@ class DurableRuns(bootsteps.StartStopStep):
     def _leave(self, **_signal: Any) -> None:
         """Record what is left, then end this node's row, so that rescue need not wait."""
         self._answer()
-        if not self.io_thread.flush(timeout=FLUSH_SECONDS):
+        until = time.monotonic() + self._patience + LEAVE_SECONDS
+        if not self.io_thread.flush(timeout=self._patience):
             log_events.OUTCOMES_NOT_RECORDED.log(logger)
         self.io_thread.stop()
         self.heartbeat.stop()
+        # A thread, as a connection that hangs while it is opened has no limit of ours.
+        leaving = threading.Thread(target=self._end_row, name="fairshift-leave", daemon=True)
+        leaving.start()
+        leaving.join(until - time.monotonic())
+        if leaving.is_alive():
+            log_events.WORKER_ROW_STAYS.log(logger)
+
+    def _end_row(self) -> None:
         try:
             self.application.leave(self.node.id)
         except Exception:
             log_events.WORKER_ROW_STAYS.log(logger, exc_info=True)
+        finally:
+            self.application.close()
 
 
 def current_node(worker: Any, node: Node, silence: RedisSilence) -> Node:

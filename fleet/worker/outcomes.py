@@ -25,7 +25,7 @@ from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
-from fleet.pool import ask_to_stop, has_read
+from fleet.pool import ask_to_stop, has_reached, has_read
 from fleet.router import acting_as
 from fleet.steering import SNOOZED
 from fleet.worker.admitted import AdmittedRun
@@ -169,7 +169,12 @@ class Outcomes:
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
         if held.admission.is_kept and not held.is_recorded:
-            self._io_thread.note_start(held.admission.run_id, held.admission.token, time_accepted)
+            self._io_thread.note_start(
+                held.admission.run_id,
+                held.admission.token,
+                time_accepted,
+                has_begun=functools.partial(_has_begun, held),
+            )
         if held.cancelled:
             self.stop(held)
 
@@ -216,6 +221,12 @@ class Outcomes:
                 raise TimeLimitExceeded(timeout)
             except TimeLimitExceeded:
                 self._lost(held, ExceptionInfo())
+
+
+def _has_begun(held: AdmittedRun) -> bool:
+    """Say whether the run's process has read it; true on pools that cannot know."""
+    job = held.job
+    return job is None or has_reached(getattr(job, "_write_to", None), job)
 
 
 def _has_ended_otherwise(report: Report, state: str | None) -> bool:

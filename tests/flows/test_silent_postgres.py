@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +12,8 @@ from django.db import connection
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from tests.flows.processes import Processes
-from tests.flows.world import ended
+from tests.flows.processes import Process, Processes
+from tests.flows.world import ended, reached
 from tests.jobs.scenes import hinted
 from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
@@ -29,11 +31,12 @@ def way() -> Iterator[Proxy]:
         yield proxy
 
 
-def start_far(processes: Processes, way: Proxy) -> None:
+def start_far(processes: Processes, way: Proxy, **environ: str) -> Process:
     given = connection.settings_dict
     url = f"postgresql://{given['USER']}@127.0.0.1:{way.port}/{given['NAME']}"
-    processes.start_worker("far", SLOTS, DATABASE_URL=url)
+    far = processes.start_worker("far", SLOTS, DATABASE_URL=url, **environ)
     processes.ready()
+    return far
 
 
 def test_hints_of_a_worker_without_postgres_start_elsewhere(
@@ -56,3 +59,21 @@ def test_hints_of_a_worker_without_postgres_start_elsewhere(
     way.cut_all()
     assert ended(submit("tests.record", 9, owner=owner), seconds=30).state == State.SUCCEEDED
     assert not Run.objects.exclude(state=State.SUCCEEDED).exists()
+
+
+@pytest.mark.proof
+def test_a_worker_without_postgres_stops_in_time(
+    processes: Processes, way: Proxy, owner: Owner
+) -> None:
+    """It waits 10 s for PostgreSQL in all, with the default lease; its run is rescued later."""
+    far = start_far(processes, way, FAIRSHIFT_LEASE_SECONDS="30")
+    run = reached(submit("tests.sleep", seconds=1, owner=owner), State.RUNNING)
+    way.faults = GONE
+    began_at = time.monotonic()
+    far.signal(signal.SIGTERM)
+    wait_for(lambda: not far.is_alive, what="the worker's end")
+    took = time.monotonic() - began_at
+    print("took", took, far.log_end())
+    run.refresh_from_db()
+    assert run.state == State.RUNNING
+    assert took < 20

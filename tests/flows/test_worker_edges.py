@@ -1,6 +1,7 @@
 """Faults of one run end that run at most, once, and leave other runs alone."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,6 +13,7 @@ from celery.result import AsyncResult
 from django.db import connection
 
 from fleet import HEADER
+from fleet.worker.io_thread import START_SECONDS
 from jobs import submit
 from jobs.core.conf import DEFAULTS
 from jobs.core.states import State
@@ -20,7 +22,7 @@ from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.tasks import told
 from tests.flows.world import bodies, ended, outcomes, reached
 from tests.judge import read_task_events
-from tests.waiting import wait_for
+from tests.waiting import stays_false, wait_for
 
 pytestmark = pytest.mark.proof
 
@@ -102,6 +104,24 @@ def test_a_running_task_that_celery_terminates_is_cancelled(stack: Processes, ve
     assert (run.state, outcomes(run)) == (State.CANCELLED, ["cancelled"])
     assert len(bodies(stack.tasks, run)) <= 2
     verdict(run)
+
+
+def test_a_run_does_not_stay_with_a_process_that_is_stopped(processes: Processes) -> None:
+    """Until the process has read it, the run is not `running`; the process is killed, and it runs.
+
+    An attempt that has not begun does not count.
+    """
+    worker = processes.start_worker(slots=1)
+    worker.ready()
+    [child] = worker.children()
+    os.kill(child, signal.SIGSTOP)
+    run = reached(submit("tests.record", 1, owner="acme", max_attempts=2), State.ADMITTED)
+    assert stays_false(
+        lambda: Run.objects.get(id=run.id).state == State.RUNNING, seconds=10 * START_SECONDS
+    )
+    run = ended(run, seconds=60)
+    assert (run.state, run.attempt_count) == (State.SUCCEEDED, 1)
+    assert f"process {child} of the pool has not read its job" in worker.log.read_text()
 
 
 def test_a_payload_that_cannot_be_read_fails_its_run_alone(stack: Processes) -> None:

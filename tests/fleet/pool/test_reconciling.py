@@ -11,9 +11,9 @@ import pytest
 from billiard.exceptions import WorkerLostError
 from kombu.asynchronous.semaphore import LaxBoundedSemaphore
 
-from fleet.pool import pipes
+from fleet.pool import pipes, reconciling
 from fleet.pool.reconciling import LOOK_SECONDS
-from tests.fleet.pool.test_pool import A_MOMENT, Running, length, nap, pool, until_read
+from tests.fleet.pool.test_pool import A_MOMENT, LARGE, Running, length, nap, pool, until_read
 
 pytestmark = pytest.mark.proof
 
@@ -138,3 +138,47 @@ def test_a_copy_of_a_child_reads_no_job_and_says_nothing(pool: Running) -> None:
     assert pool.settle(21)[1:] == [3] * 20
     assert child.last_read.reader == child.pid
     assert pool.children._pool == [child]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciling, "UNREAD_LOOKS", 2)
+
+
+@pytest.mark.parametrize("text", ["abc", "a" * LARGE], ids=["small", "larger than a pipe"])
+def test_the_job_of_a_child_that_does_not_read_is_given_to_another(
+    hasty: None, pool: Running, text: str
+) -> None:
+    """A stopped child never would; it is killed, and its job runs once."""
+    [child] = pool.children._pool
+    os.kill(child.pid, signal.SIGSTOP)
+    pool.call(length, text)
+    assert pool.settle(1) == [len(text)]
+    assert child not in pool.children._pool
+
+
+def test_a_child_that_has_read_its_job_is_not_killed(hasty: None, pool: Running) -> None:
+    """It may be stopped as well, and then its task has begun: its time limit is for that."""
+    lost = Lost(pool)
+    until_read(lost.job)
+    [child] = pool.children._pool
+    os.kill(child.pid, signal.SIGSTOP)
+    lost.never_is(pool)
+    assert pool.children._pool == [child]
+
+
+@pytest.mark.parametrize("limit", ["timeout", "soft_timeout"])
+def test_time_limits_begin_when_the_child_has_read_the_job(pool: Running, limit: str) -> None:
+    """A child that is stopped, or waits for a processor, has not begun the task."""
+    [child] = pool.children._pool
+    os.kill(child.pid, signal.SIGSTOP)
+    failed: list[Any] = []
+    limits = {"timeout": None, "soft_timeout": None, limit: 1.0}
+    job = pool.call(length, "abc", error_callback=failed.append, **limits)
+    until = time.monotonic() + 2.5
+    while time.monotonic() < until:
+        pool.turn()
+    assert not job.ready() and pool.children._pool == [child]
+    os.kill(child.pid, signal.SIGCONT)
+    assert pool.settle(1) == [3]
+    assert not failed
