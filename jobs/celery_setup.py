@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from celery import Celery
 from celery.signals import worker_init
+from celery.utils.imports import symbol_by_name
 from kombu import Exchange, Queue
 
 import fleet
@@ -89,10 +90,9 @@ def setup_celery(app: Celery) -> None:
 
 def _wire(sender: Any, **_signal: Any) -> None:
     """Give a worker the functions of Fairshift, before its boot steps are built."""
-    from jobs.wiring import application
-
     if not fleet.is_installed(sender.app):
-        fleet.install(sender.app, application())
+        # By its name: it needs models, and so Django's apps.
+        fleet.install(sender.app, symbol_by_name("jobs.wiring:application")())
 
 
 def _add_ours(source: Any, **_signal: Any) -> None:

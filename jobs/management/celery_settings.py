@@ -92,7 +92,7 @@ def handle(given: dict[str, Any]) -> None:
     asked = {name.lower().removeprefix("celery_") for name in given["names"]}
     found = [
         row
-        for row in effective_settings(current_app._get_current_object())
+        for row in effective_settings(current_app)
         if (row.name in asked if asked else given["all"] or row.set_by != CELERY or row.effect)
     ]
     if given["json"]:
