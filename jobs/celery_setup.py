@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from celery import Celery
@@ -85,14 +86,14 @@ def setup_celery(app: Celery) -> None:
     if app.configured:
         _add_ours(app.conf)
     app.on_after_configure.connect(_add_ours, weak=False, dispatch_uid="fairshift")
-    worker_init.connect(_wire, weak=False, dispatch_uid="fairshift")
+    worker_init.connect(partial(_wire, app), weak=False, dispatch_uid=f"fairshift {id(app)}")
 
 
-def _wire(sender: Any, **_signal: Any) -> None:
-    """Give a worker the functions of Fairshift, before its boot steps are built."""
-    if not fleet.is_installed(sender.app):
+def _wire(app: Celery, sender: Any, **_signal: Any) -> None:
+    """Give a worker of an app the functions of Fairshift, before its boot steps are built."""
+    if sender.app is app and not fleet.is_installed(app):
         # By its name: it needs models, and so Django's apps.
-        fleet.install(sender.app, symbol_by_name("jobs.wiring:application")())
+        fleet.install(app, symbol_by_name("jobs.wiring:application")())
 
 
 def _add_ours(source: Any, **_signal: Any) -> None:

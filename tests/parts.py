@@ -31,6 +31,7 @@ WORKER: Final = (
             ),
             *("inside", "lost_broker", "lost_connections", "misbehaving", "own_settings", "owners"),
             "pools",
+            *("silent_postgres", "worker_without_redis"),
             *("unkept", "unknown_tasks", "worker_edges", "worker_stops"),
         )
     ),
@@ -40,13 +41,14 @@ QUEUE: Final = (
     *(
         f"flows/test_{name}.py"
         for name in (
+            *("drop_in", "hung_redis", "refused_password"),
             *("acl", "broker_faults", "epochs", "far_redis", "foreign", "forged", "lost_broker"),
             *("lost_connections", "plain_celery", "remote", "wrong_types"),
         )
     ),
 )
 INSTALLING: Final = (
-    *("compose", "config", "flows/test_demo.py", "flows/test_from_celery.py"),
+    *("compose", "config", "flows/test_demo.py", "flows/test_from_celery.py", "lived_in"),
     *("flows/test_own_project.py", "flows/test_own_settings.py", "flows/test_wheel.py"),
 )
 SITE: Final = ("browser", "chaos/test_web.py", "flows/test_canary.py", "flows/test_web_faults.py")

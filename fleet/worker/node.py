@@ -50,6 +50,7 @@ class DurableRuns(bootsteps.StartStopStep):
 
     requires = ("celery.worker.components:Pool", "fleet.worker.leasing:FairQueues")
     application: Application
+    _patience = STOP_SECONDS - LEAVE_SECONDS
 
     def create(self, worker: Any) -> DurableRuns:
         # Before the pool forks and before tracers are built from `run`.
@@ -90,7 +91,6 @@ class DurableRuns(bootsteps.StartStopStep):
             tasks=sorted(name for name in worker.app.tasks if not name.startswith("celery.")),
         )
         self._posted: deque[Callable[[], None]] = deque()
-        self._patience = STOP_SECONDS - LEAVE_SECONDS
         post = partial(_post, worker, self._posted)
         self.io_thread = IOThread(self.application, node.id, post)
         self.gate = Gate(self.application, self.io_thread, slots=node.slots)

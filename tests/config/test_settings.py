@@ -115,11 +115,3 @@ def test_secret_key_of_a_first_start_is_kept(tmp_path: Path) -> None:
     assert first == second
     assert len(first["SECRET_KEY"]) >= 50
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
-
-
-def test_queues_are_bound_apart(tmp_path: Path) -> None:
-    """Each queue has its own exchange: sharing one would deliver every message to both."""
-    done = boot("CELERY_TASK_QUEUES", folder=tmp_path, **SERVERS)
-    queues = json.loads(done.stdout)["CELERY_TASK_QUEUES"]
-    for name, queue in zip(("jobs", "system", "notices"), queues, strict=True):
-        assert f"Exchange {name}" in queue

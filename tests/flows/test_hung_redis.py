@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celery import Celery
+from celery import Celery, current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from jobs import setup_celery
 from tests.docs.pages import blocks, read
 from tests.proxy import NONE, Faults, Proxy
 
 pytestmark = pytest.mark.proof
 
 THREADS = 24
-SOCKET_SECONDS = settings.CELERY_BROKER_TRANSPORT_OPTIONS["socket_timeout"]
+SOCKET_SECONDS = current_app.conf.broker_transport_options["socket_timeout"]
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_each_thread_waits_for_the_socket_once(way: Proxy) -> None:
 
     with Celery("threads", broker=way.url, set_as_current=False) as app:
         app.config_from_object("django.conf:settings", namespace="CELERY")
+        setup_celery(app)
         app.conf.update(
             {name.removeprefix("CELERY_").lower(): value for name, value in configured().items()},
             broker_url=way.url,
