@@ -11,6 +11,7 @@ from celery import Celery, current_app
 from fleet import Broker
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
+from jobs import setup_celery
 from jobs.runs import dispatch
 from tests.judge import TaskLog, read_task_events
 from tests.judge.log import TaskEvent
@@ -78,6 +79,7 @@ def publishing_to(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]
     """Have this process publish hints to another broker; yield an app on it."""
     with Celery("scene", set_as_current=False) as app:
         app.config_from_object("django.conf:settings", namespace="CELERY")
+        setup_celery(app)
         app.conf.broker_url = url
         hints = Broker(app)
         monkeypatch.setattr(dispatch, "broker", lambda: hints)
