@@ -9,9 +9,9 @@ import redis
 from celery import Celery, current_app
 
 from fleet import Broker
+from jobs import setup_celery
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
-from jobs import setup_celery
 from jobs.runs import dispatch
 from tests.judge import TaskLog, read_task_events
 from tests.judge.log import TaskEvent
