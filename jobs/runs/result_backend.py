@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from celery import current_app, states
+from celery.app import trace
 from celery.app.task import Context
 from celery.canvas import maybe_signature
 from celery.result import GroupResult, ResultSet
@@ -36,6 +37,9 @@ STORED: Final = "stored outcome"
 SEALED: Final = "fairshift-encrypted"
 """The name in a stored result whose value is the id of a key, and the encrypted result."""
 FIELD: Final = "result of Celery"
+
+HEEDS_CALLS: Final = hasattr(trace, "get_actual_ignore_result")
+"""Whether Celery stores the result of a call that asks for it; 5.5 goes by its task alone."""
 
 _READY = """
 SELECT count(*) FROM django_celery_results_taskresult WHERE task_id = ANY(%s) AND status = ANY(%s)
@@ -175,7 +179,8 @@ def _stored(report: Report, row: TaskResult) -> Report:
 def _is_stored(request: Context, state: str) -> bool:
     # Celery has stored a success if a result is wanted. Not always a failure: the last task of a
     # chain gets that of the first, with the options of the first.
-    if state == states.SUCCESS and vars(request).get("ignore_result") is False:
+    is_wanted = vars(request).get("ignore_result") is False
+    if HEEDS_CALLS and state == states.SUCCESS and is_wanted:
         return True
     stored = TaskResult.objects.filter(task_id=request.id, status__in=states.READY_STATES)
     return stored.exists()
