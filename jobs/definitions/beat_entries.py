@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from celery import current_app
+from celery.exceptions import QueueNotFound
 from celery.schedules import ParseException, crontab
 from cronsim import CronSimError
 from cronsim.cronsim import Field
@@ -55,7 +56,7 @@ def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
         "name": entry.name,
         "task": entry.task,
         "arguments": _arguments(entry),
-        "queue": entry.queue or "",
+        "queue": entry.queue or _routed(entry.task),
         **_schedule(entry, now=now),
         **_attempts(entry.task),
     }
@@ -64,6 +65,15 @@ def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
     if entry.expire_seconds:
         job["deadline_seconds"] = entry.expire_seconds
     return job
+
+
+def _routed(task: str) -> str:
+    """Return the queue that CELERY_TASK_ROUTES has for a task; empty if none has one."""
+    try:
+        queue = str(current_app.amqp.router.route({}, task)["queue"].name)
+    except QueueNotFound as error:
+        raise OptionError("queue", f"is none that CELERY_TASK_QUEUES has: {error}") from error
+    return "" if queue == current_app.conf.task_default_queue else queue
 
 
 def _attempts(name: str) -> dict[str, Any]:

@@ -128,10 +128,10 @@ def test_the_same_work_is_done_as_before(tmp_path: Path) -> None:
         ours = Crm(tmp_path, urls, name="ours", number=0)
         _may_be_deployed(ours)
         ours.shell("from jobs.models import Owner\nOwner.objects.create(slug='crm')")
+        began_at = time.monotonic()
         for crm in (stock, ours):
             crm.shell("import entries")
         _takes_over(ours)
-        began_at = time.monotonic()
         with stock.running(*STOCK), ours.running(*OURS):
             for crm in (stock, ours):
                 wait_for(crm.has_done_all, seconds=150, what=f"{crm.folder.name} to do it all")

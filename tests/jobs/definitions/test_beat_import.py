@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from celery import current_app
+from celery.app.routes import Router, prepare
 from celery.schedules import crontab
 from django.core.management import CommandError, call_command
 from django_celery_beat.models import (
@@ -19,6 +20,7 @@ from django_celery_beat.models import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from kombu import Queue
 
 from jobs import schedules
 from jobs.core.errors import UnknownOwner
@@ -125,6 +127,29 @@ def test_what_else_an_entry_says(acme: Owner) -> None:
     assert Job.objects.get(key="bare").deadline_seconds == 60
     payload = bytes(Job.objects.get(key=bare.name).payload)
     assert json.loads(payload)[:2] == [[], {"x": 3, "y": 4}]
+
+
+@pytest.mark.parametrize(
+    ("routes", "own", "expected"),
+    [
+        ({"tests.*": {"queue": "night"}}, None, "night"),
+        ({"tests.*": {"queue": "night"}}, "jobs", "jobs"),
+        ({"other.*": {"queue": "night"}}, None, ""),
+    ],
+)
+def test_the_queue_is_that_of_the_project_s_routes(
+    acme: Owner,
+    monkeypatch: pytest.MonkeyPatch,
+    routes: dict[str, Any],
+    own: str | None,
+    expected: str,
+) -> None:
+    """As beat would send it; the entry's own queue goes first."""
+    amqp = current_app.amqp
+    monkeypatch.setitem(amqp.queues, "night", Queue("night"))
+    found = Router(prepare([routes]), queues=amqp.queues, app=current_app)
+    monkeypatch.setattr(amqp, "router", found)
+    assert job_of(acme, entry(queue=own)).queue == expected
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, None), (0, 9), (3, 6), (9, 0), (200, 0)])
