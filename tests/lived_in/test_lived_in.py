@@ -72,7 +72,7 @@ class Crm:
             "CELERY_BROKER_URL": urls["REDIS_URL"].removesuffix("/0") + f"/{number}",
         }
         if name == "ours":
-            self.environ["WITH_FAIRSHIFT"] = "1"
+            self.environ |= {"WITH_FAIRSHIFT": "1", "FAIRSHIFT_TEMPLATES": f"{PROJECT}/templates"}
         self.manage("makemigrations people")
         self.manage("migrate -v 0")
 

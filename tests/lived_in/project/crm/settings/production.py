@@ -3,7 +3,7 @@
 import os
 
 from crm.settings.base import *  # noqa: F403  as split settings do
-from crm.settings.base import INSTALLED_APPS
+from crm.settings.base import INSTALLED_APPS, TEMPLATES
 
 WITH_FAIRSHIFT = bool(os.environ.get("WITH_FAIRSHIFT"))
 DATABASES = {
@@ -17,6 +17,8 @@ DATABASES = {
 }
 if WITH_FAIRSHIFT:
     INSTALLED_APPS = ["jobs", "django_object_actions", *INSTALLED_APPS]
+    # The wheel has Fairshift's in its app; its sources have them elsewhere.
+    TEMPLATES[0]["DIRS"] = [os.environ["FAIRSHIFT_TEMPLATES"]]
 else:
     # `check --deploy` has named these lines.
     CELERY_RESULT_BACKEND = "django-db"
