@@ -62,6 +62,23 @@ def test_first_example_stores_a_run_for_each_device() -> None:
 
 
 @pytest.mark.django_db
+def test_the_start_submits_a_run_that_says_why_it_waits() -> None:
+    """As its comments say; a worker would execute the task."""
+    Owner.objects.create(slug="northwind")
+    [start] = blocks(README, info="python start")
+    assert len(start.text.strip().splitlines()) <= 15
+    given: dict[str, Any] = {"__name__": "readme"}
+    try:
+        exec(compile(start.text, "README.md", "exec"), given)
+        run = given["run"]
+        assert run.state == State.QUEUED and run.why_waiting() in start.text
+        args, kwargs = run.arguments
+        assert repr(given["greet"](*args, **kwargs)).replace("'", '"') in start.text
+    finally:
+        current_app.tasks.pop("readme.greet", None)
+
+
+@pytest.mark.django_db
 def test_recurring_example_makes_jobs_and_may_be_repeated() -> None:
     """Each job has the schedule that it names; the same call again changes nothing."""
     Owner.objects.create(slug="northwind")

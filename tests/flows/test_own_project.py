@@ -18,10 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import django.conf
 import psycopg
 import pytest
+import requests
 from psycopg import sql
 
+from fleet.stack.stack import free_port
 from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, blocks, read
 from tests.flows.servers import Servers, own_servers
@@ -41,6 +44,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 """
 """An app of Celery to which nobody has given what Fairshift needs."""
+PROJECT_OF_DJANGO = Path(django.conf.__file__).parent / "project_template/project_name"
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
@@ -242,8 +246,86 @@ def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
     assert words == ["succeeded", "Hello", "Ada!"]
     code = f"from jobs.models import Run\nrun = Run.objects.get(id='{failed}')\n{block('error')}"
     said = shop.shell(code)
-    assert said.startswith("failed ValueError nobody to greet\n1 failed ValueError nobody to greet")
+    assert said.startswith("failed TypeError") and "\n1 failed TypeError" in said
     assert "in greet" in said
+
+
+def test_twelve_lines_and_four_commands_lead_to_the_first_run(shop: Shop) -> None:
+    """From `startproject` on, as the page says; with the forms that a person fills in."""
+    typed = [line for name in ("settings", "init", "tasks") for line in block(name).splitlines()]
+    made = (PROJECT_OF_DJANGO / "urls.py-tpl").read_text().split('"""')[-1].splitlines()
+    typed += [line for line in block("urls").splitlines() if line not in made]
+    assert len([line for line in typed if line.strip()]) <= 12
+    _, create, run, web = block("first", language="sh").splitlines()
+    assert len(block("first", language="sh").splitlines()) <= 4
+
+    shop.environ |= {f"DJANGO_SUPERUSER_{name}": "ann" for name in ("USERNAME", "PASSWORD")}
+    shop.environ["DJANGO_SUPERUSER_EMAIL"] = "ann@example.com"
+    assert shop.run(f"{create} --noinput").returncode == 0
+    address = f"127.0.0.1:{free_port(0)}"
+    with shop.running(run, f"{web} {address} --noreload"):
+        ann = Person(f"http://{address}")
+        ann.sends("/admin/login/", username="ann", password="ann")
+        ann.sends("/admin/jobs/owner/add/", slug="northwind")
+        [owner] = re.findall(r'<option value="(\d+)">northwind', ann.opens(SUBMIT))
+        form = {
+            "owner": owner,
+            "task": "shop.tasks.greet",
+            "arguments": '{"name": "{target}"}',
+            "names": "Ada",
+        }
+        ann.sends(SUBMIT, **form, look="Forecast")
+        ann.sends(SUBMIT, **form, submit="Submit")
+        wait_for(
+            lambda: (
+                "Hello Ada!"
+                in shop.shell(
+                    "from jobs.models import Run\n"
+                    "for run in Run.objects.all(): print(run.result_value)"
+                )
+            ),
+            seconds=120,
+            what="the first run to succeed",
+        )
+        assert "northwind" in ann.opens("/fairshift/")
+
+
+SUBMIT = "/admin/jobs/submission/submit/"
+
+
+class Person:
+    """A browser without scripts: it opens pages, and sends the forms that it was shown."""
+
+    def __init__(self, site: str) -> None:
+        self.site = site
+        self.session = requests.Session()
+        self.page = self.at = ""
+        wait_for(self._answers, what="the site to answer")
+
+    def _answers(self) -> bool:
+        try:
+            return self.session.get(f"{self.site}/admin/login/", timeout=30).ok
+        except requests.ConnectionError:
+            return False
+
+    def opens(self, path: str) -> str:
+        """Open a page that answers well; return its text."""
+        answer = self.session.get(self.site + path, timeout=60)
+        assert answer.ok, answer.text
+        self.page, self.at = answer.text, path
+        return self.page
+
+    def sends(self, path: str, **fields: str) -> None:
+        """Send a form with the hidden fields and numbers of the page of this path."""
+        if path != self.at:
+            self.opens(path)
+        hidden = dict(re.findall(HIDDEN, self.page))
+        answer = self.session.post(self.site + path, data={**hidden, **fields}, timeout=60)
+        assert answer.ok and "errornote" not in answer.text, answer.text
+        self.page, self.at = answer.text, urlsplit(answer.url).path
+
+
+HIDDEN = r'<input type="(?:hidden|number)" name="([^"]+)" value="([^"]*)"'
 
 
 GREET = (
