@@ -79,8 +79,8 @@ class Running:
 
 @pytest.fixture
 def pool(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
-    # Between two calls of a test this process may wait for a processor.
-    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 0.3)
+    # Between two calls of a test this process may wait for a processor, and for long.
+    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 30)
     running = Running(**getattr(request, "param", {}))
     yield running
     for child in running.children._pool:
@@ -246,9 +246,9 @@ def test_behind_jobs_that_take_long_together_none_waits_in_their_child(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is short, and yet the last one would wait for longer than it may."""
-    monkeypatch.setattr(lookahead, "SHORT_SECONDS", 0.2)
-    first = pool.call(nap, 0.01, expected=0.15)
-    second = pool.call(length, "a", expected=0.15)
+    monkeypatch.setattr(lookahead, "SHORT_SECONDS", 20)
+    first = pool.call(nap, 0.01, expected=15)
+    second = pool.call(length, "a", expected=15)
     third = pool.call(length, "ab", expected=A_MOMENT)
     assert list(first._write_to.ahead) == [second]
     assert list(pool.children.outbound_buffer) == [third]
@@ -263,9 +263,12 @@ def test_behind_a_job_of_unknown_length_none_waits_in_its_child(pool: Running) -
     assert pool.settle(2) == [None, 2]
 
 
-def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(pool: Running) -> None:
+def test_behind_a_job_that_turns_out_long_none_waits_in_its_child(
+    pool: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are taken back, in their order, and can be handed back or go to another child."""
-    pool.call(nap, 2.0, expected=A_MOMENT)
+    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 1.0)
+    pool.call(nap, 3.0, expected=A_MOMENT)
     waiting = [pool.call(length, "a" * number, expected=A_MOMENT) for number in range(3)]
     assert not pool.children.outbound_buffer
     while not pool.children.outbound_buffer:
@@ -355,11 +358,8 @@ def test_what_a_pipe_has_no_room_for_waits_here(
 
 
 @two_children
-def test_a_free_child_gets_what_waits_behind_another_s_job(
-    pool: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_free_child_gets_what_waits_behind_another_s_job(pool: Running) -> None:
     """No child is idle while a job waits, for however short a time."""
-    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 60)
     slow = pool.call(nap, 1.0, expected=A_MOMENT)
     quick = pool.call(length, "a", expected=A_MOMENT)
     behind = [pool.call(length, "ab", expected=A_MOMENT) for _ in range(4)]
@@ -412,9 +412,9 @@ def test_an_end_frees_a_slot_only_when_its_child_has_room(
     pool: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The jobs behind it may be too long together, though each is short."""
-    monkeypatch.setattr(lookahead, "SHORT_SECONDS", 0.2)
+    monkeypatch.setattr(lookahead, "SHORT_SECONDS", 20)
     semaphore = with_slots(pool)
-    for seconds, expected in ((0.05, A_MOMENT), (0.3, 0.15), (0.0, 0.15)):
+    for seconds, expected in ((0.05, A_MOMENT), (0.3, 15), (0.0, 15)):
         semaphore.value -= 1
         job = pool.call(nap, seconds, expected=expected)
         semaphore.value += pool.children.release_early(job)
@@ -461,7 +461,7 @@ def test_slots_are_counted_whatever_becomes_of_their_jobs(pool: Running) -> None
 
 def test_a_job_that_was_taken_back_frees_no_slot(pool: Running) -> None:
     """It waits here: nothing can wait behind it."""
-    until_read(pool.call(nap, 0.5, expected=A_MOMENT))
+    until_read(pool.call(nap, 2.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab", expected=A_MOMENT)
     pool.children.recall()
     assert not pool.children.release_early(ahead) and not pool.children.release_early(None)
@@ -534,9 +534,10 @@ def test_who_is_terminated_takes_nobody_along(pool: Running) -> None:
     assert second.ready() and behind._worker_pid != child.pid
 
 
-def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
+def test_a_closed_pool_takes_nothing_back(pool: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would write it to no child; and a thread of Celery's fires timers until the end."""
-    until_read(pool.call(nap, 1.0, expected=A_MOMENT))
+    monkeypatch.setattr(lookahead, "AHEAD_SECONDS", 1.0)
+    until_read(pool.call(nap, 3.0, expected=A_MOMENT))
     ahead = pool.call(length, "ab")
     pool.children._state = CLOSE
     time.sleep(1.5 * lookahead.AHEAD_SECONDS)  # until the timer would be due
@@ -549,7 +550,7 @@ def test_a_closed_pool_takes_nothing_back(pool: Running) -> None:
 def test_what_no_child_was_sent_goes_back_at_the_end(pool: Running) -> None:
     """Also a recalled job: a closed pool writes nothing more."""
     returned: list[Any] = []
-    until_read(pool.call(nap, 0.3, expected=A_MOMENT))
+    until_read(pool.call(nap, 60, expected=A_MOMENT))
     ahead, waiting = pool.call(length, "ab"), pool.call(length, "abc")
     for job in (ahead, waiting):
         job.give_back = partial(returned.append, job)
