@@ -44,7 +44,7 @@ def test_questions_are_named() -> None:
     """Every function that the package offers stands in the page."""
     asked = {
         word.split("(")[0]
-        for name, _ in entries(PAGE, after="## Questions")
+        for name, _ in entries(PAGE, after="## The functions")
         for word in code_words(name)
     }
     offered = {name for name in jobs.windows.__all__ if name[0].islower()}
