@@ -10,6 +10,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from config.postgresql.base import limit_patience
+from jobs.core.pooling import keeps_session
 
 # libpq's names and Django's; all others go into OPTIONS.
 DJANGO_NAMES = {
@@ -58,13 +59,16 @@ def limit_waits() -> None:
     """Limit the waits of a web process, on its new connections.
 
     A statement takes WEB_STATEMENT_TIMEOUT_SECONDS at most, and a server that does not answer at
-    all is given up within 2 s.
+    all is given up within 2 s. Behind a pooler that keeps no session, the first limit is the
+    pooler's.
     """
     limit_patience()
     connection_created.connect(_limit_statements, dispatch_uid="statement timeout")
 
 
 def _limit_statements(connection: BaseDatabaseWrapper, **_signal: object) -> None:
+    if not keeps_session(connection):
+        return
     milliseconds = round(settings.WEB_STATEMENT_TIMEOUT_SECONDS * 1000)
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, false)", [str(milliseconds)])

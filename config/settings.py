@@ -72,6 +72,8 @@ DATABASES = {
     "default": postgresql_settings(
         env.url("DATABASE_URL", schemes=DATABASE_SCHEMES, default=embedded_urls.get("postgres"))
     )
+    # Django's mark of a pooler that shares connections between transactions.
+    | {"DISABLE_SERVER_SIDE_CURSORS": env.boolean("DATABASE_TRANSACTION_POOLER", default=False)}
 }
 # Only in the web process, see config/databases.py.
 WEB_STATEMENT_TIMEOUT_SECONDS = env.seconds(

@@ -20,7 +20,7 @@ from tests.waiting import wait_for
 PROGRAM: Final = "/usr/sbin/pgbouncer"
 CONFIG: Final = """
 [databases]
-* = host={host} port={server_port} user=postgres
+* = host={host} port={server_port} user=postgres connect_query='SET jit = off'
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {port}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import psycopg
 from celery import bootsteps
 from celery.signals import celeryd_init
 from django.core.exceptions import ImproperlyConfigured
@@ -14,6 +16,7 @@ import fleet
 from jobs.checks.broker import installation_problems
 from jobs.core import crypto
 from jobs.core.conf import setting
+from jobs.core.pooling import leave_pool, pooling_mode
 
 
 class RefusesUnwired(bootsteps.Step):
@@ -28,6 +31,9 @@ class RefusesUnwired(bootsteps.Step):
         if queue in consumed:
             _refuse_unwired(worker.app, queue)
             _refuse_bad_ring()
+        leave_pool()
+        if consumed & {queue, setting("SYSTEM_QUEUE"), *fleet.fair_queues(worker.app)}:
+            _refuse_without_session()
         if consumed & {queue, setting("SYSTEM_QUEUE")}:
             try:
                 _refuse_unmigrated()
@@ -60,6 +66,22 @@ def _refuse_bad_ring() -> None:
         crypto.ring()
     except ImproperlyConfigured as error:
         raise fleet.Refused(str(error)) from None
+
+
+def _refuse_without_session() -> None:
+    """Refuse a worker behind a pooler that keeps no session."""
+    parameters = connection.get_connection_params() | {"autocommit": True}
+    try:
+        mode = pooling_mode(partial(psycopg.connect, **parameters))
+    except psycopg.Error:
+        return
+    if mode:
+        raise fleet.Refused(
+            f"A pooler before PostgreSQL shares connections between {mode}s, and a worker needs"
+            " sessions. Set DATABASES (DATABASE_URL in Fairshift's own project) of workers to"
+            " PostgreSQL itself, or to a pooler with pool_mode = session"
+            " (docs/operate/scale.md#pgbouncer)."
+        )
 
 
 def _refuse_unmigrated() -> None:

@@ -1,8 +1,11 @@
 """The barrier: row-level security in PostgreSQL, below the filters of `jobs/models/access.py`.
 
-While it is raised, the connection acts as a role for which rows of other owners do not exist, and
-which can only read. Requests raise it for their owners and lower it at their end. Rows are found
-behind the barrier; a verb acts on them with the barrier lifted. Nothing else ever raises it.
+While it is raised, statements run as a role for which rows of other owners do not exist, and which
+can only read. Requests raise it for their owners and lower it at their end. Rows are found behind
+the barrier; a verb acts on them with the barrier lifted. Nothing else ever raises it.
+
+Each statement takes the role and gives it back in one message, so in one transaction. A session
+never has it: a pooler may give each transaction another connection.
 """
 
 from __future__ import annotations
@@ -14,17 +17,23 @@ from functools import cache
 from typing import Any, Final
 
 from django.db import connection
-from psycopg import Error
+from psycopg import ClientCursor
 
 from jobs.core import sql
 
 ROLE: Final = "fairshift_tenant"
 """The role that migration 0007 creates. It cannot log in; it is the same in all databases."""
 
-_RAISE: Final = "SELECT set_config('fairshift.owner_ids', %s, false), set_config('role', %s, false)"
-_LOWER: Final = (
-    "SELECT set_config('role', 'none', false), set_config('fairshift.owner_ids', '', false)"
+# One message is one transaction, also in autocommit. In a transaction of the caller, what follows
+# the statement must not have the role. After an error, the rollback takes it back.
+_BEHIND: Final = (
+    "SELECT set_config('fairshift.owner_ids', '{owners}', true),"
+    f" set_config('role', '{ROLE}', true);\n"
+    "{statement}\n;\n"
+    "SELECT set_config('role', 'none', true), set_config('fairshift.owner_ids', '', true)"
 )
+_OF_SAVEPOINTS: Final = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
+"""Beginnings of Django's statements that read nothing. A savepoint would keep the role."""
 _MAY: Final = """
 SELECT EXISTS (
     SELECT FROM pg_roles WHERE rolname = %(role)s
@@ -38,8 +47,6 @@ class _State(threading.local):
 
     owners: str | None = None
     """The owners' ids as an array's text; None: this request has no barrier."""
-    is_up: bool = False
-    """Whether the connection has the role now."""
     is_lifted: bool = False
     """Whether a block of `lifted` is running."""
 
@@ -58,16 +65,9 @@ def role() -> str:
 
 def raise_for(owner_ids: Collection[int]) -> None:
     """Hide the rows of all other owners from this connection, until `lower`."""
-    owners = sql.array(owner_ids)
     if role():
-        sql.query(_RAISE, [owners, ROLE])
-        note_raised(owners)
-
-
-def note_raised(owners: str) -> None:
-    """Note that a statement of the caller has raised the barrier, for this array of ids."""
-    _state.owners, _state.is_up = owners, True
-    sql.wrap_first(connection, _keep_up)
+        _state.owners = sql.array(owner_ids)
+        sql.wrap_first(connection, _run_behind)
 
 
 def is_raised() -> bool:
@@ -87,10 +87,9 @@ def raised_again(owners: str | None) -> Iterator[None]:
     An answer that is sent in parts is read after its request has lowered the barrier. The end of
     the block lowers it again. `owners` comes from `owners_of_request`; None: there is no barrier.
     """
-    lower()
+    _state.owners = owners
     if owners is not None:
-        note_raised(owners)
-        _state.is_up = False
+        sql.wrap_first(connection, _run_behind)
     try:
         yield
     finally:
@@ -99,45 +98,31 @@ def raised_again(owners: str | None) -> Iterator[None]:
 
 @contextmanager
 def lifted() -> Iterator[None]:
-    """Act as the system on rows that were found behind the barrier.
-
-    The next statement after the block raises the barrier again. Begin a transaction inside the
-    block, not around it: its rollback would raise the barrier, and `lower` would not know it.
-    """
-    if not is_raised():
-        yield
-        return
-    _state.is_lifted = True
+    """Act as the system on rows that were found behind the barrier."""
+    before, _state.is_lifted = _state.is_lifted, True
     try:
-        if _state.is_up:
-            # Past Django's cursor, which takes longer than the statement.
-            with connection.wrap_database_errors:
-                connection.connection.execute(_LOWER)
-            _state.is_up = False
         yield
     finally:
-        _state.is_lifted = False
+        _state.is_lifted = before
 
 
 def lower() -> None:
-    """End the barrier of a request; a connection that cannot is closed. Repeating is harmless."""
-    is_up, _state.owners, _state.is_up = _state.is_up, None, False
-    if not is_up or connection.connection is None:
-        return
-    try:
-        # Past Django's cursor, which refuses every statement of a broken transaction.
-        connection.connection.execute(_LOWER)
-    except Error:
-        # The rollback of a transaction takes back the role that was set in it.
-        if not connection.in_atomic_block:
-            connection.close()
+    """End the barrier of a request. Repeating is harmless."""
+    _state.owners = None
 
 
-def _keep_up(
-    execute: Callable[..., Any], statement: Any, params: Any, many: bool, context: dict[str, Any]
+def _run_behind(
+    execute: Callable[..., Any], statement: str, params: Any, many: bool, context: dict[str, Any]
 ) -> Any:
-    """Raise the barrier again before the first statement after a verb."""
-    if is_raised() and not _state.is_up:
-        context["connection"].connection.execute(_RAISE, [_state.owners, ROLE])
-        _state.is_up = True
-    return execute(statement, params, many, context)
+    """Run a statement as the role, if the barrier is raised."""
+    if not is_raised() or statement.startswith(_OF_SAVEPOINTS):
+        return execute(statement, params, many, context)
+    cursor = context["cursor"]
+    if params is not None and not isinstance(cursor.cursor, ClientCursor):
+        # A message with parameters of their own, as by `server_side_binding`, has one statement.
+        statement = context["connection"].ops.compose_sql(statement, params)
+        params = None
+    text = _BEHIND.replace("{owners}", _state.owners or "").replace("{statement}", statement)
+    found = execute(text, params, many, context)
+    cursor.nextset()  # past the result of the first
+    return found

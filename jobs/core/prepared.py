@@ -10,6 +10,8 @@ See docs/understand/planner.md.
 A plan that was made for a small table may read all of it, and PostgreSQL keeps it until the next
 ANALYZE. Plans are discarded after a slow statement, and whenever the number of a connection's
 statements has doubled: tables grow with these statements.
+
+Behind the barrier, and behind a pooler that keeps no session, the same statements run unprepared.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 from django.db import ProgrammingError, connection
 
+from jobs.core import barrier, pooling
 from jobs.core import sql as database
 from jobs.core.ids import time_of
 
@@ -75,6 +78,8 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
 def _run(
     sql: str, parameters: Mapping[str, Any] | Sequence[Any], *, waits: bool
 ) -> list[dict[str, Any]]:
+    if barrier.is_raised() or not pooling.keeps_session(connection):
+        return database.query(sql, parameters)
     connection.ensure_connection()
     execute = partial(_execute, waits=waits)
     # As Django's cursor does: wrappers count queries, and explain errors.

@@ -108,15 +108,15 @@ def use_token(secret: str) -> ApiToken | None:
     if not secret.startswith(MARK) or len(secret) > _SECRET_LIMIT or not secret.isascii():
         return None
     # Prepared: to plan it takes longer than to run it, and each request begins with it.
-    given = {"digest": _digest(secret), "role": barrier.role()}
-    rows = prepared.run_over_all("owners/use_token", given)
+    rows = prepared.run_over_all("owners/use_token", {"digest": _digest(secret)})
     if not rows:
         return None
     [row] = rows
-    if (owners := row.pop("hidden_but")) is not None:
-        barrier.note_raised(owners)
     token = ApiToken(**row | {"scopes": json.loads(row["scopes"])})
-    if token.has_maker:
+    if not token.has_maker:
+        if token.owner_id is not None:
+            barrier.raise_for([token.owner_id])
+    else:
         found = access.access_of(token)
         # As without a maker: the rows of its owners, of which `read` decides what it sees.
         if not found.everywhere:

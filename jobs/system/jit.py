@@ -11,18 +11,23 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from jobs.core import pooling
+
 
 def switch_jit_off() -> None:
     """Have each new connection of this process to the default database begin without JIT.
 
     A connection, not a statement: the settings in DATABASES are the project's, and any large query
-    of a page may be compiled, too.
+    of a page may be compiled, too. Behind a pooler that keeps no session, the pooler's own settings
+    do it (docs/operate/scale.md).
     """
     connection_created.connect(_switch_off, dispatch_uid="fairshift jit")
 
 
 def _switch_off(connection: BaseDatabaseWrapper, **_signal: object) -> None:
     if connection.alias != DEFAULT_DB_ALIAS or connection.vendor != "postgresql":
+        return
+    if not pooling.keeps_session(connection):
         return
     with connection.cursor() as cursor:
         cursor.execute("SET jit = off")

@@ -24,6 +24,7 @@ LEFT_OUT: Final = frozenset(
     {
         *("DEBUG", "FAIRSHIFT_DEMO_DEVICES_URL", "FAIRSHIFT_STATE_DIR"),
         *("REDIS_MASTER_NAME", "REDIS_SENTINEL_PASSWORD"),  # compose.yaml has one Redis
+        "DATABASE_TRANSACTION_POOLER",  # and no pooler
     }
 )
 """Variables that an installation does not need."""

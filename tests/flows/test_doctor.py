@@ -184,6 +184,20 @@ def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize(
+    ("mode", "number", "level"), [("transaction", "D110", "note"), ("statement", "D101", "broken")]
+)
+def test_a_pooler_that_the_settings_of_web_processes_name(
+    sound: Installation, mode: str, number: str, level: str
+) -> None:
+    """It is right in transaction mode, for them."""
+    with pgbouncer(sound.urls["DATABASE_URL"], mode=mode) as url:
+        told = found(sound, DATABASE_URL=url, DATABASE_TRANSACTION_POOLER="on")
+        assert told[number]["level"] == level
+        assert "Workers" in told[number]["fix"]
+
+
+@pytest.mark.proof
 def test_a_pooler_with_sessions(sound: Installation) -> None:
     with pgbouncer(sound.urls["DATABASE_URL"], mode="session") as url:
         assert not found(sound, DATABASE_URL=url)

@@ -19,9 +19,9 @@ from django.db.migrations.loader import MigrationLoader
 from fleet import counted
 from jobs.checks import database
 from jobs.core import sql
+from jobs.core.pooling import keeps_session, pooling_mode
 from jobs.management.doctor.disk import space
 from jobs.management.doctor.part import Look, Unreachable
-from jobs.management.doctor.pooling import pooling_mode
 from jobs.system.state import CLOCK_SECONDS
 
 CONNECT_SECONDS: Final = 2
@@ -64,13 +64,22 @@ def pooling(parameters: Parameters, seconds: float) -> Iterator[CheckMessage]:
     if connection.vendor != "postgresql":
         return
     mode = pooling_mode(partial(psycopg.connect, **parameters))
-    if mode:
+    if mode == "transaction" and not keeps_session(connection):
+        yield Info(
+            "The pooler before PostgreSQL shares connections between transactions: these settings"
+            " are for web processes only.",
+            hint="Workers, beat and migrate need DATABASES without this pooler"
+            " (docs/operate/scale.md#pgbouncer): run doctor with theirs, too.",
+            id="fairshift.D110",
+        )
+    elif mode:
         yield Error(
             f"The pooler before PostgreSQL shares connections between {mode}s: locks, prepared"
-            " statements and settings of a session are lost, or another client gets them. Fairshift"
-            " needs sessions.",
-            hint="Set pool_mode = session in PgBouncer for this database, or give workers, beat and"
-            " web processes a way to PostgreSQL without the pooler.",
+            " statements and settings of a session are lost, or another client gets them.",
+            hint="Web processes: set pool_mode = transaction in PgBouncer, and"
+            " DISABLE_SERVER_SIDE_CURSORS in DATABASES (DATABASE_TRANSACTION_POOLER in Fairshift's"
+            " own project). Workers, beat and migrate: connect to PostgreSQL itself, or to a pooler"
+            " with pool_mode = session.",
             id="fairshift.D101",
         )
     else:

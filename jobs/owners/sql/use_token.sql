@@ -1,8 +1,6 @@
--- Return the usable token with a digest, note its use, and raise the barrier for its owner.
--- Parameters: digest; role: the barrier's role, empty if there is none.
--- Result: the token's columns, and hidden_but: the array for which the barrier is raised, null for
---     a token of all owners, and for one with a maker, whose rights are not known here. No row: there
---     is no usable token.
+-- Return the usable token with a digest, and note its use.
+-- Parameters: digest.
+-- Result: the token's columns. No row: there is no usable token.
 -- Keeps true: a revoked or expired token, and one whose maker is deleted, finds nothing from the
 --     commit on; last_used_at is written
 --     at most once a minute, and no request waits for another one that writes it.
@@ -18,15 +16,7 @@ WITH due AS (
         AND (NOT has_maker OR coalesce(created_by_id::text, created_by_token_id::text) IS NOT NULL)
 )
 SELECT id, owner_id, name, prefix, digest, scopes, has_maker, created_by_id, created_by_token_id,
-    created_at, expires_at, revoked_at, last_used_at,
-    CASE WHEN owner_id IS NOT NULL AND NOT has_maker AND %(role)s::text <> '' THEN
-        -- The role last: it may not read this table's other rows any more.
-        left(
-            set_config('fairshift.owner_ids', format('{%%s}', owner_id), false)
-            || set_config('role', %(role)s::text, false),
-            length(format('{%%s}', owner_id))
-        )
-    END AS hidden_but
+    created_at, expires_at, revoked_at, last_used_at
 FROM jobs_apitoken
 WHERE digest = %(digest)s::bytea
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > statement_timestamp())

@@ -67,8 +67,8 @@ class WholeAnswers(Client):
 
 
 def client_of(secret: str) -> Client:
-    """Return a client that sends a token with each request."""
-    return WholeAnswers(headers={"Authorization": f"Bearer {secret}"})
+    """Return a client that sends a token with each request; none if it is empty."""
+    return WholeAnswers(headers={"Authorization": f"Bearer {secret}"} if secret else None)
 
 
 def logged_in(*permissions: str, name: str = "ada", checks: bool = False, **roles: Role) -> Client:

@@ -1,10 +1,12 @@
 """jobs/core/barrier.py: while it is raised, rows of other owners do not exist, in raw SQL too."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, connections, transaction
+from django.db.backends.postgresql.base import ServerBindingCursor
 
 from jobs.calendars import attach
 from jobs.core import barrier, sql
@@ -83,6 +85,45 @@ def test_a_verb_acts_with_the_barrier_lifted(raised: None, acme: Owner, stranger
     with pytest.raises(ZeroDivisionError), barrier.lifted():
         1 / 0  # noqa: B018
     assert Run.objects.count() == 2
+
+
+def test_a_session_never_has_the_role(committed: None, acme: Owner) -> None:
+    """A pooler, or Django's pool, may give the connection to another caller at any time."""
+    barrier.raise_for([acme.pk])
+    assert count("jobs_owner") == 1
+    raw: Any = connection.connection
+    as_whom = "SELECT current_user = session_user, current_setting('fairshift.owner_ids', true)"
+    assert raw.execute(as_whom).fetchone() == (True, "")
+    with transaction.atomic():
+        assert count("jobs_owner") == 1
+        assert raw.execute(as_whom).fetchone() == (True, "")
+    with pytest.raises(DatabaseError):
+        sql.query("SELECT 1 / 0")
+    assert raw.execute(as_whom).fetchone() == (True, "")
+    barrier.lower()
+
+
+def test_a_savepoint_keeps_no_role(raised: None, acme: Owner) -> None:
+    """What is rolled back to it runs with the rights that its caller has then."""
+    with suppress(ZeroDivisionError), transaction.atomic():
+        assert count("jobs_owner") == 1
+        raise ZeroDivisionError
+    with barrier.lifted():
+        assert count("jobs_owner") == 2
+        with suppress(ZeroDivisionError), transaction.atomic():
+            submitted(acme)
+            raise ZeroDivisionError
+    assert count("jobs_run") == 1
+
+
+def test_it_holds_for_parameters_that_the_server_binds(
+    raised: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `server_side_binding` in a project's settings."""
+    monkeypatch.setattr(connection.connection, "cursor_factory", ServerBindingCursor)
+    assert Run.objects.filter(state="queued").count() == 1
+    with barrier.lifted():
+        assert Run.objects.filter(state="queued").count() == 2
 
 
 def test_the_end_of_a_request_lowers_it_also_in_a_broken_transaction(

@@ -1,71 +1,83 @@
-"""jobs/admin/kit/index.py: our models are grouped by what people do, machinery comes last."""
+"""jobs/admin/kit/index.py: one section of ours on the index, below the project's own."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from django.apps import apps
 from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 
-from jobs.admin.kit.index import GROUPS, group_index
+from jobs.admin.kit.index import come_last
 from jobs.models import Owner
 from jobs.pages.kit import nav
 
 INDEX = reverse("admin:index")
 
 
-def names(client: Client) -> list[str]:
-    """Return the names of the groups on the index, first to last."""
-    return [str(app["name"]) for app in client.get(INDEX).context["app_list"]]
+def sections(client: Client) -> list[tuple[str, list[str]]]:
+    """Return the sections of the index, first to last, with the names of their entries."""
+    return [
+        (str(app["name"]), [str(model["name"]) for model in app["models"]])
+        for app in client.get(INDEX).context["app_list"]
+    ]
 
 
-def test_the_overview_is_on_top_and_machinery_last(as_root: Client) -> None:
-    found = names(as_root)
-    assert found[: 1 + len(GROUPS)] == ["Pages", *(str(name) for name, _models in GROUPS)]
-    assert [name.partition(":")[0] for name in found[-2:]] == ["Machinery", "Machinery"]
-    assert sum(name.startswith("Machinery") for name in found) == 2 and "More" not in found
-    [pages, *_] = as_root.get(INDEX).context["app_list"]
+def test_our_section_is_below_those_of_the_project(as_root: Client) -> None:
+    """Those of the apps that we need are below it, under their own names."""
+    names = [name for name, _entries in sections(as_root)]
+    assert names[-3:] == ["Fairshift", "Celery Results", "Periodic Tasks"]
+    assert "Authentication and Authorization" in names[:-3]
+
+
+def test_each_of_our_things_is_listed_once(as_root: Client) -> None:
+    """Whatever its name: no other section has it, and the sidebar has the same entries."""
+    entries = Counter(name.lower() for _section, each in sections(as_root) for name in each)
+    ours = dict(sections(as_root))["Fairshift"]
+    assert {name: entries[name.lower()] for name in ours} == dict.fromkeys(ours, 1)
+    models = {model for model in admin.site._registry if model._meta.app_label == "jobs"}
+    assert len(ours) == 1 + len(models)
+    page = as_root.get(reverse("admin:jobs_run_changelist")).content.decode()
+    index = as_root.get(INDEX).content.decode()
+    for model in models:
+        address = reverse(f"admin:jobs_{model._meta.model_name}_changelist")
+        assert index.count(f'<a href="{address}">') == 1
+        assert page.count(f'<a href="{address}"') >= 1
+
+
+def test_the_first_entry_is_the_overview(as_root: Client) -> None:
+    """Not marked as the page on which one is."""
     overview = f"http://testserver{reverse('jobs:overview')}"
-    assert pages["models"][0]["admin_url"] == overview
-    # Not marked as the page on which one is.
-    assert f'<a href="{overview}">Overview</a>' in as_root.get(INDEX).content.decode()
+    assert dict(sections(as_root))["Fairshift"][0] == "Overview"
+    assert as_root.get(INDEX).content.decode().count(f'<a href="{overview}">Overview</a>') == 1
 
 
-def test_each_of_our_models_is_in_one_group() -> None:
-    """A model that is in none would stand below "More"."""
-    grouped = [name for _label, models in GROUPS for name in models]
-    ours = {model.__name__ for model in admin.site._registry if model._meta.app_label == "jobs"}
-    assert sorted(grouped) == sorted(ours)
-
-
-def test_a_group_without_models_that_one_may_see_is_absent(
-    person: Callable[..., Client], acme: Owner
-) -> None:
-    found = names(person("mia", "view_job", acme="viewer"))
-    assert found == ["Pages", "See and act on work"]
+def test_a_person_sees_what_it_may_see(person: Callable[..., Client], acme: Owner) -> None:
+    found = sections(person("mia", "view_job", acme="viewer"))
+    assert found == [("Fairshift", ["Overview", "Jobs"])]
 
 
 def test_the_page_of_an_app_is_djangos(as_root: Client) -> None:
     """It has all models of the app, as the links above a row's page promise."""
     [app] = as_root.get(reverse("admin:app_list", args=["jobs"])).context["app_list"]
-    assert app["name"] == apps.get_app_config("jobs").verbose_name
-    assert len(app["models"]) == sum(len(models) for _name, models in GROUPS)
+    assert app["name"] == "Fairshift"
+    models = [model for model in admin.site._registry if model._meta.app_label == "jobs"]
+    assert len(app["models"]) == len(models)
 
 
-def test_without_our_addresses_there_are_no_links(
+def test_without_our_addresses_there_is_no_overview(
     as_root: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nav, "ENTRIES", ())
-    assert "Pages" not in names(as_root)
+    monkeypatch.setattr(nav, "address", lambda *_name: None)
+    assert "Overview" not in dict(sections(as_root))["Fairshift"]
 
 
-def test_grouping_twice_changes_nothing(as_root: Client) -> None:
-    before = names(as_root)
-    group_index(admin.site)
-    assert names(as_root) == before
+def test_ordering_twice_changes_nothing(as_root: Client) -> None:
+    before = sections(as_root)
+    come_last(admin.site)
+    assert sections(as_root) == before
 
 
 def test_an_owner_has_a_button_to_its_page(as_root: Client, acme: Owner) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -32,7 +32,7 @@ from jobs.models import (
     WindowDecision,
 )
 from jobs.owners.tokens import make_token, revoke_token
-from tests.jobs.api.conftest import ALL, WholeAnswers, client_of
+from tests.jobs.api.conftest import ALL, client_of
 from tests.jobs.api.matrix.operations import BODIES, Operation
 from tests.jobs.api.matrix.rows import FILTERS, PARAMETERS, SPECIAL, runs_on, words_of
 
@@ -78,7 +78,7 @@ def make_world(operations: list[Operation]) -> World:
     """Make the rows of acme, ask for all that can be read, then make those of the stranger."""
     get_user_model().objects.create(username="newcomer")
     acme, stranger = (Owner.objects.create(slug=slug) for slug in ("acme", "stranger"))
-    callers = _callers(acme, stranger)
+    callers = callers_of(acme)
     unowned = {name: one.of(acme) for name, one in PARAMETERS.items() if not one.is_owned}
     keys = rows_of(acme, unowned)
     alone = {
@@ -173,7 +173,8 @@ def fingerprint(owner: Owner | None = None) -> Any:
     ]
 
 
-def _callers(acme: Owner, stranger: Owner) -> dict[str, Client]:
+def callers_of(acme: Owner, client_of: Callable[[str], Client] = client_of) -> dict[str, Client]:
+    """Make tokens, and return a client for each; that of an empty secret has none."""
     made = {
         "acme": make_token("scene", scopes=ALL, owner=acme),
         "installation": make_token("scene", scopes=ALL),
@@ -184,8 +185,9 @@ def _callers(acme: Owner, stranger: Owner) -> dict[str, Client]:
     revoke_token(made["revoked"].token)
     past = now() - timedelta(seconds=1)
     ApiToken.objects.filter(pk=made["expired"].token.pk).update(expires_at=past)
-    clients: dict[str, Client] = {name: client_of(one.secret) for name, one in made.items()}
-    return clients | {"anonymous": WholeAnswers(), "made up": client_of("fs_made_up")}
+    secrets = {name: one.secret for name, one in made.items()}
+    secrets |= {"anonymous": "", "made up": "fs_made_up"}
+    return {name: client_of(secret) for name, secret in secrets.items()}
 
 
 def rows_of(owner: Owner, unowned: dict[str, Any]) -> dict[tuple[int, str], Any]:

@@ -1,11 +1,11 @@
-"""jobs/management/doctor/pooling.py: what a pooler does with sessions, with Debian's PgBouncer."""
+"""jobs/core/pooling.py: what a pooler does with sessions, with Debian's PgBouncer."""
 
 from functools import partial
 
 import psycopg
 import pytest
 
-from jobs.management.doctor.pooling import pooling_mode
+from jobs.core.pooling import pooling_mode
 from tests.flows.processes import database_url
 from tests.pgbouncer import pgbouncer
 

@@ -1,7 +1,8 @@
-"""Find out whether a pooler before PostgreSQL, such as PgBouncer, keeps a client's session.
+"""What is between this process and PostgreSQL: a pooler, such as PgBouncer, or Django's pool.
 
-Fairshift needs sessions: locks of a session, prepared statements, and settings such as
-`lock_timeout`. A pooler that shares connections between transactions loses them without an error.
+A pooler that shares connections between transactions keeps no session: locks of a session, prepared
+statements, and settings such as `lock_timeout` are lost, or another client gets them, without an
+error. Web processes need none of these. Workers do.
 """
 
 from __future__ import annotations
@@ -11,11 +12,30 @@ from contextlib import closing
 from typing import Any, Final
 
 import psycopg
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 Connect = Callable[[], "psycopg.Connection[Any]"]
 """Opens a connection with autocommit."""
 
 _BACKEND: Final = "SELECT pg_backend_pid()"
+
+
+def keeps_session(connection: BaseDatabaseWrapper) -> bool:
+    """Say whether DATABASES has no DISABLE_SERVER_SIDE_CURSORS, Django's mark of such a pooler."""
+    return not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
+
+
+def leave_pool() -> None:
+    """Have this process and those that it forks connect without Django's own pool.
+
+    A forked process would have the pool's sockets, without the threads that look after them.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    if connection.settings_dict["OPTIONS"].get("pool"):
+        connection.close()
+        connection.close_pool()  # type: ignore[attr-defined] # not in the stubs
+        del connection.settings_dict["OPTIONS"]["pool"]
 
 
 def pooling_mode(connect: Connect) -> str:
