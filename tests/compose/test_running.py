@@ -21,6 +21,7 @@ from tests.compose.conftest import Caller
 from tests.compose.image import Image
 from tests.compose.installation import ONE_SHOT, POSTGRES, Installation, installed
 from tests.compose.rooms import Room, may_make_rooms
+from tests.processes import children
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -247,7 +248,7 @@ def test_a_small_installation_runs_all_in_one_service(
         caller = Caller(running)
         submit = ("submit", "own_tasks.greet", "--arg", "name=Ada", "--watch")
         assert caller.ask(*submit)[-1] == {"succeeded": 1}
-        for pid in _programs(room):
+        for pid in children(room.process.pid):
             os.kill(pid, signal.SIGKILL)
         assert caller.ask(*submit)[-1] == {"succeeded": 1}
         assert room.run("python", "manage.py", "check", "--deploy").returncode == 0
@@ -257,12 +258,6 @@ def test_a_small_installation_runs_all_in_one_service(
         output, _ = nap.communicate(timeout=300)
         assert json.loads(output.splitlines()[-1]) == {"succeeded": 1}
         assert "NOPERM" not in running.logs()
-
-
-def _programs(room: Room) -> list[int]:
-    """Return the processes that a room's program has started."""
-    pid = room.process.pid
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _connected(room: Room, code: str, *, change: str) -> Any:
