@@ -66,6 +66,8 @@ DOCTOR: Final = (
     *("flows/test_doctor.py", "flows/test_doctor_waits.py", "jobs/management", "compose"),
 )
 
+FLEET_RUN: Final = "flows/test_fleet_run_kills.py"
+
 PARTS: Final[dict[str, tuple[str, ...]]] = {
     "compose": ("compose", "machines"),
     "config": INSTALLING,
@@ -77,7 +79,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "fleet/fairness": ("fleet/fairness", "mutations", "flows/test_what_if.py"),
     "fleet/flower.py": ("flows/test_flower.py", "browser/test_flower_broker.py"),
     "fleet/pool": WORKER,
-    "fleet/stack": INSTALLING,
+    "fleet/stack": (*INSTALLING, FLEET_RUN),
     "fleet/templates": ("flows/test_flower.py", "browser/test_flower_broker.py"),
     "fleet/tracing.py": ("flows/test_tracing.py",),
     "fleet/transport": QUEUE,
@@ -93,6 +95,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "jobs/forecast": ("jobs/forecast", "flows/test_what_if.py", "benchmarks"),
     "jobs/locale": ("jobs/locale", "browser"),
     "jobs/management": DOCTOR,
+    "jobs/management/run.py": (*INSTALLING, FLEET_RUN),
     "jobs/migrations": ("jobs/migrations", "mutations", "flows/test_own_project.py"),
     "jobs/owners": ("jobs/owners", "jobs/api", "flows/test_secrets.py"),
     "jobs/pages": (*SITE, "jobs/pages", "jobs/locale"),

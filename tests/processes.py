@@ -11,10 +11,13 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def children(pid: int) -> set[int]:
+    """Return the pids of a process's children, of any of its threads."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return {int(word) for thread in threads for word in thread.read_text().split()}
+
+
 def descendants(pid: int) -> set[int]:
     """Return the pids of a process's children, and of theirs."""
-    found: set[int] = set()
-    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, thread.read_text().split()):
-            found |= {child} | descendants(child)
-    return found
+    found = children(pid)
+    return found.union(*map(descendants, found))

@@ -226,6 +226,11 @@ class Stack:
                     raise running.error(f"was not ready within {seconds:g} s")
                 time.sleep(0.05)
 
+    @property
+    def was_ready(self) -> bool:
+        """Whether every program was ready, at a look of `refuse_bad_starts`."""
+        return all(running.was_ready for running in self._running.values())
+
     def refuse_bad_starts(self) -> None:
         """Raise StackError if a program that was never ready has ended at each of its starts."""
         for running in self._running.values():

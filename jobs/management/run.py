@@ -11,8 +11,9 @@ import signal
 import sys
 import tempfile
 import time
-from argparse import ArgumentTypeError, _SubParsersAction
+from argparse import ArgumentParser, ArgumentTypeError, _SubParsersAction
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +49,11 @@ def add_part(parts: _SubParsersAction[Any]) -> None:
             " status is 0 if all have ended by themselves then, else 1."
         ),
     )
+    add_options(part)
+
+
+def add_options(part: ArgumentParser) -> None:
+    """Add the options of the part, which another command may have as well."""
     part.add_argument(
         "--concurrency",
         type=whole(1, MOST_CHILDREN),
@@ -94,20 +100,24 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-def handle(given: dict[str, Any]) -> None:
-    """Run until SIGTERM or SIGINT."""
+def handle(given: dict[str, Any], *, beside: Sequence[Program] = ()) -> None:
+    """Run until SIGTERM or SIGINT; other programs may run beside those of the options."""
     with tempfile.TemporaryDirectory(prefix="fairshift-") as folder:
         files = {name: Path(folder) / name for name in given["only"]}
-        stack = Stack(_programs(given, files), log_folder=None, restart=True)
+        stack = Stack([*beside, *_programs(given, files)], log_folder=None, restart=True)
         health = _Health(given["health_file"], files.values())
         stop = _Stop()
         try:
             stack.start()
+            is_said = False
             while not stop.is_asked:
                 _print_lines(stack)
                 stack.refuse_bad_starts()
                 stack.watch()
                 health.look()
+                if not is_said and stack.was_ready:
+                    say("Everything runs. Ctrl-C or SIGTERM ends it.", flush=True)
+                    is_said = True
                 _reap_orphans(stack)
             is_clean = _stop(stack, within=given["grace"], is_impatient=lambda: stop.is_impatient)
         except StackError as error:
@@ -118,29 +128,21 @@ def handle(given: dict[str, Any]) -> None:
 
 
 def _programs(given: dict[str, Any], files: dict[str, Path]) -> list[Program]:
-    app = given["app"]
     own = {*plain_queues(), setting("INBOX_QUEUE")}
     queues = given["queues"] or ",".join(
         name for name in current_app.amqp.queues if name not in own
     )
-    made: dict[str, Callable[[dict[str, str]], Program]] = {
-        "jobs": lambda environment: job_worker(
-            "jobs",
-            slots=given["concurrency"],
-            queue=queues,
-            environment=environment,
-            app=app,
-        ),
-        "system": lambda environment: system_worker(
-            queue=setting("SYSTEM_QUEUE"), environment=environment, app=app
-        ),
-        "notices": lambda environment: notices_worker(
-            queue=setting("NOTICES_QUEUE"), environment=environment, app=app
-        ),
-        "beat": lambda environment: beat(environment=environment, app=app),
+    made: dict[str, Callable[..., Program]] = {
+        "jobs": partial(job_worker, "jobs", slots=given["concurrency"], queue=queues),
+        "system": partial(system_worker, queue=setting("SYSTEM_QUEUE")),
+        "notices": partial(notices_worker, queue=setting("NOTICES_QUEUE")),
+        "beat": beat,
     }
     return [
-        made[name]({"FAIRSHIFT_ALIVE_FILE": str(files[name]), "PYTHONUNBUFFERED": "1"})
+        made[name](
+            environment={"FAIRSHIFT_ALIVE_FILE": str(files[name]), "PYTHONUNBUFFERED": "1"},
+            app=given["app"],
+        )
         for name in PROGRAMS
         if name in files
     ]

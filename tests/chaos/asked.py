@@ -82,8 +82,8 @@ def replay(log: SubmitLog, *, ids: list[str], times: int, task: str) -> dict[str
     return {}
 
 
-def call(log: SubmitLog, *, task: str, count: int, pause: float) -> dict[str, Any]:
-    """Call a plain task this often, with names; return those that the broker has confirmed.
+def call(log: SubmitLog, *, task: str, count: int, pause: float, first: int = 0) -> dict[str, Any]:
+    """Call a plain task this often, with numbers; return those that the broker has confirmed.
 
     The errors of the others are counted by their class.
     """
@@ -91,7 +91,7 @@ def call(log: SubmitLog, *, task: str, count: int, pause: float) -> dict[str, An
 
     confirmed: list[str] = []
     errors: Counter[str] = Counter()
-    for number in range(count):
+    for number in range(first, first + count):
         try:
             current_app.send_task(task, [str(number)], queue="jobs", ignore_result=True)
             confirmed.append(str(number))

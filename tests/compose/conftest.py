@@ -61,9 +61,9 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installation(
     image: Image, operated: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
-    """All services but Grafana, started in Compose's order."""
+    """All services of a large one but Grafana, started in Compose's order."""
     folder = tmp_path_factory.mktemp("rooms") / "all"
-    with installed(operated, image=image, folder=folder) as running:
+    with installed(operated, profile="large", image=image, folder=folder) as running:
         if not (operated / "prometheus/prometheus.yml").exists():
             running.services.pop("prometheus")
             running.services.pop("grafana")
@@ -74,9 +74,8 @@ def installation(
         yield running
 
 
-@pytest.fixture(scope="package")
-def token(installation: Installation) -> str:
-    """A token of an owner, made as docs/operate/compose.md says."""
+def new_token(installation: Installation) -> str:
+    """Return a token of a new owner, made as docs/operate/compose.md says."""
     [web] = installation.of("web")
     made = web.run("python", "manage.py", "shell", "--command", FIRST)
     assert made.returncode == 0, made.stderr
@@ -89,11 +88,11 @@ def token(installation: Installation) -> str:
 class Caller:
     """The command `fairshift`, outside of all containers."""
 
-    def __init__(self, installation: Installation, token: str) -> None:
+    def __init__(self, installation: Installation) -> None:
         self.environ = {
             **os.environ,
             "FAIRSHIFT_URL": "http://localhost:8000",
-            "FAIRSHIFT_TOKEN": token,
+            "FAIRSHIFT_TOKEN": new_token(installation),
         }
         self._command = installation.outside(sys.executable, "-m", "jobs.client")
 
@@ -111,5 +110,5 @@ class Caller:
 
 
 @pytest.fixture(scope="package")
-def caller(installation: Installation, token: str) -> Caller:
-    return Caller(installation, token)
+def caller(installation: Installation) -> Caller:
+    return Caller(installation)

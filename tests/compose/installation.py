@@ -40,9 +40,15 @@ class Installation:
     """The services of a resolved file, in rooms on one network."""
 
     def __init__(
-        self, checkout: Path, *files: str, image: Image, place: Network, folder: Path
+        self,
+        checkout: Path,
+        *files: str,
+        profile: str,
+        image: Image,
+        place: Network,
+        folder: Path,
     ) -> None:
-        self.services: dict[str, Any] = resolved(checkout, *files)["services"]
+        self.services: dict[str, Any] = resolved(checkout, *files, profile=profile)["services"]
         self.rooms: dict[str, Room] = {}
         self._image, self._place, self._folder = image, place, folder
         self._debian = new_image(folder / "debian")
@@ -123,11 +129,15 @@ class Installation:
 
 
 @contextmanager
-def installed(checkout: Path, *files: str, image: Image, folder: Path) -> Iterator[Installation]:
+def installed(
+    checkout: Path, *files: str, profile: str, image: Image, folder: Path
+) -> Iterator[Installation]:
     """Make the rooms' network; at the end, nothing of the installation is left."""
     folder.mkdir()
     with ExitStack() as ending:
         place = ending.enter_context(network())
-        installation = Installation(checkout, *files, image=image, place=place, folder=folder)
+        installation = Installation(
+            *(checkout, *files), profile=profile, image=image, place=place, folder=folder
+        )
         ending.callback(lambda: [room.kill() for room in reversed(installation.rooms.values())])
         yield installation

@@ -29,15 +29,22 @@ def checkout(folder: Path) -> Path:
     return folder / "compose"
 
 
-def asked(folder: Path, *words: str, files: tuple[str, ...] = ("compose.yaml",)) -> Done:
-    """Run a command of Compose that needs no engine, with no variable of this process."""
+def asked(
+    folder: Path, *words: str, files: tuple[str, ...] = ("compose.yaml",), profile: str = "*"
+) -> Done:
+    """Run a command of Compose that needs no engine, with no variable of this process.
+
+    Without a profile, .env has it; `*` stands for all.
+    """
     named = [word for name in files for word in ("--file", name)]
+    named += ["--profile", profile] if profile else []
     return ran(COMPOSE, *named, *words, folder=folder, environ={"PATH": "/usr/bin:/bin"})
 
 
-def resolved(folder: Path, *files: str) -> dict[str, Any]:
-    """Return the whole configuration; fails if Compose refuses it."""
-    answer = asked(folder, "config", "--format", "json", files=files or ("compose.yaml",))
+def resolved(folder: Path, *files: str, profile: str = "*") -> dict[str, Any]:
+    """Return the whole configuration, or that of a profile; fails if Compose refuses it."""
+    words = ("config", "--format", "json")
+    answer = asked(folder, *words, files=files or ("compose.yaml",), profile=profile)
     assert answer.returncode == 0, answer.stderr
     # A dollar sign is doubled again, so that Compose could read its own answer.
     return json.loads(answer.stdout.replace("$$", "$"))  # type: ignore[no-any-return]

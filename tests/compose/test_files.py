@@ -29,7 +29,9 @@ LEFT_OUT: Final = frozenset(
 )
 """Variables that an installation does not need."""
 MAIL_LOGIN: Final = frozenset({"EMAIL_HOST_PASSWORD", "EMAIL_HOST_USER"})
-OURS: Final = ("web", "worker", "system", "notices", "beat", "flower", "migrate")
+OURS: Final = ("web", "fairshift", "worker", "system", "notices", "beat", "flower", "migrate")
+SENDERS: Final = {"fairshift", "notices"}
+"""Services that send mails."""
 SECRETS: Final = re.compile("SECRET|PASSWORD|AUTH|_URL$")
 
 
@@ -55,7 +57,8 @@ def test_env_example_has_every_variable() -> None:
     """Each that a file reads is there, as a line or as a comment, and no other."""
     read = set().union(*(variables((FOLDER / name).read_text()) for name in COMPOSE_FILES))
     listed = re.findall(r"^(?:# )?([A-Z_]+)=", (FOLDER / ".env.example").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(read)
+    # Compose itself reads the profile.
+    assert sorted(listed) == sorted({*read, "COMPOSE_PROFILES"})
 
 
 @pytest.mark.parametrize("files", [COMPOSE_FILES[:1], COMPOSE_FILES], ids=len)
@@ -63,6 +66,15 @@ def test_compose_accepts_the_files(copy: Path, files: tuple[str, ...]) -> None:
     """By its own schema and its own reader; a key that it does not know would be refused."""
     done = asked(copy, "config", "--quiet", files=files)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_small_installation_has_one_service_more_than_a_plain_project(copy: Path) -> None:
+    """It is what a new .env chooses; a large one has the same programs as services of their own."""
+    small = asked(copy, "config", "--services", profile="").stdout.split()
+    assert set(small) == {"web", "fairshift", "migrate", "grants", "postgres", "redis"}
+    large = asked(copy, "config", "--services", profile="large").stdout.split()
+    assert {"worker", "system", "notices", "beat"} <= set(large) - set(small)
+    assert set(small) - set(large) == {"fairshift"}
 
 
 def test_compose_refuses_what_its_schema_lacks(copy: Path) -> None:
@@ -76,7 +88,7 @@ def test_compose_refuses_what_its_schema_lacks(copy: Path) -> None:
 def test_the_login_of_mails_is_given_to_what_sends_them(services: dict[str, Any]) -> None:
     """A process that is taken over has no password that it does not need."""
     given = {name for name in OURS if "EMAIL_HOST_PASSWORD" in services[name]["environment"]}
-    assert given == {"notices"}
+    assert given == SENDERS
 
 
 def test_a_secret_that_is_missing_stops_compose(copy: Path) -> None:
@@ -117,7 +129,7 @@ def test_every_setting_can_be_given(services: dict[str, Any]) -> None:
     for name in OURS:
         given = set(services[name]["environment"]) - {"FLOWER_BASIC_AUTH"}
         assert given - known == set()
-        left = known - given - STATED - (set() if name == "notices" else MAIL_LOGIN)
+        left = known - given - STATED - (set() if name in SENDERS else MAIL_LOGIN)
         assert not left, f"{name} lacks {sorted(left)}"
 
 
@@ -129,7 +141,7 @@ def test_a_setting_in_env_reaches_the_processes(copy: Path) -> None:
 
 
 def test_each_process_has_only_its_secrets(services: dict[str, Any]) -> None:
-    """The owner of the tables is for `migrate` and `system`; each user of Redis for its part."""
+    """The system's work is done as the tables' owner; each user of Redis has its part."""
     users = {}
     for name in OURS:
         given = services[name]["environment"]
@@ -140,6 +152,7 @@ def test_each_process_has_only_its_secrets(services: dict[str, Any]) -> None:
         )
     assert users == {
         "web": ("fairshift_app", "producer"),
+        "fairshift": ("fairshift", "system"),
         "worker": ("fairshift_app", "worker"),
         "system": ("fairshift", "system"),
         "notices": ("fairshift_app", "worker"),
@@ -222,7 +235,7 @@ def _options(words: Any) -> set[str]:
 def test_workers_may_end_their_runs(services: dict[str, Any]) -> None:
     """The grace of a stop is longer than that of any step before it."""
     graces = {name: facts.get("stop_grace_period") for name, facts in services.items()}
-    assert graces["worker"] == "5m0s"
+    assert graces["worker"] == graces["fairshift"] == "5m0s"
     assert _option(services["web"], "--graceful-timeout") < 30 and graces["web"] == "30s"
 
 

@@ -21,6 +21,7 @@ from tests.compose.conftest import Caller
 from tests.compose.image import Image
 from tests.compose.installation import ONE_SHOT, POSTGRES, Installation, installed
 from tests.compose.rooms import Room, may_make_rooms
+from tests.processes import children
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -215,12 +216,13 @@ def test_redis_over_tls(
         "url = os.environ['REDIS_URL'].replace(*os.environ['CHANGE'].split()); "
         "app.connection_for_write(url).default_channel.client.ping()"
     )
-    with installed(operated, *files, image=image, folder=folder) as running:
+    with installed(operated, *files, profile="*", image=image, folder=folder) as running:
         running.up("redis")
         [redis] = running.of("redis")
         running.wait_healthy(redis)
-        for name in ("web", "worker", "system", "beat", "flower", "migrate"):
-            service = running.services[name]
+        for name, service in running.services.items():
+            if not service["image"].startswith("fairshift"):
+                continue
             assert service["environment"]["REDIS_URL"].startswith("rediss://")
             service["command"] = ["sleep", "infinity"]
             room = running.start(name)
@@ -232,6 +234,30 @@ def test_redis_over_tls(
             # Another authority has not signed its certificate.
             other = "/certificates/ca.crt /etc/ssl/certs/ca-certificates.crt"
             assert "CERTIFICATE_VERIFY_FAILED" in _connected(room, connect, change=other).stderr
+
+
+def test_a_small_installation_runs_all_in_one_service(
+    image: Image, operated: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It runs what is submitted, also when one of its programs is killed; SIGTERM lets runs end."""
+    folder = tmp_path_factory.mktemp("rooms") / "small"
+    with installed(operated, profile="small", image=image, folder=folder) as running:
+        running.up()
+        [room] = running.of("fairshift")
+        running.wait_healthy(room)
+        caller = Caller(running)
+        submit = ("submit", "own_tasks.greet", "--arg", "name=Ada", "--watch")
+        assert caller.ask(*submit)[-1] == {"succeeded": 1}
+        for pid in children(room.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        assert caller.ask(*submit)[-1] == {"succeeded": 1}
+        assert room.run("python", "manage.py", "check", "--deploy").returncode == 0
+        nap = caller.start("submit", "own_tasks.nap", "--arg", "seconds=4", "--watch", "--json")
+        wait_for(lambda: "running" in _states(running), seconds=60, what="the run to start")
+        _stop(running, room)
+        output, _ = nap.communicate(timeout=300)
+        assert json.loads(output.splitlines()[-1]) == {"succeeded": 1}
+        assert "NOPERM" not in running.logs()
 
 
 def _connected(room: Room, code: str, *, change: str) -> Any:
@@ -266,4 +292,5 @@ def _seconds(installation: Installation, service: str) -> float:
 def _stop(installation: Installation, room: Room) -> None:
     """End a room as Compose does; it must not need the SIGKILL at the end of the grace."""
     room.process.send_signal(signal.SIGTERM)
-    assert room.process.wait(_seconds(installation, "worker")) == 0, room.end()
+    service = room.name.rpartition("-")[0]
+    assert room.process.wait(_seconds(installation, service)) == 0, room.end()

@@ -15,6 +15,7 @@ from tests.compose.resolved import checkout, resolved
 
 FOLDER: Final = PROJECT / "compose/systemd"
 UNITS: Final = {
+    "fairshift": "fairshift",
     "fairshift-web": "web",
     "fairshift-worker@": "worker",
     "fairshift-system": "system",

@@ -28,6 +28,7 @@ from fleet.stack.stack import free_port
 from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, blocks, read
 from tests.flows.servers import Servers, own_servers
+from tests.processes import children
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -362,12 +363,6 @@ def test_one_command_runs_all_of_it(shop: Shop, tmp_path: Path) -> None:
         assert process.wait(120) == 0, shop.logs()[-5000:]
         assert not [pid for pid in again if Path(f"/proc/{pid}").exists()]
     assert "jobs    | " in shop.logs() and "beat    | " in shop.logs()
-
-
-def children(pid: int) -> set[int]:
-    """Return the processes that a process has started and that live."""
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return {int(word) for word in text.split()}
 
 
 def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:

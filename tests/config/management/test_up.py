@@ -50,7 +50,7 @@ def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
     output = state / "output"
     with output.open("wb") as out:
         up = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--slots", "1"],
+            [sys.executable, "manage.py", "up", "--concurrency", "1"],
             cwd=PROJECT,
             env=os.environ | {"FAIRSHIFT_STATE_DIR": str(state)},
             stdout=out,
@@ -97,9 +97,7 @@ def test_the_login_is_told_once_and_is_nobody_elses() -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--workers", "0"),
-        ("--slots", "257"),
-        ("--beats", "some"),
+        ("--concurrency", "257"),
         ("--port", "70000"),
         ("--flower-port", "0"),
         ("--grace", "-1"),
