@@ -25,8 +25,8 @@ from kombu import Queue
 from jobs import schedules
 from jobs.core.errors import UnknownOwner
 from jobs.core.sql import now
-from jobs.definitions.beat_entries import _crontab
 from jobs.definitions.beat_import import Imported, import_beat
+from jobs.definitions.beat_schedules import cron_of
 from jobs.models import Job, Owner
 from jobs.recurring.timetable import next_due
 
@@ -200,10 +200,10 @@ def test_a_crontab_means_what_celery_means(fields: dict[str, str], days: int) ->
     is_both = len(celerys.day_of_month) < 31 and len(celerys.day_of_week) < 7
     if is_both:
         with pytest.raises(Exception, match="both"):
-            _crontab(row)
+            cron_of(row)
         return
     day = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days)
-    found = schedules.cron_minutes(_crontab(row)["cron"], "", start=day, end=day + timedelta(1))
+    found = schedules.cron_minutes(cron_of(row)["cron"], "", start=day, end=day + timedelta(1))
     is_day = (
         day.day in celerys.day_of_month
         and day.month in celerys.month_of_year
