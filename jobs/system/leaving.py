@@ -10,7 +10,7 @@ from celery import current_app
 from django.apps import apps
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
 from fleet import OWN_TASKS, count_keys, messages_left
@@ -21,6 +21,8 @@ from jobs.models import Backfill, Leader, Run, Worker
 from jobs.system.lease import BEAT
 
 _ROLE: Final = "fairshift_tenant"
+_INTERVALS: Final = (1, 2, 5, 10, 600, 3_600)
+"""Seconds of the intervals that migrations have made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,8 @@ def remove_entries() -> int:
         rows = _entries()
         intervals = set(rows.values_list("interval_id", flat=True)) - {None}
         count = rows._raw_delete(connection.alias)
-        IntervalSchedule.objects.filter(pk__in=intervals, periodictask=None).delete()
+        made = Q(pk__in=intervals) | Q(period="seconds", every__in=_INTERVALS)
+        IntervalSchedule.objects.filter(made, periodictask=None).delete()
         PeriodicTasks.update_changed()
     return count
 
