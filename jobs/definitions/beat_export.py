@@ -1,6 +1,6 @@
 """Write jobs back to PeriodicTasks of django-celery-beat, with a report on each.
 
-A job is switched off in the transaction that writes its PeriodicTask. That transaction stops the
+A job ends in the transaction that writes its PeriodicTask: it is switched off. That transaction stops the
 pulse: every due time before it is the job's, every later one celery-beat's.
 """
 
@@ -23,7 +23,7 @@ from jobs.definitions.beat_entries import is_ours
 from jobs.definitions.job_entries import TICK, Written, entry_of
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.spec import fault_of
-from jobs.models import Cursor, Job, ScheduleKind
+from jobs.models import Cursor, HistoryPolicy, Job, ScheduleKind
 from jobs.schedules import moment_of
 
 NAME_LIMIT: Final = 200
@@ -55,6 +55,16 @@ class Exported:
     """Fields whose values a PeriodicTask does not have."""
     due_at: datetime | None = None
     """When it is due next."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    job: Job
+    entry: Any
+    is_new: bool
+    written: Written
+    upto: datetime
+    """Due times before it are the job's."""
 
 
 def export_beat(*, is_plan: bool = False, patience: float = 30.0) -> list[Exported]:
@@ -102,25 +112,21 @@ def _export(upto: datetime, *, is_plan: bool) -> list[Exported]:
     ends = {row["id"]: row for row in sql.run("definitions/handled_seconds", {})}
     verdict = "would export" if is_plan else "exported"
     report: list[Exported] = []
-    written: list[tuple[Job, Any, bool, Written]] = []
+    changes: list[_Change] = []
     taken: set[str] = set()
     for job in jobs:
         end = ends.get(job.pk)
-        row, change = _judged(
-            job,
-            known,
-            taken,
-            is_gated=job.pk in gated,
-            upto=upto if end is None else end["newest"] + end["is_made"] * TICK,
-            verdict=verdict,
+        its_upto = upto if end is None else end["newest"] + end["is_made"] * TICK
+        row, written = _judged(
+            job, known, taken, is_gated=job.pk in gated, upto=its_upto, verdict=verdict
         )
         report.append(row)
-        if change is not None:
-            known[row.name] = _entry(job, row, change, known.get(row.name))
+        if written is not None:
+            entry = known[row.name] = _entry(job, row, written, known.get(row.name))
             taken.add(row.name)
-            written.append((job, known[row.name], row.is_new, change))
+            changes.append(_Change(job, entry, row.is_new, written, its_upto))
     if not is_plan:
-        _write(written)
+        _write(changes)
     return report
 
 
@@ -175,24 +181,38 @@ def _entry(job: Job, row: Exported, change: Written, found: Any) -> Any:
     return entry
 
 
-def _write(written: Sequence[tuple[Job, Any, bool, Written]]) -> None:
+def _write(changes: Sequence[_Change]) -> None:
     from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
-    if not written:
+    if not changes:
         return
-    for _job, entry, _is_new, change in written:
-        if change.schedule is not None:
-            kind, columns = change.schedule
+    for change in changes:
+        if change.written.schedule is not None:
+            kind, columns = change.written.schedule
             for other in _SCHEDULES:
-                setattr(entry, other, _schedule_row(kind, columns) if other == kind else None)
-    PeriodicTask.objects.bulk_create([entry for _, entry, is_new, _ in written if is_new])
-    columns = [field.name for field in PeriodicTask._meta.concrete_fields if field.name != "id"]
-    changed = [entry for _, entry, is_new, _ in written if not is_new]
-    PeriodicTask.objects.bulk_update(changed, columns, batch_size=BATCH)
-    ids = [job.pk for job, *_ in written]
-    Job.objects.filter(pk__in=ids).update(enabled=False)
-    sync_after_commit(ids)
+                setattr(
+                    change.entry, other, _schedule_row(kind, columns) if other == kind else None
+                )
+    PeriodicTask.objects.bulk_create([each.entry for each in changes if each.is_new])
+    names = [field.name for field in PeriodicTask._meta.concrete_fields if field.name != "id"]
+    known = [each.entry for each in changes if not each.is_new]
+    PeriodicTask.objects.bulk_update(known, names, batch_size=BATCH)
+    _end([each.job for each in changes], [each.upto - TICK for each in changes])
     PeriodicTasks.update_changed()
+
+
+def _end(jobs: Sequence[Job], at: Sequence[datetime]) -> None:
+    """Let jobs have no later due time; their runs that wait stay.
+
+    A job without history stays on, with an end: else its runs, which have no row, would be dropped.
+    """
+    for job, end_at in zip(jobs, at, strict=True):
+        if job.history_policy == HistoryPolicy.NONE:
+            job.end_at = end_at
+        else:
+            job.enabled = False
+    Job.objects.bulk_update(jobs, ["enabled", "end_at"], batch_size=BATCH)
+    sync_after_commit([job.pk for job in jobs])
 
 
 def _schedule_row(kind: str, columns: Mapping[str, Any]) -> Any:

@@ -231,6 +231,18 @@ def test_jobs_that_beat_does_not_send(acme: Owner) -> None:
     assert entry_of("off").last_run_at is None
 
 
+@pytest.mark.parametrize("schedule", [{"cron": "* * * * *"}, {"interval_seconds": 7}])
+def test_a_job_without_history_ends(acme: Owner, schedule: dict[str, Any]) -> None:
+    """It is not switched off: its runs that wait have no row, and would be dropped."""
+    made = job(acme, history_policy="none", **schedule)
+    exported()
+    made.refresh_from_db()
+    assert made.enabled and made.next_times() == []
+    entry = entry_of()
+    assert entry.expires is None and timedelta() < due_at(entry) - now() <= timedelta(minutes=1)
+    assert exported()["nightly"].verdict == "left out"
+
+
 def test_two_owners_with_one_key(acme: Owner) -> None:
     """The second entry has the owner in its name; an entry that is on keeps its own."""
     globex = Owner.objects.create(slug="globex")
