@@ -1,6 +1,6 @@
 """Write jobs back to PeriodicTasks of django-celery-beat, with a report on each.
 
-A job ends in the transaction that writes its PeriodicTask: it is switched off. That transaction stops the
+A job is switched off in the transaction that writes its PeriodicTask. That transaction stops the
 pulse: every due time before it is the job's, every later one celery-beat's.
 """
 
