@@ -13,6 +13,13 @@ refuse_missing_names()
 
 from fleet.broker.broker import Broker
 from fleet.broker.inbox import Call
+from fleet.broker.leaving import (
+    OWN_TASKS,
+    count_keys,
+    delete_keys,
+    messages_left,
+    move_calls,
+)
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.request_rates import SharedRequestRates
 from fleet.broker.rights import refused_commands
@@ -59,6 +66,7 @@ from fleet.wiring import install, is_fair, is_installed, use_fair_transport
 __all__ = [
     "HEADER",
     "OWNER_NAME",
+    "OWN_TASKS",
     "SHARED",
     "Admission",
     "AdmissionRequest",
@@ -94,9 +102,11 @@ __all__ = [
     "bind_process",
     "bound_facts",
     "continuing",
+    "count_keys",
     "counted",
     "crash_point",
     "current_traceparent",
+    "delete_keys",
     "fair_queues",
     "install",
     "installation_key",
@@ -107,6 +117,8 @@ __all__ = [
     "is_never_awaited",
     "is_routing",
     "may_log",
+    "messages_left",
+    "move_calls",
     "one_line",
     "owner_header",
     "refused_commands",

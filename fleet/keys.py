@@ -58,6 +58,10 @@ WRONG: Final = "wrong:"
 """The prefix, behind the queue, of a key that had the wrong type and was put aside."""
 
 
+EVERY_KEY: Final = "fairshift:*"
+"""The pattern of all keys below, and of no others."""
+
+
 def installation_key() -> str:
     """A string: the installation that this Redis database belongs to."""
     return "fairshift:installation"

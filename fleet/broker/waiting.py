@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from celery import Celery
 from celery.exceptions import ImproperlyConfigured
@@ -40,6 +40,15 @@ class WaitingMessage:
     task: str
     headers: Mapping[str, Any]
     state: State
+
+
+class Row(NamedTuple):
+    """A waiting message of a fair queue; the lowest order is served first."""
+
+    id: str
+    state: State
+    order: int
+    raw: bytes
 
 
 def waiting_messages(app: Celery, queue: str, *, timeout: float = 5.0) -> Iterator[WaitingMessage]:
@@ -86,11 +95,17 @@ def _in_list(client: Any, name: str) -> Iterator[bytes]:
 
 
 def _in_fair_queue(client: Any, queue: str) -> Iterator[WaitingMessage]:
+    for row in rows(client, queue):
+        yield from _read(row.raw, row.state)
+
+
+def rows(client: Any, queue: str) -> Iterator[Row]:
+    """Return the messages of a fair queue that no worker has, as Redis stores them."""
     cursor: Any = b"0"
     while True:
         cursor, *found = scripts.run(client, queue, "waiting", cursor, PAGE)
-        for state, raw in zip(found[1::3], found[2::3], strict=True):
-            yield from _read(raw, state.decode())
+        for id_, state, order, raw in zip(*(found[at::4] for at in range(4)), strict=True):
+            yield Row(id_.decode(), state.decode(), int(order), raw)
         if cursor == b"0":
             return
 

@@ -1,42 +1,25 @@
-"""django-celery-beat's PeriodicTasks as jobs; an entry without an equivalent is refused.
-
-When day of month and day of week are both restricted, Celery needs both to match and cron one of
-them: such an entry is refused. Around changes of the clock, an imported job follows cron's rule.
-"""
+"""django-celery-beat's PeriodicTasks as jobs; an entry without an equivalent is refused. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from celery import current_app
 from celery.exceptions import QueueNotFound
-from celery.schedules import ParseException, crontab
-from cronsim import CronSimError
-from cronsim.cronsim import Field
-from django.conf import settings
 
 from fleet import HEADER
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import offer_of, resolve
 from jobs.core.errors import ArgumentError, OptionError
+from jobs.definitions.beat_schedules import cron_of, span_of
 
 # Fields for the routing of a message, apart from the queue.
 _ROUTING: Final = ("exchange", "routing_key")
 MOST_ATTEMPTS: Final = 100
-_LAST: Final = 9
+LAST: Final = 9
 """On Redis Celery serves priority 0 first and 9 last, and treats higher ones as 9."""
-
-# For each field of a crontab: cronsim's reader, and how many values it has.
-_CRON: Final = (
-    ("minute", Field.MINUTE, 60),
-    ("hour", Field.HOUR, 24),
-    ("day_of_month", Field.DAY, 31),
-    ("month_of_year", Field.MONTH, 12),
-    ("day_of_week", Field.DOW, 7),
-)
 
 
 def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
@@ -56,18 +39,18 @@ def job_of(entry: Any, *, owner: str, now: datetime) -> dict[str, Any]:
         "name": entry.name,
         "task": entry.task,
         "arguments": _arguments(entry),
-        "queue": entry.queue or _routed(entry.task),
+        "queue": entry.queue or routed(entry.task),
         **_schedule(entry, now=now),
-        **_attempts(entry.task),
+        **attempts_of(entry.task),
     }
     if entry.priority is not None:
-        job["priority"] = _LAST - min(entry.priority, _LAST)
+        job["priority"] = LAST - min(entry.priority, LAST)
     if entry.expire_seconds:
         job["deadline_seconds"] = entry.expire_seconds
     return job
 
 
-def _routed(task: str) -> str:
+def routed(task: str) -> str:
     """Return the queue that CELERY_TASK_ROUTES has for a task; empty if none has one."""
     try:
         queue = str(current_app.amqp.router.route({}, task)["queue"].name)
@@ -76,7 +59,7 @@ def _routed(task: str) -> str:
     return "" if queue == current_app.conf.task_default_queue else queue
 
 
-def _attempts(name: str) -> dict[str, Any]:
+def attempts_of(name: str) -> dict[str, Any]:
     """Return the attempts of a task as Celery gives them: one, unless the task says otherwise."""
     task = resolve(name)
     if "max_attempts" in offer_of(task).policy:
@@ -136,56 +119,10 @@ def _schedule(entry: Any, *, now: datetime) -> dict[str, Any]:
         raise OptionError("one_off", problem)
     bounds = {"start_at": entry.start_time, "end_at": entry.expires}
     if entry.interval is not None:
-        return {**_interval(entry.interval), **bounds}
+        return {**span_of(entry.interval), **bounds}
     if entry.crontab is not None:
-        return {**_crontab(entry.crontab), **bounds}
+        return {**cron_of(entry.crontab), **bounds}
     raise OptionError("schedule", "is missing")
-
-
-def _interval(interval: Any) -> dict[str, int]:
-    span = timedelta(**{interval.period: interval.every})
-    seconds, rest = divmod(span, timedelta(seconds=1))
-    if rest or seconds < 1:
-        raise OptionError("interval", f"is whole seconds, not {interval.every} {interval.period}")
-    return {"interval_seconds": seconds} if seconds % 60 else {"interval_minutes": seconds // 60}
-
-
-def _crontab(row: Any) -> dict[str, str]:
-    given = {name: str(getattr(row, name)).replace(" ", "") for name, _, _ in _CRON}
-    try:
-        meant = crontab(**given)
-    except (ParseException, ValueError, TypeError) as error:
-        raise OptionError("crontab", f"cannot be read: {error}") from None
-    parts = []
-    restricted = []
-    for name, reader, size in _CRON:
-        values = set(getattr(meant, name))
-        if name.startswith("day") and len(values) == size:
-            # Not "1-31": for cron that would be a restriction.
-            parts.append("*")
-            continue
-        parts.append(_text(given[name], values, reader))
-        restricted += [name] if name.startswith("day") else []
-    if len(restricted) == 2:
-        problem = "restricts day_of_month and day_of_week: Celery wants both to match, cron either"
-        raise OptionError("crontab", problem)
-    zone = _zone(row)
-    return {"cron": " ".join(parts), "zone": "" if zone == "UTC" else zone}
-
-
-def _text(given: str, values: Collection[int], reader: Field) -> str:
-    """Return a field unchanged if cron reads it in the same way, else its values."""
-    text = given.upper()
-    try:
-        read = {0 if reader is Field.DOW and value == 7 else value for value in reader.parse(text)}
-    except (CronSimError, ValueError, AssertionError):
-        read = set()
-    return text if read == set(values) else ",".join(map(str, sorted(values)))
-
-
-def _zone(row: Any) -> str:
-    is_own = getattr(settings, "DJANGO_CELERY_BEAT_TZ_AWARE", True)
-    return str(row.timezone if is_own else current_app.timezone)
 
 
 def is_ours(entry: Any) -> bool:

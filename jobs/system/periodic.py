@@ -95,11 +95,11 @@ def task_of(round_: str) -> str:
 
 def _after_migrations(using: str, **_signal: Any) -> None:
     # After a step back, an older code does not know all rounds; its migrations made its own.
-    if using == router.db_for_write(PeriodicTask) and _is_migrated(using):
+    if using == router.db_for_write(PeriodicTask) and is_migrated(using):
         make_missing()
 
 
-def _is_migrated(using: str) -> bool:
+def is_migrated(using: str) -> bool:
     """Say whether all migrations of Fairshift are applied."""
     from jobs import migrations
 

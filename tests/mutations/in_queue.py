@@ -185,6 +185,12 @@ ROWS: Final = (
         (f"{REPAIR}a_stock_message_is_not_lost_between_two_lists",),
     ),
     Mutation(
+        "what is moved is in the list before it leaves the queue",
+        "G8: nothing is lost",
+        "withdraw({ARGV[2]}); call('LPUSH', ARGV[3], ARGV[4])",
+        ("tests/fleet/broker/test_leaving.py::test_a_move_that_fails_loses_nothing",),
+    ),
+    Mutation(
         "who mends counts what runs",
         "G16: caps",
         "owner.count, owner.expected = owner.count, owner.expected + lease.expected",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -13,7 +14,7 @@ from django.core.management.base import CommandError, CommandParser
 from fleet import BrokerUnavailable, Snapshot, counted
 from jobs.client.terminal import say
 from jobs.core.conf import setting
-from jobs.management import celery_settings, run, tokens, unknown
+from jobs.management import celery_settings, leave, run, tokens, unknown
 from jobs.management.arguments import number, whole
 from jobs.management.command import SafeCommand
 
@@ -23,7 +24,7 @@ PIPE_WIDTH: Final = 200
 class Command(SafeCommand):
     help = (
         "See how the workers are shared; find runs whose task no worker knows; make and revoke "
-        "API tokens; take over PeriodicTasks as jobs; print Celery's settings."
+        "API tokens; take over PeriodicTasks as jobs, and give them back; print Celery's settings."
     )
     # Owners are read from Redis only, also when other parts are broken.
     requires_system_checks = ()
@@ -71,12 +72,13 @@ class Command(SafeCommand):
             ),
         )
         beat.add_argument("--owner", required=True, help="whose jobs they become: a slug")
-        beat.add_argument("--dry-run", action="store_true", help="report only, change nothing")
+        beat.add_argument("--plan", action="store_true", help="report only, change nothing")
         beat.add_argument("--json", action="store_true", help="one JSON object")
         unknown.add_parts(parts)
         tokens.add_part(parts)
         celery_settings.add_part(parts)
         run.add_part(parts)
+        leave.add_part(parts)
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Run a part. The exit status is 1 if the broker does not answer, or lacks a name."""
@@ -91,6 +93,9 @@ class Command(SafeCommand):
             return
         if given["part"] == run.PART:
             run.handle(given)
+            return
+        if given["part"] == leave.PART:
+            leave.handle(given)
             return
         if given["part"] in unknown.PARTS:
             unknown.handle(given)
@@ -115,27 +120,38 @@ def _import_beat(given: dict[str, Any]) -> None:
     from jobs.definitions.beat_import import import_beat
 
     try:
-        report = import_beat(given["owner"], is_dry_run=given["dry_run"])
+        report = import_beat(given["owner"], is_plan=given["plan"])
     except UnknownOwner as error:
         raise CommandError(str(error)) from error
     if given["json"]:
-        facts = {"owner": given["owner"], "is_dry_run": given["dry_run"]}
+        facts = {"owner": given["owner"], "is_plan": given["plan"]}
         say(json.dumps({**facts, "entries": [asdict(row) for row in report]}, default=str))
         return
     for row in report:
         why = ": ".join(part for part in (row.field, row.problem) if part) or _meant(row)
         say(f"{row.verdict:13} {row.name} – {why}")
     count = sum(row.job is not None for row in report)
-    would = "would become jobs" if given["dry_run"] else "became jobs"
+    would = "would become jobs" if given["plan"] else "became jobs"
     say(f"{count} of {sum(not row.is_ours for row in report)} {would} of {given['owner']}")
 
 
 def _meant(row: Any) -> str:
-    """Return in words how often a job's run is tried, and when the job is due."""
+    """Return in words how often a job's run is tried, and when the job is due, now and before."""
     text = counted(row.attempts, "attempt")
     if row.attempts > 1:
         text += f" on {', '.join(row.retry_on)}" if row.retry_on else " on any error"
-    return text + (f", due {row.due_at:%Y-%m-%d %H:%M:%S} UTC" if row.due_at else "")
+    before = row.due_before
+    if before is not None and before <= row.at:
+        text += f", runs once at once: due since {_shown(before)}"
+    if row.due_at is None:
+        return f"{text}, never due again"
+    text += f", due {_shown(row.due_at)}"
+    is_moved = before is not None and row.at < before != row.due_at
+    return f"{text}, before: {_shown(before)}" if is_moved else text
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _print_json(given: dict[str, Any]) -> None:

@@ -22,13 +22,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kombu import Queue
 
+from fleet.beat.leadership import LeaseLost, Sending
 from jobs import schedules
 from jobs.core.errors import UnknownOwner
 from jobs.core.sql import now
-from jobs.definitions.beat_entries import _crontab
 from jobs.definitions.beat_import import Imported, import_beat
-from jobs.models import Job, Owner
+from jobs.definitions.beat_schedules import cron_of
+from jobs.models import Job, Owner, Run
 from jobs.recurring.timetable import next_due
+from jobs.system import lease
 
 SOON = datetime(2150, 1, 1, 12, 0, 30, tzinfo=UTC)
 
@@ -110,10 +112,34 @@ def test_an_interval_keeps_its_place(acme: Owner) -> None:
     last = (now() - timedelta(hours=30)).replace(microsecond=500_000)
     made = entry(interval=IntervalSchedule.objects.create(every=1, period="days"))
     PeriodicTask.objects.update(last_run_at=last)
-    [row] = imported(acme, is_dry_run=True)
+    [row] = imported(acme, is_plan=True)
     assert row.due_at == last + timedelta(days=2)
     job = job_of(acme, made)
     assert next_due(job, now=now()) == last + timedelta(days=2)
+
+
+@pytest.mark.parametrize("hours", [2, 30])
+def test_what_beat_has_not_sent_runs_once(acme: Owner, hours: int) -> None:
+    """A due time that has passed runs at once, as beat would send it; one to come does not."""
+    entry(interval=IntervalSchedule.objects.create(every=1, period="days"))
+    PeriodicTask.objects.update(last_run_at=now() - timedelta(hours=hours))
+    [row] = imported(acme, is_plan=True)
+    assert row.due_before is not None and row.at is not None
+    assert (row.due_before <= row.at) == (hours == 30)
+    assert not Run.objects.exists()
+    imported(acme)
+    assert Run.objects.filter(job__key="nightly").count() == (hours == 30)
+
+
+def test_a_beat_that_has_read_the_entry_sends_it_no_more(acme: Owner) -> None:
+    """The import leads for some seconds: a beat that then leads reads all entries again."""
+    assert lease.acquire(lease.BEAT, "a beat", 60)
+    entry()
+    imported(acme)
+    sending = Sending("nightly", now(), "some-id")
+    with pytest.raises(LeaseLost):
+        lease.SentEntries().note(sending, holder="a beat")
+    assert not lease.acquire(lease.BEAT, "a beat", 60)
 
 
 def test_what_else_an_entry_says(acme: Owner) -> None:
@@ -200,10 +226,10 @@ def test_a_crontab_means_what_celery_means(fields: dict[str, str], days: int) ->
     is_both = len(celerys.day_of_month) < 31 and len(celerys.day_of_week) < 7
     if is_both:
         with pytest.raises(Exception, match="both"):
-            _crontab(row)
+            cron_of(row)
         return
     day = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days)
-    found = schedules.cron_minutes(_crontab(row)["cron"], "", start=day, end=day + timedelta(1))
+    found = schedules.cron_minutes(cron_of(row)["cron"], "", start=day, end=day + timedelta(1))
     is_day = (
         day.day in celerys.day_of_month
         and day.month in celerys.month_of_year
@@ -304,19 +330,20 @@ def test_again_imports_nothing(acme: Owner) -> None:
     assert Job.objects.count() == 1
 
 
-def test_a_dry_run_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what would become of each."""
     made = entry()
     entry("bad", exchange="x")
-    call_command("fleet", "import-beat", "--owner", "acme", "--dry-run", "--json")
+    call_command("fleet", "import-beat", "--owner", "acme", "--plan", "--json")
     told = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in told["entries"]}
-    assert told["is_dry_run"] and rows["nightly"]["job"]["interval_minutes"] == 5
+    assert told["is_plan"] and rows["nightly"]["job"]["interval_minutes"] == 5
     assert rows["nightly"]["verdict"] == "would import"
     assert (rows["bad"]["field"], rows["bad"]["job"]) == ("exchange", None)
-    call_command("fleet", "import-beat", "--owner", "acme", "--dry-run")
+    call_command("fleet", "import-beat", "--owner", "acme", "--plan")
     lines = capsys.readouterr().out.splitlines()
-    assert "would import  nightly – 1 attempt" in lines and "imported" not in "".join(lines)
+    assert any(line.startswith("would import  nightly – 1 attempt, due ") for line in lines)
+    assert "imported" not in "".join(lines)
     assert lines[-1].endswith("would become jobs of acme")
     made.refresh_from_db()
     assert made.enabled and not Job.objects.exists()
@@ -328,7 +355,7 @@ def test_the_command_tells_people(acme: Owner, capsys: pytest.CaptureFixture[str
     entry("bad", exchange="x")
     call_command("fleet", "import-beat", "--owner", "acme")
     told = capsys.readouterr().out.splitlines()
-    assert "imported      nightly – 1 attempt" in told
+    assert any(line.startswith("imported      nightly – 1 attempt, due ") for line in told)
     assert (
         "refused       bad – exchange: has no counterpart: a job names its `queue` alone; clear it"
         in told

@@ -2,15 +2,17 @@
 
 import json
 import os
+import time
 from typing import Any
 
 from celery import chain, chord, shared_task
 
 
 def note(task: Any, entry: str, **facts: Any) -> None:
-    """Write who called with what, and the queue that the call came by."""
+    """Write who called with what and when, and the queue that the call came by."""
     queue = task.request.delivery_info["routing_key"]
-    line = json.dumps({"entry": entry, "task": task.name, "queue": queue, **facts})
+    facts |= {"entry": entry, "task": task.name, "queue": queue, "at": time.time()}
+    line = json.dumps(facts)
     with open(os.environ["CRM_RECORD"], "a") as record:
         record.write(f"{line}\n")
 
