@@ -83,7 +83,7 @@ def as_dict(status: Status, *, most: int) -> dict[str, Any]:
         "problems": [
             {
                 "code": problem.code,
-                "level": "broken" if problem.is_bad else "degraded",
+                "level": problem.level,
                 "text": problem.text,
                 "todo": problem.todo,
             }

@@ -180,6 +180,12 @@ def _why_queued(run: Run) -> str:
             queue=queue,
             place=place,
         )
+    if run.queue in owners().queues:
+        return phrase(
+            "Redis has no hint of it yet, the sweep publishes it; in queue %(queue)s, %(place)s.",
+            queue=queue,
+            place=place,
+        )
     return phrase("In queue %(queue)s, %(place)s.", queue=queue, place=place)
 
 

@@ -55,8 +55,6 @@ class Vitals:
     """Workers that are alive and take from the system's queue."""
     versions: Mapping[str, int]
     """Workers that are alive, by their version of Fairshift."""
-    without_redis: int
-    """Workers that beat and get no answer from Redis; they are not counted as alive."""
 
 
 def vitals() -> Vitals:
@@ -89,7 +87,6 @@ def vitals() -> Vitals:
         },
         system_workers=sum(setting("SYSTEM_QUEUE") in queues for _slots, queues, _v in alive),
         versions=Counter(version for _slots, _queues, version in alive),
-        without_redis=Worker.objects.without_redis().count(),
     )
 
 

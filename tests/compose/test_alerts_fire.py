@@ -157,11 +157,11 @@ def test_a_queue_is_stuck(play: Play) -> None:
     """Its worker lives, and cannot reach Redis: what was submitted is not taken."""
     play.proxy.faults = Faults(lost=1.0, hangs=True)
     play.submit("globex", "tests.record", LEAST_STARTS + 2, n=1)
-    play.alarm.fires("QueueStuck", "WorkerWithoutRedis", seconds=90)
+    play.alarm.fires("QueueStuck", "Problem", seconds=90)
     play.proxy.faults = Faults()
     play.proxy.cut_all()
     play.count(OPEN, is_=0, seconds=60)
-    over = {"QueueStuck", "WorkerWithoutRedis", "NoWorkers"}
+    over = {"QueueStuck", "Problem", "NoWorkers"}
     wait_for(lambda: not over & play.alarm.firing(), seconds=60)
 
 

@@ -142,8 +142,8 @@ def _read(has_answered: Event) -> Any:
 
 
 def _status() -> Any:
-    from jobs.management.operator import Operator
     from jobs.management.status_lines import status_of
+    from jobs.pages.overview.operator import Operator
     from jobs.pages.overview.reading import read
     from jobs.runs.reads.progress import newest_progress
 

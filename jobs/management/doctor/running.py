@@ -12,8 +12,8 @@ from django.core.checks import Warning as Caution
 from fleet import counted
 from jobs.core.version import __version__
 from jobs.management.doctor.postgres import described
-from jobs.management.operator import Operator
 from jobs.models import Worker
+from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.pages.overview.verdict import problems_of
 from jobs.system.state import CLOCK_SECONDS

@@ -51,6 +51,11 @@ _EACH: Final = ("owner", "queue")
 FAMILIES: Final = (
     _gauge("up", "1 if this part answered the scrape, else 0.", "part"),
     _gauge("info", "1, with the version of Fairshift of this web process.", "version"),
+    _gauge(
+        "problem",
+        "1 for each problem of the verdict that is about the installation, as `status` names it.",
+        *("code", "level"),
+    ),
     # Totals of the statistics: they rise when a minute is final.
     _counter("submitted", "Runs that were submitted, or that a job made."),
     _counter("started", "Attempts that started and have ended."),
@@ -106,10 +111,6 @@ FAMILIES: Final = (
     _gauge("workers", "Workers that are alive and take from a fair queue."),
     _gauge("slots", "Slots of these workers."),
     _gauge("system_workers", "Workers that are alive and take from the system's queue."),
-    _gauge(
-        "workers_without_redis",
-        "Workers with a heartbeat that Redis has not answered for 30 s; not counted as alive.",
-    ),
     _gauge("worker_versions", "Workers that are alive, by version of Fairshift.", "version"),
     _gauge("beat_leading", "1 while a celery-beat leads, else 0."),
     _gauge("beat_lag_seconds", "Time since the last pulse of the scheduler."),

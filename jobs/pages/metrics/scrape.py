@@ -17,7 +17,7 @@ from jobs.core import barrier, log_events
 from jobs.core.conf import setting
 from jobs.core.version import __version__
 from jobs.owners.loads import Loads, loads
-from jobs.pages.metrics import objectives, queues, shares, totals, vitals
+from jobs.pages.metrics import objectives, problems, queues, shares, totals, vitals
 from jobs.pages.metrics.aside import Aside
 from jobs.pages.metrics.samples import Samples
 from jobs.system.rollups import metric_totals
@@ -56,6 +56,8 @@ class Scrape(Collector):
             known = metric_totals.named_queues()
             samples.update(queues.measure(queued, queues=known, owners=named))
             samples.update(self._ask(lambda: _measure_shares(queued, named)) or Samples())
+        found = self._ask(lambda: problems.measure(is_redis_away=queued is None))
+        samples.update(found or Samples())
         samples.add("up", int(not self._is_database_away), "postgresql")
         samples.add("up", int(queued is not None), "redis")
         yield from samples.collect()

@@ -19,7 +19,6 @@ def measure(found: Vitals) -> Samples:
         "workers": found.workers,
         "slots": found.slots,
         "system_workers": found.system_workers,
-        "workers_without_redis": found.without_redis,
         "beat_leading": int(found.is_beat_leading),
         "beat_lag_seconds": found.beat_lag,
         "tick_lag_seconds": found.tick_lag,

@@ -56,3 +56,8 @@ class Problem:
     """The name of an address: a list, or with `key` the page of a row. Empty: no page has it."""
     key: Any = None
     query: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def level(self) -> str:
+        """How bad it is, for machines."""
+        return "broken" if self.is_bad else "degraded"

@@ -96,7 +96,12 @@ def read(visit: Viewer) -> Read:
     found = standings(rows, seen, rolled.received, rolled.entitled, most=OWNERS)
     keys = [one.owner.pk for one in found]
     return Read(
-        facts=_facts(visit, ids, system=system, seen=seen, found=found, objectives_of=aims or ()),
+        facts=_facts(
+            visit,
+            installation(visit, system=system, is_redis_away=seen is None),
+            standings_of=found,
+            objectives_of=aims or (),
+        ),
         objectives=aims,
         rolled=rolled,
         standings=found,
@@ -142,26 +147,16 @@ def _counts(visit: Viewer) -> dict[str, int]:
     return {name: capped_count(runs.filter(state__in=sorted(s))) for name, s in asked.items()}
 
 
-def _facts(
-    visit: Viewer,
-    ids: OwnerIds,
-    *,
-    system: SystemState,
-    seen: Snapshot | None,
-    found: Sequence[Standing],
-    objectives_of: Sequence[Objective],
-) -> Facts:
+def installation(visit: Viewer, *, system: SystemState, is_redis_away: bool) -> Facts:
+    """Return the facts about the installation alone: none of an owner, a job or a window."""
     runs = visit.rows(Run.objects.all())
     # The condition of the index run_blocked, word for word.
     blocked = runs.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
     # Not `first()`, which would order by id: PostgreSQL would then read the whole backlog.
     unknown = next(iter(blocked.order_by().values_list("task", "queue")[:1]), None)
-    awaited = awaited_approval(runs.filter(state=State.HELD), visit.access)
-    # These read tables of the system, and get the visitor's owners.
+    # This reads tables of the system, and gets the visitor's owners.
     with barrier.lifted():
-        late = late_jobs(ids, now=system.at)
-        broken = broken_jobs(ids)
-        failing = failing_long(ids, now=system.at)
+        late = late_jobs(owner_ids(visit), now=system.at)
     if not visit.access.permits("jobs.view_worker"):
         hidden = ("",) * len(system.without_redis)
         system = replace(
@@ -170,23 +165,42 @@ def _facts(
         idle = Unserved()
     else:
         # Plain messages may be of any owner: they are shown to those who see the workers.
-        idle = Unserved() if seen is None else unserved(system.queues)
+        idle = Unserved() if is_redis_away else unserved(system.queues)
     return Facts(
         system=system,
         system_queue=setting("SYSTEM_QUEUE"),
-        is_redis_away=seen is None,
-        refuses_password=seen is None and dispatch.broker().refuses_password,
+        is_redis_away=is_redis_away,
+        refuses_password=is_redis_away and dispatch.broker().refuses_password,
         unserved=[*dict.fromkeys([*unserved_queues(system, runs), *idle.fair])],
         unserved_stock=idle.stock,
         undeclared=idle.undeclared,
         unsent=unsent_queue(system.queues, *map(visit.rows, all_rows())),
-        stopped=stopped_names(*map(visit.rows, all_rows())),
         late_count=_seen_jobs(visit, late.keys),
-        broken_count=_seen_jobs(visit, broken.keys),
         unknown_task=unknown,
-        awaited=awaited,
+    )
+
+
+def _facts(
+    visit: Viewer,
+    found: Facts,
+    *,
+    standings_of: Sequence[Standing],
+    objectives_of: Sequence[Objective],
+) -> Facts:
+    """Return the facts of an installation with those of owners, jobs and windows."""
+    ids, now = owner_ids(visit), found.system.at
+    held = visit.rows(Run.objects.filter(state=State.HELD))
+    # These read tables of the system, and get the visitor's owners.
+    with barrier.lifted():
+        broken = broken_jobs(ids)
+        failing = failing_long(ids, now=now)
+    return replace(
+        found,
+        stopped=stopped_names(*map(visit.rows, all_rows())),
+        broken_count=_seen_jobs(visit, broken.keys),
+        awaited=awaited_approval(held, visit.access),
         failing=failing,
-        starved=starved(found),
+        starved=starved(standings_of),
         burning=worst(objectives_of),
     )
 

@@ -14,8 +14,8 @@ from fleet import Broker, BrokerUnavailable
 from jobs.checks import broker as checks
 from jobs.management.doctor import broker as doctor
 from jobs.management.doctor.part import Part
-from jobs.management.operator import Operator
 from jobs.models import Owner, Run
+from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.pages.overview.verdict import problems_of
 from tests.flows.secured import ADMIN, Secured, secured

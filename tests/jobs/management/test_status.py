@@ -14,9 +14,9 @@ from rich.console import Console
 
 from jobs.core import sql
 from jobs.management.commands import status as command
-from jobs.management.operator import Operator
 from jobs.management.status_lines import as_renderable, status_of
 from jobs.models import Owner, Run, Worker
+from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.runs.reads.progress import newest_progress
 from tests.commands import python

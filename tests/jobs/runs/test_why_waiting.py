@@ -35,6 +35,7 @@ from tests.jobs.scenes import (
 )
 from tests.jobs.windows_world import calendar_of, window
 
+NO_HINT = "Redis has no hint of it yet, the sweep publishes it; in queue 'jobs', {}."
 NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
 
 
@@ -77,7 +78,7 @@ def test_with_a_worker_that_redis_does_not_answer(run: Run) -> None:
     expected = "No worker takes from queue 'jobs': worker w1@here gets no answer from Redis."
     assert why(run) == expected
     living_worker("w2@here")
-    assert why(run) == "In queue 'jobs', next of acme's runs."
+    assert why(run) == NO_HINT.format("next of acme's runs")
 
 
 def test_without_a_worker_that_knows_its_task(run: Run) -> None:
@@ -87,15 +88,15 @@ def test_without_a_worker_that_knows_its_task(run: Run) -> None:
     Worker.objects.filter(hostname="w1@here").update(tasks=["tests.record"])
     assert why(run) == "No worker of queue 'jobs' knows task tests.add."
     Worker.objects.filter(hostname="w1@here").update(tasks=["tests.add", "tests.record"])
-    assert why(run) == "In queue 'jobs', next of acme's runs."
+    assert why(run) == NO_HINT.format("next of acme's runs")
 
 
 def test_in_its_queue(acme: Owner, run: Run) -> None:
-    """Behind how many of its own owner's runs."""
+    """Behind how many of its own owner's runs; its hint has not reached Redis."""
     living_worker()
     later = submitted(acme, 2)[1]
-    assert why(run) == "In queue 'jobs', next of acme's runs."
-    assert why(later) == "In queue 'jobs', behind 1 of acme's runs."
+    assert why(run) == NO_HINT.format("next of acme's runs")
+    assert why(later) == NO_HINT.format("behind 1 of acme's runs")
 
 
 def test_due_later(acme: Owner) -> None:
@@ -246,7 +247,7 @@ def test_the_hint_of_the_next_attempt_is_meant(acme: Owner, broker: redis.Redis)
     [run] = submitted(acme)
     Queue(broker).put("acme", f"{run.id}:1")
     recorded(admitted(worker, run), Kind.GIVEN_BACK)
-    assert why(run) == "In queue 'jobs', next of acme's runs."
+    assert why(run) == NO_HINT.format("next of acme's runs")
     Queue(broker).put("acme", f"{run.id}:2")
     assert why(run) == "Place 2 of acme's 2 in queue 'jobs'; it is acme's turn."
 

@@ -16,8 +16,8 @@ from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
 from jobs.checks.database import check_deployed_database
 from jobs.core import sql
-from jobs.management.operator import Operator
 from jobs.models import Job, Owner
+from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.pages.overview.verdict import problems_of
 from jobs.system.partitions import make_partitions

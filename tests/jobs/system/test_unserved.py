@@ -9,9 +9,9 @@ from kombu import Exchange, Queue
 from jobs.checks import broker as broker_checks
 from jobs.checks import wiring
 from jobs.management.doctor import running
-from jobs.management.operator import Operator
 from jobs.management.status_lines import DEGRADED, HEALTHY, status_of
 from jobs.models import Worker
+from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from tests.jobs.scenes import keep_beating, living_worker
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import connections
+from django_celery_beat.models import PeriodicTask
 
 import tests.flows.tasks  # noqa: F401  registers the task with a secret
 from fleet import Kind, Node
@@ -14,8 +15,9 @@ from jobs import __version__, submit
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import Leader, Owner
+from jobs.models import Leader, Owner, Worker
 from jobs.owners.fair_queue import publish_all_settings
+from jobs.owners.limits import pause_owner
 from jobs.pages.metrics.families import BY_NAME, PREFIX
 from jobs.pages.metrics.queues import EVENTS
 from jobs.pages.metrics.scrape import REDIS_SECONDS, scraped
@@ -31,7 +33,7 @@ from tests.jobs.pages.metrics.scraping import (
     series,
     value,
 )
-from tests.jobs.scenes import admitted, cut_off, living_worker, submitted, told
+from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, submitted, told
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 from tests.proxy import Faults, Proxy
 
@@ -142,7 +144,31 @@ def test_a_worker_that_redis_does_not_answer_is_counted_apart(acme: Owner) -> No
     cut_off(living_worker("w1@here"))
     living_worker("w2@here")
     found = series()
-    assert value(found, "workers") == value(found, "workers_without_redis") == 1
+    assert value(found, "workers") == 1
+    assert value(found, "problem", code="without_redis", level="broken") == 1
+
+
+def test_each_problem_of_the_installation_is_a_sample(acme: Owner) -> None:
+    """By its code and level, while it lasts. What is about one owner is none."""
+    keep_beating()
+    living_worker("w1@here")
+    living_worker("system@here", queues=("system",))
+    pause_owner(acme, reason="stocktaking")
+    submitted(acme)
+    publish_all_settings()
+    all_have_waited(seconds=400)
+    assert problems() == set()
+    gone = PeriodicTask.objects.get(task="fairshift.system.rescue")
+    gone.delete()
+    living_worker("lost@here")
+    Worker.objects.filter(hostname="lost@here").update(heartbeat_at=now() - timedelta(minutes=2))
+    assert problems() == {("missing_rounds", "broken"), ("lost_worker", "degraded")}
+
+
+def problems() -> set[tuple[str, str]]:
+    """Return the code and level of each problem."""
+    found = [dict(labels) for name, labels in series() if name == "problem"]
+    return {(labels["code"], labels["level"]) for labels in found}
 
 
 def test_lags_are_those_of_the_clock(no_ticks: None) -> None:

@@ -16,13 +16,13 @@ from django.urls import reverse
 from fleet import Kind
 from jobs.core import sql
 from jobs.core.sql import now
-from jobs.management.operator import Operator
 from jobs.management.status_lines import as_dict, as_text, status_of
 from jobs.models import Leader, Owner, Run
 from jobs.owners.limits import pause_owner
 from jobs.pages.kit.polls import PART
 from jobs.pages.metrics.scrape import scraped
 from jobs.pages.overview import page as overview_page
+from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state

@@ -1,4 +1,4 @@
-"""An operator at the command line, who sees the rows of all owners."""
+"""An operator, who sees the rows of all owners: at the command line and in metrics."""
 
 from __future__ import annotations
 

@@ -1,0 +1,225 @@
+"""Each fault of the table, made for real: what an operator who asks is told, and nothing false."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from tests.flows import faults
+from tests.flows.faults import World, codes, killed
+from tests.flows.installation import installed
+from tests.jobs.pages.metrics.scraping import parsed, value
+from tests.proxy import Proxy
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+MINUTE: Final = 60.0
+DISK_BYTES: Final = 2 * 2**30
+DUE: Final = {"countdown": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One row: the fault, and what is said of it within a minute."""
+
+    made: Any
+    codes: set[str] = field(default_factory=set)
+    """Of the verdict, in `status` and the metrics."""
+    also: set[str] = field(default_factory=set)
+    """Effects of it that may be named before or beside."""
+    status: str = "broken"
+    findings: set[str] = field(default_factory=set)
+    """What doctor finds; effects come beside."""
+    alerts: set[str] = field(default_factory=set)
+    """Those that fire if this lasts; no others."""
+    why: str = ""
+    """Part of what a run that waits says; empty: it is not asked."""
+    run: Mapping[str, Any] = field(default_factory=dict)
+    """Options of that run."""
+    up: Mapping[str, int] = field(default_factory=dict)
+    """Whether a part answers the scrape."""
+
+
+FAULTS: Final = {
+    "no worker": Fault(
+        made=killed("worker"),
+        codes={"unserved", "lost_worker"},
+        findings={"D304", "D309"},
+        alerts={"NoWorkers", "QueueStuck", "Problem"},
+        why="No worker takes from queue 'jobs'.",
+    ),
+    "a deaf worker": Fault(
+        made=faults.deaf_worker,
+        codes={"without_redis", "unserved"},
+        findings={"D317", "D304"},
+        alerts={"NoWorkers", "QueueStuck", "Problem"},
+        why="gets no answer from Redis",
+    ),
+    "no system worker": Fault(
+        made=killed("system"),
+        codes={"system_worker", "lost_worker"},
+        also={"pulse"},
+        findings={"D303", "D309"},
+        alerts={"SystemWorkerSilent", "Problem"},
+        why="No worker takes from queue 'system', so nothing promotes it.",
+        run=DUE,
+    ),
+    "no beat": Fault(
+        made=killed("beat"),
+        codes={"beat"},
+        also={"pulse"},
+        findings={"D302"},
+        alerts={"BeatSilent"},
+        why="beat does not run",
+        run=DUE,
+    ),
+    "a missing PeriodicTask": Fault(
+        made=faults.missing_task,
+        codes={"missing_rounds"},
+        findings={"D315"},
+        alerts={"Problem"},
+    ),
+    "no notices worker": Fault(
+        made=killed("notices"),
+        codes={"unsent", "lost_worker"},
+        findings={"D312", "D309"},
+        alerts={"Problem"},
+    ),
+    "a plain queue without a worker": Fault(
+        made=faults.plain_message,
+        codes={"unserved_stock"},
+        status="degraded",
+        findings={"D316"},
+        alerts={"Problem"},
+    ),
+    "an old transaction": Fault(
+        made=faults.old_transaction,
+        codes={"old_transaction"},
+        also={"statistics"},
+        status="degraded",
+        findings={"D106"},
+        alerts={"Problem"},
+    ),
+    "a paused owner": Fault(
+        made=faults.paused_owner,
+        status="healthy",
+        why="Owner acme is paused: stocktaking",
+    ),
+    "a slow machine": Fault(made=faults.slow_machine, status="healthy"),
+    "a refused password": Fault(
+        made=faults.changed_password,
+        codes={"redis_password"},
+        also={"redis", "pulse", "unpublished", "without_redis"},
+        findings={"E206"},
+        alerts={"ServerAway"},
+        why="Redis refuses the password",
+        up={"redis": 0, "postgresql": 1},
+    ),
+    "a Redis that hangs": Fault(
+        made=partial(faults.hung, server="redis"),
+        codes={"redis"},
+        also={"pulse", "unpublished"},
+        findings={"E201"},
+        alerts={"ServerAway"},
+        why="Redis does not answer",
+        up={"redis": 0, "postgresql": 1},
+    ),
+    "a full Redis": Fault(
+        made=faults.full_redis,
+        codes={"unpublished"},
+        also={"pulse"},
+        findings={"D204", "D306"},
+        alerts={"UnpublishedRuns"},
+        why="has no hint",
+    ),
+    "a PostgreSQL that hangs": Fault(
+        made=partial(faults.hung, server="postgres"),
+        status="unreadable",
+        findings={"E102"},
+        alerts={"ServerAway"},
+        up={"redis": 1, "postgresql": 0},
+    ),
+    "a full disk of PostgreSQL": Fault(
+        made=faults.full_disk,
+        codes={"pulse"},
+        findings={"D401"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A sound installation with the shipped settings."""
+    folder = tmp_path_factory.mktemp("faults")
+    with (
+        installed(folder, runs=False, shipped=True, disk_bytes=DISK_BYTES) as here,
+        Proxy(here.servers.redis.url) as proxy,
+    ):
+        world = World(here, proxy, folder)
+        try:
+            yield faults.begun(world)
+        finally:
+            world.close()
+
+
+@pytest.fixture(scope="module")
+def usual(world: World) -> set[str]:
+    """What doctor says of this machine without a fault, such as of its disk."""
+    return world.findings()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_within_a_minute_and_nothing_else(
+    world: World, usual: set[str], name: str
+) -> None:
+    """By the verdict, `status`, doctor, the metrics, the alerts and the run that waits for it.
+
+    While it lasts no scrape has another problem; when it is over, the run ends, and all is well.
+    """
+    fault, run = FAULTS[name], ""
+    if name == "a full disk of PostgreSQL" and not world.here.servers.has_own_disk:
+        pytest.skip("only root may mount a disk")
+    seen = set[str]()
+
+    def scraped() -> str:
+        """Return a scrape if it names the fault."""
+        text = world.scrape()
+        found = parsed(text)
+        seen.update(codes(found))
+        is_up = all(value(found, "up", part=part) == up for part, up in fault.up.items())
+        return text if is_up and fault.codes <= codes(found) else ""
+
+    with made(fault, world):
+        if fault.why:
+            run = world.submit(**fault.run)
+        text = wait_for(scraped, seconds=MINUTE, every=1, what=f"{name} in the metrics")
+        if run:
+            wait_for(
+                lambda: fault.why in world.why(run), seconds=MINUTE, every=1, what=world.why(run)
+            )
+        told = world.command("status")
+        assert told["status"] == fault.status, told
+        found = {one["code"] for one in told.get("problems", ())}
+        assert fault.codes <= found <= fault.codes | fault.also, told["problems"]
+        assert fault.findings <= world.findings()
+        faults.assert_alerts(text, fault.alerts, folder=world.folder)
+        assert seen <= fault.codes | fault.also
+    if run:
+        wait_for(lambda: world.state(run) == "succeeded", seconds=MINUTE, every=1, what="the run")
+    wait_for(
+        lambda: not codes(parsed(world.scrape())), seconds=2 * MINUTE, every=1, what="all is well"
+    )
+    assert world.command("status")["status"] == "healthy"
+    assert world.findings() <= usual | {"D001"}
+
+
+def made(fault: Fault, world: World) -> AbstractContextManager[None]:
+    """Make a fault until the block ends."""
+    block: AbstractContextManager[None] = fault.made(world)
+    return block
