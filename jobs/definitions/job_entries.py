@@ -35,7 +35,7 @@ _PLAIN: Final = {
     "paused_until": None,
 }
 """Columns of a job that a PeriodicTask lacks, with the value that says nothing more than it."""
-_TRIES: Final = {"max_attempts": None, "retry_on": [], "give_up_on": []}
+_TRIES: Final[Mapping[str, Any]] = {"max_attempts": None, "retry_on": [], "give_up_on": []}
 
 # celery-beat switches an entry that has run already off.
 _ONCE: Final = {"one_off": True, "total_run_count": 0}

@@ -317,16 +317,16 @@ class Person:
         return self.page
 
     def sends(self, path: str, **fields: str) -> None:
-        """Send a form with the hidden fields and numbers of the page of this path."""
+        """Send a form as the page of this path has filled it in, with these fields."""
         if path != self.at:
             self.opens(path)
-        hidden = dict(re.findall(HIDDEN, self.page))
-        answer = self.session.post(self.site + path, data={**hidden, **fields}, timeout=60)
+        filled = dict(re.findall(FILLED, self.page))
+        answer = self.session.post(self.site + path, data={**filled, **fields}, timeout=60)
         assert answer.ok and "errornote" not in answer.text, answer.text
         self.page, self.at = answer.text, urlsplit(answer.url).path
 
 
-HIDDEN = r'<input type="(?:hidden|number)" name="([^"]+)" value="([^"]*)"'
+FILLED = r'<input type="(?:hidden|number|text)" name="([^"]+)" value="([^"]*)"'
 
 
 GREET = (
