@@ -64,6 +64,7 @@ RECURRING: Final = (
 )
 DOCTOR: Final = (
     *("flows/test_doctor.py", "flows/test_doctor_waits.py", "jobs/management", "compose"),
+    "flows/test_faults.py",
 )
 
 PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -95,7 +96,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "jobs/management": DOCTOR,
     "jobs/migrations": ("jobs/migrations", "mutations", "flows/test_own_project.py"),
     "jobs/owners": ("jobs/owners", "jobs/api", "flows/test_secrets.py"),
-    "jobs/pages": (*SITE, "jobs/pages", "jobs/locale"),
+    "jobs/pages": (*SITE, "jobs/pages", "jobs/locale", "flows/test_faults.py"),
     "jobs/recurring": (*RECURRING, "jobs/journeys", "mutations"),
     "jobs/core": (*STORAGE, *SITE, "jobs/core", "mutations"),
     "jobs/runs": (*WORKER, *STORAGE, "jobs/journeys", "mutations"),

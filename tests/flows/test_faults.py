@@ -54,6 +54,14 @@ FAULTS: Final = {
         alerts={"NoWorkers", "QueueStuck", "Problem"},
         why="No worker takes from queue 'jobs'.",
     ),
+    "no worker of any queue": Fault(
+        made=killed("worker", "system", "notices"),
+        codes={"no_worker", "lost_worker"},
+        also={"pulse", "unserved", "unsent", "system_worker"},
+        findings={"D301", "D309"},
+        alerts={"NoWorkers", "QueueStuck", "SystemWorkerSilent", "Problem"},
+        why="No worker takes from queue 'jobs'.",
+    ),
     "a deaf worker": Fault(
         made=faults.deaf_worker,
         codes={"without_redis", "unserved"},
@@ -136,7 +144,7 @@ FAULTS: Final = {
         also={"pulse"},
         findings={"D204", "D306"},
         alerts={"UnpublishedRuns"},
-        why="has no hint",
+        why="Redis has no hint of it yet",
     ),
     "a PostgreSQL that hangs": Fault(
         made=partial(faults.hung, server="postgres"),
