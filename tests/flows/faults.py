@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from secrets import token_urlsafe
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -95,7 +96,13 @@ class World:
 
     def ask(self, path: str, body: Any = None) -> Any:
         """Send a request to the API; return the answer's body."""
-        answer = urllib3.request(
+        answer = self.sent(path, body)
+        assert answer.status < 300, answer.data
+        return answer.json()
+
+    def sent(self, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
+        """Send a request to the API; return its answer."""
+        return urllib3.request(
             "GET" if body is None else "POST",
             f"http://127.0.0.1:{self.port}/api/v1{path}",
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
@@ -103,8 +110,6 @@ class World:
             timeout=100,
             retries=False,
         )
-        assert answer.status < 300, answer.data
-        return answer.json()
 
     def submit(self, **options: Any) -> str:
         """Submit a run of acme; return its id."""
@@ -257,12 +262,16 @@ def full_redis(world: World) -> Iterator[None]:
 
 @contextmanager
 def full_disk(world: World) -> Iterator[None]:
-    """A file takes all room on PostgreSQL's disk."""
+    """A file takes all room on PostgreSQL's disk, and submits are refused for that reason."""
     filler = world.here.servers.state_dir / "filler"
     try:
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
+        text = token_urlsafe(3_000)
+        body: dict[str, Any] = {"owner": "acme", "task": "tests.echo", "countdown": 9_999}
+        body["arguments"] = [{"text": text}] * 100
+        wait_for(lambda: "DiskFull" in world.sent("/submissions", body).data.decode(), every=0.1)
         yield
     finally:
         filler.unlink()

@@ -155,7 +155,7 @@ FAULTS: Final = {
     ),
     "a full disk of PostgreSQL": Fault(
         made=faults.full_disk,
-        codes={"pulse"},
+        status="healthy",
         findings={"D401"},
     ),
 }
