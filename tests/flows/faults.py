@@ -143,6 +143,15 @@ class World:
         """Return the ids that doctor finds, without the project's name."""
         return {one["id"].removeprefix("fairshift.") for one in self.command("doctor")["findings"]}
 
+    def healed(self) -> None:
+        """Wait until the verdict has no problem, by the metrics."""
+        wait_for(
+            lambda: "fairshift_problem{" not in self.scrape(),
+            seconds=150,
+            every=1,
+            what="a healthy installation",
+        )
+
     def close(self) -> None:
         self.here.stop()
 
@@ -193,10 +202,12 @@ def killed(*names: str) -> Made:
     def make(world: World) -> Iterator[None]:
         for name in names:
             world.parts[name].kill()
-        yield
-        for name in names:
-            world.start(name)
-            world.parts[name].ready(seconds=60)
+        try:
+            yield
+        finally:
+            for name in names:
+                world.start(name)
+                world.parts[name].ready(seconds=60)
 
     return make
 
@@ -205,8 +216,10 @@ def killed(*names: str) -> Made:
 def deaf_worker(world: World) -> Iterator[None]:
     """Redis answers the worker no more, and no connection is closed."""
     world.proxy.faults = Faults(hides_loss=True)
-    yield
-    world.proxy.faults = NONE
+    try:
+        yield
+    finally:
+        world.proxy.faults = NONE
 
 
 @contextmanager
@@ -221,8 +234,10 @@ def missing_task(world: World) -> Iterator[None]:
 def plain_message(world: World) -> Iterator[None]:
     """A plain call goes to a stock queue, from which no worker takes."""
     world.run(PLAIN)
-    yield
-    world.here.servers.client().delete("reports")
+    try:
+        yield
+    finally:
+        world.here.servers.client().delete("reports")
 
 
 @contextmanager
@@ -291,8 +306,10 @@ def old_transaction(world: World) -> Iterator[None]:
 def paused_owner(world: World) -> Iterator[None]:
     """An operator pauses the owner."""
     world.ask("/owners/acme/pause", {"reason": "stocktaking"})
-    yield
-    world.ask("/owners/acme/resume", {"reason": "done"})
+    try:
+        yield
+    finally:
+        world.ask("/owners/acme/resume", {"reason": "done"})
 
 
 @contextmanager
@@ -335,5 +352,4 @@ def begun(world: World) -> World:
         world.start(name)
     for process in world.parts.values():
         process.ready(seconds=100)
-    wait_for(lambda: not codes(parsed(world.scrape())), seconds=60, every=1, what="all is well")
     return world
