@@ -64,6 +64,7 @@ RECURRING: Final = (
 )
 DOCTOR: Final = (
     *("flows/test_doctor.py", "flows/test_doctor_waits.py", "jobs/management", "compose"),
+    "flows/test_faults.py",
 )
 
 FLEET_RUN: Final = "flows/test_fleet_run_kills.py"
@@ -98,7 +99,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "jobs/management/run.py": (*INSTALLING, FLEET_RUN),
     "jobs/migrations": ("jobs/migrations", "mutations", "flows/test_own_project.py"),
     "jobs/owners": ("jobs/owners", "jobs/api", "flows/test_secrets.py"),
-    "jobs/pages": (*SITE, "jobs/pages", "jobs/locale"),
+    "jobs/pages": (*SITE, "jobs/pages", "jobs/locale", "flows/test_faults.py"),
     "jobs/recurring": (*RECURRING, "jobs/journeys", "mutations"),
     "jobs/core": (*STORAGE, *SITE, "jobs/core", "mutations"),
     "jobs/runs": (*WORKER, *STORAGE, "jobs/journeys", "mutations"),

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from secrets import token_urlsafe
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -95,7 +96,13 @@ class World:
 
     def ask(self, path: str, body: Any = None) -> Any:
         """Send a request to the API; return the answer's body."""
-        answer = urllib3.request(
+        answer = self.sent(path, body)
+        assert answer.status < 300, answer.data
+        return answer.json()
+
+    def sent(self, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
+        """Send a request to the API; return its answer."""
+        return urllib3.request(
             "GET" if body is None else "POST",
             f"http://127.0.0.1:{self.port}/api/v1{path}",
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
@@ -103,8 +110,6 @@ class World:
             timeout=100,
             retries=False,
         )
-        assert answer.status < 300, answer.data
-        return answer.json()
 
     def submit(self, **options: Any) -> str:
         """Submit a run of acme; return its id."""
@@ -137,6 +142,15 @@ class World:
     def findings(self) -> set[str]:
         """Return the ids that doctor finds, without the project's name."""
         return {one["id"].removeprefix("fairshift.") for one in self.command("doctor")["findings"]}
+
+    def healed(self) -> None:
+        """Wait until the verdict has no problem, by the metrics."""
+        wait_for(
+            lambda: "fairshift_problem{" not in self.scrape(),
+            seconds=150,
+            every=1,
+            what="a healthy installation",
+        )
 
     def close(self) -> None:
         self.here.stop()
@@ -188,10 +202,12 @@ def killed(*names: str) -> Made:
     def make(world: World) -> Iterator[None]:
         for name in names:
             world.parts[name].kill()
-        yield
-        for name in names:
-            world.start(name)
-            world.parts[name].ready(seconds=60)
+        try:
+            yield
+        finally:
+            for name in names:
+                world.start(name)
+                world.parts[name].ready(seconds=60)
 
     return make
 
@@ -200,8 +216,10 @@ def killed(*names: str) -> Made:
 def deaf_worker(world: World) -> Iterator[None]:
     """Redis answers the worker no more, and no connection is closed."""
     world.proxy.faults = Faults(hides_loss=True)
-    yield
-    world.proxy.faults = NONE
+    try:
+        yield
+    finally:
+        world.proxy.faults = NONE
 
 
 @contextmanager
@@ -216,8 +234,10 @@ def missing_task(world: World) -> Iterator[None]:
 def plain_message(world: World) -> Iterator[None]:
     """A plain call goes to a stock queue, from which no worker takes."""
     world.run(PLAIN)
-    yield
-    world.here.servers.client().delete("reports")
+    try:
+        yield
+    finally:
+        world.here.servers.client().delete("reports")
 
 
 @contextmanager
@@ -257,12 +277,16 @@ def full_redis(world: World) -> Iterator[None]:
 
 @contextmanager
 def full_disk(world: World) -> Iterator[None]:
-    """A file takes all room on PostgreSQL's disk."""
+    """A file takes all room on PostgreSQL's disk, and submits are refused for that reason."""
     filler = world.here.servers.state_dir / "filler"
     try:
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
+        text = token_urlsafe(3_000)
+        body: dict[str, Any] = {"owner": "acme", "task": "tests.echo", "countdown": 9_999}
+        body["arguments"] = [{"text": text}] * 100
+        wait_for(lambda: "DiskFull" in world.sent("/submissions", body).data.decode(), every=0.1)
         yield
     finally:
         filler.unlink()
@@ -282,8 +306,10 @@ def old_transaction(world: World) -> Iterator[None]:
 def paused_owner(world: World) -> Iterator[None]:
     """An operator pauses the owner."""
     world.ask("/owners/acme/pause", {"reason": "stocktaking"})
-    yield
-    world.ask("/owners/acme/resume", {"reason": "done"})
+    try:
+        yield
+    finally:
+        world.ask("/owners/acme/resume", {"reason": "done"})
 
 
 @contextmanager
@@ -326,5 +352,4 @@ def begun(world: World) -> World:
         world.start(name)
     for process in world.parts.values():
         process.ready(seconds=100)
-    wait_for(lambda: not codes(parsed(world.scrape())), seconds=60, every=1, what="all is well")
     return world

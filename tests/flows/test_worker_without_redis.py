@@ -1,27 +1,20 @@
-"""Redis stops answering one worker: within a minute all that an operator asks says so."""
+"""Redis stops answering one worker, or one of its connections: it is named, and works again."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from fleet.transport import scripts
 from jobs import submit
-from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
-from jobs.pages.metrics.scrape import scraped
 from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.pages.overview.verdict import problems_of
-from tests.commands import python
-from tests.flows.processes import Processes, environment
+from tests.flows.processes import Processes
 from tests.flows.world import ended, outcomes
 from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
@@ -41,26 +34,6 @@ SLACK = 60.0  # seconds, of a machine that has other work
 def verdict() -> dict[str, str]:
     """Return the problems of the overview: the text of each, by its code."""
     return {one.code: one.text for one in problems_of(read(Operator()).facts)}
-
-
-def metric(name: str) -> float:
-    with barrier.lifted():
-        text = scraped().decode()
-    [sample] = [
-        one
-        for found in text_string_to_metric_families(text)
-        for one in found.samples
-        if one.name == f"fairshift_{name}"
-    ]
-    return sample.value
-
-
-def command(processes: Processes, *words: str) -> dict[str, Any]:
-    """Return the JSON of a command of manage.py."""
-    environ = {**os.environ, **environment(processes.tasks.path)}
-    done = python("manage.py", *words, "--json", "--timeout=60", environ=environ)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 @pytest.mark.parametrize("deaf", ["all", "consuming"])
@@ -92,10 +65,6 @@ def test_a_worker_that_redis_does_not_answer_is_named(
         assert found.why_waiting() == (
             f"No worker takes from queue 'jobs': worker {row.hostname} gets no answer from Redis."
         )
-    assert metric("workers") == 0
-    told = command(processes, "status")
-    assert row.hostname in json.dumps(told) and told["status"] == "broken"
-    assert "fairshift.D317" in {one["id"] for one in command(processes, "doctor")["findings"]}
     alive.unlink(missing_ok=True)
     beat_at = row.heartbeat_at
     wait_for(

@@ -61,8 +61,8 @@ def handle_errors(api: NinjaAPI) -> None:
     # Found for the caller, and deleted by another one before it was locked.
     answered(ObjectDoesNotExist, lambda _error: not_found())
     answered(JsonError, of_json)
-    answered(OperationalError, lambda _error: _away())
-    answered(InterfaceError, lambda _error: _away())
+    answered(OperationalError, _away)
+    answered(InterfaceError, _away)
     api.add_exception_handler(Exception, _unexpected)
 
 
@@ -224,11 +224,15 @@ def told(fault: Mapping[str, Any]) -> str:
     return text.removeprefix("Value error, ")
 
 
-def _away() -> Problem:
+def _away(error: Exception) -> Problem:
+    # With a SQLSTATE it has answered: its disk is full, for example.
+    cause = error.__cause__
+    has_answered = getattr(cause, "sqlstate", None)
+    why = f"cannot do this now ({type(cause).__name__})" if has_answered else "does not answer"
     return Problem(
         503,
         "database_away",
-        "PostgreSQL does not answer; nothing was stored. Repeat the request.",
+        f"PostgreSQL {why}; nothing was stored. Repeat the request.",
         headers={"Retry-After": str(AWAY_SECONDS)},
     )
 

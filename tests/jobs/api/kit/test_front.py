@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from psycopg.errors import ConnectionTimeout, DiskFull
 from pytest_django import Settings
 
 from jobs.api.kit.streams import open_streams
@@ -161,20 +162,25 @@ def test_a_fault_of_ours_is_told_without_its_text(
     assert sql.query("SELECT current_user = session_user AS same")[0]["same"]
 
 
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [(ConnectionTimeout(), "does not answer;"), (DiskFull(), "cannot do this now (DiskFull);")],
+)
 def test_without_postgresql_the_answer_is_503(
-    caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch
+    caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch, cause: Exception, said: str
 ) -> None:
-    """With Retry-After: the caller repeats the request."""
+    """With Retry-After: the caller repeats the request. An error that PostgreSQL sent is named."""
     from django.db import OperationalError
 
     client = caller(acme)
 
     def gone(*_args: Any, **_kwargs: Any) -> None:
-        raise OperationalError("the connection is closed")
+        raise OperationalError("the connection is closed") from cause
 
     monkeypatch.setattr("jobs.api.kit.callers.use_token", gone)
     answer = client.get(f"{ROOT}/runs")
     problem(answer, 503, "database_away")
+    assert said in answer.json()["detail"]
     assert answer["Retry-After"] == "2"
 
 
