@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config.embedded.care import STOP_SECONDS
 from config.embedded.client import ask, connect
+from config.embedded.locks import await_end
 from config.embedded.places import Places
 from config.embedded.supervisor import serve
 from config.state import default_state_dir
@@ -46,11 +47,11 @@ def status(places: Places) -> None:
 def stop(places: Places) -> None:
     """Stop the servers, even if they are in use, and return when they have ended."""
     connection = connect(places)
-    if connection is None or ask(connection, "stop") is None:
-        return
-    connection.settimeout(2 * STOP_SECONDS)
-    connection.recv(1)  # returns when the supervisor has ended
-    print("Stopped.")
+    was_asked = connection is not None and ask(connection, "stop") is not None
+    # A supervisor that ends by itself answers no more, and its servers may still run.
+    await_end(places.lock, seconds=2 * STOP_SECONDS)
+    if was_asked:
+        print("Stopped.")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -17,3 +19,18 @@ def take_lock(path: Path) -> int | None:
         pass
     os.close(descriptor)
     return None
+
+
+def await_end(path: Path, *, seconds: float) -> None:
+    """Return when the process that has the lock, if any, has ended; TimeoutError if it is late."""
+    deadline = time.monotonic() + seconds
+    with suppress(FileNotFoundError), path.open() as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{path} is still locked after {seconds:.0f} s") from None
+                time.sleep(0.02)
+            else:
+                return

@@ -23,6 +23,7 @@ SUITE: Final = (
     "tests/fleet/test_patches.py::test_the_installed_versions_have_each_name",
     "tests/fleet/test_versions.py",
     "tests/fleet/worker/test_timers.py",
+    "tests/jobs/test_celery_setup.py",
     f"{FLOWS}journey.py",
     f"{FLOWS}limits.py",
     f"{FLOWS}callbacks.py::test_a_chord_ends_with_all_results",

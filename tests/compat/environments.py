@@ -1,4 +1,4 @@
-"""An environment for each cell, with the pins of requirements.lock except for the cell's own."""
+"""An environment for each Python, with the pins of requirements.lock except for the cell's own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
@@ -42,23 +43,23 @@ def python_of(version: str) -> str | None:
 
 
 def made(cell: Cell) -> Path:
-    """Return the Python of a cell's environment; make it anew if its pins have changed."""
-    folder = PROJECT / f".venv-compat-{cell}"
+    """Return the Python of a cell's environment, with the cell's pins.
+
+    Cells with the same Python share it, one after the other: few packages change between them.
+    """
+    folder = PROJECT / f".venv-compat-{cell.python}"
     python, pins = folder / "bin" / "python", folder / "pins.txt"
-    wanted = "\n".join(_pins(cell))
-    if pins.exists() and pins.read_text() == wanted:
-        return python
-    shutil.rmtree(folder, ignore_errors=True)
-    _run(f"{python_of(cell.python)}", "-m", "venv", str(folder))
-    listed = folder / "wanted.txt"
-    listed.write_text(wanted)
-    pip = (f"{python}", "-m", "pip", "--disable-pip-version-check", "--quiet")
-    # The lock has resolved them; the resolver would refuse Celery 5.5 with Kombu 5.7.
-    _run(*pip, "install", "--no-deps", "--requirement", str(listed))
-    problems = subprocess.run([*pip[:3], "check"], capture_output=True, text=True, check=False)
+    if not python.exists():
+        _run(f"{python_of(cell.python)}", "-m", "venv", "--without-pip", str(folder))
+    pins.write_text("\n".join(_pins(cell)))
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", f"{python}")
+    # The lock has resolved them; the resolver would refuse Celery 5.5 with Kombu 5.7. What the
+    # tests import is compiled then.
+    install = ("install", "--quiet", "--no-deps", "--no-compile", "--requirement", str(pins))
+    _run(*pip, *install)
+    problems = subprocess.run([*pip, "check"], capture_output=True, text=True, check=False)
     if wrong := [line for line in problems.stdout.splitlines() if not _is_expected(line)]:
         raise NotMade("\n".join(wrong))
-    listed.rename(pins)
     return python
 
 

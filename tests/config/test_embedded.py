@@ -9,11 +9,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import psycopg
 import pytest
 
+from config.embedded.__main__ import stop
 from config.embedded.accounts import server_account
 from config.embedded.client import ask, connect
 from config.embedded.places import Places
@@ -171,6 +173,21 @@ def test_status_and_stop_are_commands(world: World) -> None:
     wait_for(world.is_empty, what="everything stopped and removed")
     said = python("-m", "config.embedded", "status", environ=ours).stdout
     assert said == f"Not running. Data: {world.places.state}\n"
+
+
+def test_stop_waits_for_servers_that_end_by_themselves(world: World) -> None:
+    """A supervisor that ends takes no more orders; what stops it may copy or remove the data."""
+    world.client("postgres")
+    report = world.report()
+    postgres = report["pids"]["postgres"]
+    os.kill(postgres, signal.SIGSTOP)
+    thaw = Timer(1, os.kill, (postgres, signal.SIGCONT))
+    thaw.start()
+    os.kill(report["pid"], signal.SIGTERM)
+    wait_for(lambda: not world.places.control.exists(), what="the supervisor to end")
+    stop(world.places)
+    assert world.is_empty()
+    thaw.join()
 
 
 def test_killed_client_holds_nothing(world: World) -> None:

@@ -59,6 +59,24 @@ def test_queues_are_those_of_both(settings: dict[str, Any], names: set[str]) -> 
     assert ours == [("jobs", "jobs"), ("notices", "notices")]
 
 
+def test_settings_with_a_prefix_are_merged_as_well() -> None:
+    """As Django's are; the versions of Celery look for such names in different orders."""
+    theirs = {
+        "CELERY_BROKER_TRANSPORT_OPTIONS": {"fair_queues": ["mail"], "socket_timeout": 9},
+        "CELERY_TASK_QUEUES": [Queue("mail")],
+        "CELERY_TASK_ROUTES": {"mail.*": {"queue": "mail"}},
+    }
+    app = Celery("yours", set_as_current=False, fixups=[])
+    app.config_from_object(theirs, namespace="CELERY")
+    setup_celery(app)
+    options = app.conf.broker_transport_options
+    assert options["fair_queues"] == ["jobs", "notices", "mail"]
+    assert options["socket_timeout"] == 9
+    assert set(app.amqp.queues) == OURS | {"mail"}
+    assert queue_of(app, "mail.send") == "mail"
+    assert queue_of(app, "fairshift.upsert_jobs") == "inbox"
+
+
 def route(name: str, *_call: Any, **_options: Any) -> dict[str, str] | None:
     return {"queue": "mail"} if name.startswith("mail.") else None
 
