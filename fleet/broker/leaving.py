@@ -88,7 +88,7 @@ def _empty(channel: Any, client: Redis, queue: str, *, is_ours: bool) -> None:
     """Remove placeholders and our messages from a queue's lists; then the queue, if it is ours."""
     left = 0
     for name in _lists(channel, queue):
-        raws = client.lrange(name, 0, -1)
+        raws: list[Any] = client.lrange(name, 0, -1)
         gone = [raw for raw in raws if not raw or _kind(raw) == "ours"]
         drop(client, name, [raw for raw in gone if raw])
         client.lrem(name, 0, "")
@@ -112,7 +112,7 @@ def _as_plain(channel: Any, raw: bytes, *, queue: str, target: str) -> tuple[str
 def _not_adopted(channel: Any, client: Redis, queue: str) -> Iterator[list[bytes]]:
     """Yield the messages that stand before the placeholders of each list."""
     for name in _lists(channel, queue):
-        raws = client.lrange(name, 0, -1)
+        raws: list[Any] = client.lrange(name, 0, -1)
         yield raws[: raws.index(b"")] if b"" in raws else raws
 
 
