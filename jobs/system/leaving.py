@@ -96,7 +96,7 @@ def erase() -> list[str]:
 
 def _remove_role() -> list[str]:
     """Remove the role of requests; it stays while another database of the server has it."""
-    if not sql.query("SELECT FROM pg_roles WHERE rolname = %s", [_ROLE]):
+    if not sql.query("SELECT 1 AS found FROM pg_roles WHERE rolname = %s", [_ROLE]):
         return []
     try:
         with transaction.atomic():

@@ -179,12 +179,15 @@ def test_what_an_entry_lacks_is_named(
     assert list(exported()["nightly"].loses) == loses
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def with_a_row() -> Iterator[None]:
     """A task that stock Celery cannot run."""
-    task = job_task(name="tests.with_a_row")(lambda: None)
+
+    @job_task(name="tests.with_a_row")
+    def with_a_row() -> None: ...
+
     yield
-    current_app.tasks.unregister(task.name)
+    current_app.tasks.unregister(with_a_row.name)
 
 
 def _closed(acme: Owner) -> None:
@@ -204,7 +207,7 @@ def _closed(acme: Owner) -> None:
     ],
 )
 def test_what_an_entry_cannot_do_is_refused(
-    acme: Owner, make: Callable[[Owner], Any], field: str
+    acme: Owner, with_a_row: None, make: Callable[[Owner], Any], field: str
 ) -> None:
     """By the job's field; the job goes on, and others are exported."""
     make(acme)
