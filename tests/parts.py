@@ -51,8 +51,14 @@ INSTALLING: Final = (
     *("compose", "config", "flows/test_demo.py", "flows/test_from_celery.py", "lived_in"),
     *("flows/test_own_project.py", "flows/test_own_settings.py", "flows/test_wheel.py"),
 )
-SITE: Final = ("browser", "chaos/test_web.py", "flows/test_canary.py", "flows/test_web_faults.py")
-STORAGE: Final = ("chaos/test_proxy.py", "flows/test_bulk.py", "flows/test_postgres_faults.py")
+SITE: Final = (
+    *("browser", "chaos/test_web.py", "flows/test_canary.py", "flows/test_web_faults.py"),
+    "flows/test_pooled_isolation.py",
+)
+STORAGE: Final = (
+    *("chaos/test_proxy.py", "flows/test_bulk.py", "flows/test_postgres_faults.py"),
+    "flows/test_poolers.py",
+)
 RECURRING: Final = (
     *(
         "flows/test_clocks.py",

@@ -47,8 +47,10 @@ from tests.jobs.pages.matrix.world import make_world
 
 pytestmark = pytest.mark.proof
 
-ROUNDS: Final = 40
-"""Requests of each caller, of those that are sent side by side."""
+LISTS: Final = ("/runs", "/jobs", "/calendars", "/owners")
+"""Lists that name the owner of their rows."""
+ROUNDS: Final = 30
+"""How often each caller asks for each of them, side by side with the others."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def test_no_answer_contains_foreign_rows(world: World) -> None:
     for operation in READS:
         keys = world.keys_of(operation, world.acme)
         answer = send(client, operation, keys, operation.counting())
-        assert answer.status_code in {200, 204} or operation.id in OF_INSTALLATION, operation.id
+        assert 200 <= answer.status_code < 300, (operation.id, answer.content)
         assert without_secrets(answer, world), operation.id
     for operation in FILTERED:
         path = operation.path.format(**world.keys_of(operation, world.acme))
@@ -201,25 +203,20 @@ def test_refused_callers_are_told_nothing(world: World) -> None:
     assert fingerprint(world.stranger) == world.untouched[world.stranger]
 
 
-def lists(url: str, slug: str) -> Iterator[tuple[str, bytes]]:
-    """Yield what an owner's token is answered, many times, by lists that name their owner."""
-    _, secret = make_token("side by side", scopes=ALL, owner=Owner.objects.get(slug=slug))
-    caller = of_token(url, secret)
-    for _ in range(ROUNDS):
-        for path in ("/runs", "/jobs", "/calendars", "/owners"):
-            answer = caller.get(f"/api/v1{path}")
-            assert answer.status_code == 200, answer.content
-            yield path, answer.content
-
-
 def seen_side_by_side(url: str, slugs: list[str]) -> None:
     """Fail if an owner's token is shown the rows of another one, while both ask."""
+    secrets = {
+        slug: make_token("aside", scopes=ALL, owner=Owner.objects.get(slug=slug)).secret
+        for slug in slugs
+    }
 
     def ask(slug: str) -> None:
+        caller = of_token(url, secrets[slug])
         others = {other.encode() for other in slugs if other != slug}
-        for path, content in lists(url, slug):
-            assert slug.encode() in content, path
-            assert not [other for other in others if other in content], path
+        for path in LISTS * ROUNDS:
+            answer = caller.get(f"/api/v1{path}")
+            assert answer.status_code == 200 and slug.encode() in answer.content, answer
+            assert not [other for other in others if other in answer.content], path
 
     with ThreadPoolExecutor(len(slugs) * 2) as threads:
         for done in [threads.submit(ask, slug) for slug in slugs * 2]:
@@ -271,13 +268,14 @@ def test_the_admin_is_shown(pages: Pages, url: str) -> None:
         assert root.get(reverse(name)).status_code == 200, name
 
 
-def _is_delete(operation: Operation) -> bool:
-    return operation.method == "delete"
+def _turn(operation: Operation) -> int:
+    """Reads first, as verbs begin runs again that have ended; deletions last."""
+    return {"get": 0, "delete": 2}.get(operation.method, 1)
 
 
 def test_verbs_act_on_own_rows(world: World) -> None:
     """Last, as rows change. None is unknown or forbidden, and the stranger's do not change."""
-    for operation in sorted(OPERATIONS, key=_is_delete):
+    for operation in sorted(OPERATIONS, key=_turn):
         caller = "installation" if operation.id in OF_INSTALLATION else "acme"
         answer = send(world.callers[caller], operation, world.keys_of(operation, world.acme))
         # An operation before may have moved the row on.

@@ -161,10 +161,10 @@ def test_pages_that_are_not_there_are_not_in_the_navigation(
     ],
 )
 def test_a_list_leads_to_its_list_in_the_admin(as_root: Client, name: str, model: str) -> None:
-    """For people who may open it; the sidebar of the admin leads back."""
+    """For people who may open it; the sidebar of the admin leads back to the overview."""
     there = reverse(f"admin:jobs_{model}_changelist")
     assert f'href="{there}"' in as_root.get(reverse(f"jobs:{name}")).content.decode()
     back = as_root.get(there).content.decode()
-    assert f'href="http://testserver{reverse(f"jobs:{name}")}"' in back
+    assert f'href="http://testserver{reverse("jobs:overview")}"' in back
     User.objects.update(is_staff=False)
     assert there not in as_root.get(reverse(f"jobs:{name}")).content.decode()
