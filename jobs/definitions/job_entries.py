@@ -71,7 +71,9 @@ def entry_of(
         raise OptionError("task", problem)
     schedule = schedule_of({**vars(job), "schedule": job.schedule})
     after = upto - delay_of(schedule) - TICK
-    due_at = next(iter(schedules.next_times(schedule, after=after, count=1)), None)
+    # Due times are searched for a few years only.
+    begin = max(after, (job.once_at or job.start_at or after) - TICK)
+    due_at = next(iter(schedules.next_times(schedule, after=begin, count=1)), None)
     if due_at is None:
         return None
     was = _imported(entry, job, now=upto)

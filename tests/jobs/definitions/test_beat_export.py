@@ -85,13 +85,17 @@ def test_it_is_due_when_the_job_was(acme: Owner, fields: dict[str, Any]) -> None
     assert not made.enabled
 
 
-def test_an_interval_in_seconds(acme: Owner) -> None:
-    """It continues at whole multiples of the interval."""
-    job(acme, interval_seconds=3_600)
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_an_interval_in_seconds(acme: Owner, is_missing: bool) -> None:
+    """It continues at whole multiples of the interval; beat sends one that has no run yet."""
+    made = job(acme, interval_seconds=90)
+    if is_missing:
+        Job.objects.filter(pk=made.pk).update(effective_from=now() - timedelta(days=1))
     exported()
     entry = entry_of()
-    assert (entry.interval.every, entry.interval.period) == (3_600, "seconds")
-    assert due_at(entry).minute == 0 and due_at(entry) > now()
+    assert (entry.interval.every, entry.interval.period) == (90, "seconds")
+    assert due_at(entry).timestamp() % 90 == 0
+    assert (due_at(entry) <= now()) == is_missing
 
 
 def test_a_job_with_one_time(acme: Owner) -> None:
@@ -222,7 +226,7 @@ def test_jobs_that_beat_does_not_send(acme: Owner) -> None:
     """By hand: left out. Switched off or paused: switched off there as well."""
     job(acme, "by hand", schedule="manual")
     job(acme, "off", enabled=False)
-    job(acme, "paused", paused_until=SOON)
+    Job.objects.filter(pk=job(acme, "paused").pk).update(paused_until=SOON)
     rows = exported()
     assert {key: row.verdict for key, row in rows.items()} == {
         "by hand": "left out",
