@@ -268,15 +268,15 @@ def test_twelve_lines_and_four_commands_lead_to_the_first_run(shop: Shop) -> Non
         ann = Person(f"http://{address}")
         ann.sends("/admin/login/", username="ann", password="ann")
         ann.sends("/admin/jobs/owner/add/", slug="northwind")
-        [owner] = re.findall(r'<option value="(\d+)">northwind', ann.opens(SUBMIT))
+        [owner] = re.findall(r'<option value="(\d+)">northwind', ann.opens(SUBMIT_FORM))
         form = {
             "owner": owner,
             "task": "shop.tasks.greet",
             "arguments": '{"name": "{target}"}',
             "names": "Ada",
         }
-        ann.sends(SUBMIT, **form, look="Forecast")
-        ann.sends(SUBMIT, **form, submit="Submit")
+        ann.sends(SUBMIT_FORM, **form, look="Forecast")
+        ann.sends(SUBMIT_FORM, **form, submit="Submit")
         wait_for(
             lambda: (
                 "Hello Ada!"
@@ -291,7 +291,7 @@ def test_twelve_lines_and_four_commands_lead_to_the_first_run(shop: Shop) -> Non
         assert "northwind" in ann.opens("/fairshift/")
 
 
-SUBMIT = "/admin/jobs/submission/submit/"
+SUBMIT_FORM = "/admin/jobs/submission/submit/"
 
 
 class Person:
