@@ -69,7 +69,9 @@ def _passes(cell: Cell, tests: list[str]) -> bool:
     except NotMade as error:
         print(f"{cell}: no environment\n{error}", flush=True)
         return False
-    command = [f"{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(tests or SUITE)]
+    # The logs of a scene's processes would take the place of what failed.
+    command = [f"{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--show-capture=no"]
+    command += tests or SUITE
     command += [f"--deselect={test}" for test in NOT_ON.get(cell.celery, ())]
     environ = {**os.environ, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
