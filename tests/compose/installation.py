@@ -33,7 +33,7 @@ ONE_SHOT: Final = ("migrate", "grants")
 """Services that end."""
 ABSENT: Final = frozenset({"grafana"})
 """Services that no package of Debian can stand for."""
-HEALTHY_SECONDS: Final = 120.0
+HEALTHY_SECONDS: Final = 600.0
 
 
 class Installation:
