@@ -10,7 +10,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from config.postgresql.base import limit_patience
-from jobs.core.pooling import keeps_session
+from jobs.core.sql import keeps_session
 
 # libpq's names and Django's; all others go into OPTIONS.
 DJANGO_NAMES = {

@@ -14,9 +14,9 @@ from django.db.migrations.executor import MigrationExecutor
 
 import fleet
 from jobs.checks.broker import installation_problems
+from jobs.checks.pooling import leave_pool, pooling_mode
 from jobs.core import crypto
 from jobs.core.conf import setting
-from jobs.core.pooling import leave_pool, pooling_mode
 
 
 class RefusesUnwired(bootsteps.Step):

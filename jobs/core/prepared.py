@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 from django.db import ProgrammingError, connection
 
-from jobs.core import barrier, pooling
+from jobs.core import barrier
 from jobs.core import sql as database
 from jobs.core.ids import time_of
 
@@ -78,7 +78,7 @@ def query(sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[
 def _run(
     sql: str, parameters: Mapping[str, Any] | Sequence[Any], *, waits: bool
 ) -> list[dict[str, Any]]:
-    if barrier.is_raised() or not pooling.keeps_session(connection):
+    if barrier.is_raised() or not database.keeps_session(connection):
         return database.query(sql, parameters)
     connection.ensure_connection()
     execute = partial(_execute, waits=waits)

@@ -61,6 +61,15 @@ def wrap_first(connection: BaseDatabaseWrapper, wrapper: Callable[..., Any]) -> 
         connection.execute_wrappers.insert(0, wrapper)
 
 
+def keeps_session(connection: BaseDatabaseWrapper) -> bool:
+    """Say whether DATABASES has no DISABLE_SERVER_SIDE_CURSORS.
+
+    That is Django's mark of a pooler that shares connections between transactions, where a session
+    has no settings and no prepared statements of its own.
+    """
+    return not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
+
+
 def array(values: Iterable[object]) -> str:
     """Return ids, numbers or plain words as the text of an array; psycopg would be slow."""
     return f"{{{','.join(['NULL' if value is None else str(value) for value in values])}}}"

@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from jobs.core import pooling
+from jobs.core import sql
 
 
 def switch_jit_off() -> None:
@@ -27,7 +27,7 @@ def switch_jit_off() -> None:
 def _switch_off(connection: BaseDatabaseWrapper, **_signal: object) -> None:
     if connection.alias != DEFAULT_DB_ALIAS or connection.vendor != "postgresql":
         return
-    if not pooling.keeps_session(connection):
+    if not sql.keeps_session(connection):
         return
     with connection.cursor() as cursor:
         cursor.execute("SET jit = off")

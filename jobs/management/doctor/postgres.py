@@ -18,8 +18,8 @@ from django.db.migrations.loader import MigrationLoader
 
 from fleet import counted
 from jobs.checks import database
+from jobs.checks.pooling import pooling_mode
 from jobs.core import sql
-from jobs.core.pooling import keeps_session, pooling_mode
 from jobs.management.doctor.disk import space
 from jobs.management.doctor.part import Look, Unreachable
 from jobs.system.state import CLOCK_SECONDS
@@ -64,7 +64,7 @@ def pooling(parameters: Parameters, seconds: float) -> Iterator[CheckMessage]:
     if connection.vendor != "postgresql":
         return
     mode = pooling_mode(partial(psycopg.connect, **parameters))
-    if mode == "transaction" and not keeps_session(connection):
+    if mode == "transaction" and not sql.keeps_session(connection):
         yield Info(
             "The pooler before PostgreSQL shares connections between transactions: these settings"
             " are for web processes only.",

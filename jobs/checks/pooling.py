@@ -13,17 +13,11 @@ from typing import Any, Final
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 Connect = Callable[[], "psycopg.Connection[Any]"]
 """Opens a connection with autocommit."""
 
 _BACKEND: Final = "SELECT pg_backend_pid()"
-
-
-def keeps_session(connection: BaseDatabaseWrapper) -> bool:
-    """Say whether DATABASES has no DISABLE_SERVER_SIDE_CURSORS, Django's mark of such a pooler."""
-    return not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
 
 
 def leave_pool() -> None:

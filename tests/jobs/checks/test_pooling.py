@@ -1,11 +1,11 @@
-"""jobs/core/pooling.py: what a pooler does with sessions, with Debian's PgBouncer."""
+"""jobs/checks/pooling.py: what a pooler does with sessions, with Debian's PgBouncer."""
 
 from functools import partial
 
 import psycopg
 import pytest
 
-from jobs.core.pooling import pooling_mode
+from jobs.checks.pooling import pooling_mode
 from tests.flows.processes import database_url
 from tests.pgbouncer import pgbouncer
 
