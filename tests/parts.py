@@ -96,7 +96,12 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "jobs/api": (*SITE, "jobs/api", "flows/test_command_line.py"),
     "jobs/calendars": ("jobs/calendars", "jobs/windows", "flows/test_windows.py", "mutations"),
     "jobs/catalog": ("jobs/catalog", *WORKER),
-    "jobs/checks": (*DOCTOR, "flows/test_own_project.py", "config/test_debian_servers.py"),
+    "jobs/checks": (
+        *DOCTOR,
+        "jobs/checks",
+        "flows/test_own_project.py",
+        "config/test_debian_servers.py",
+    ),
     "jobs/client": ("flows/test_command_line.py", "flows/test_wheel.py"),
     "jobs/definitions": (
         *("jobs/definitions", "flows/test_inbox.py", "flows/test_from_celery.py", "lived_in"),
