@@ -437,7 +437,9 @@ def test_lines_that_are_forgotten_are_named(
         copied.change(file, old, new)
     assert copied.found() == {f"fairshift.{name}" for name in expected.split()}
     # On a slow machine the doctor may not end Django's checks in its time, and says so.
-    wait_for(lambda: copied.found() <= copied.diagnosed(), what="the doctor to name them")
+    wait_for(
+        lambda: copied.found() <= copied.diagnosed(), seconds=60, what="the doctor to name them"
+    )
 
 
 @pytest.mark.parametrize(
