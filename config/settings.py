@@ -7,6 +7,8 @@ import os
 from datetime import timedelta
 from typing import Any
 
+import django
+
 from config.databases import postgresql_settings
 from config.env import Environment
 from config.logs import logging_settings
@@ -99,6 +101,8 @@ INSTALLED_APPS = [
     "django_object_actions",
     "ninja",  # static files of the Swagger page
     "axes",
+    # Django 6 has a check that asks for it where a model has an array.
+    *(["django.contrib.postgres"] if django.VERSION >= (6,) else []),
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
