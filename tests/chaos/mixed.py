@@ -59,7 +59,7 @@ class Chaos:
         return self.installation.verdict()
 
     def _acts(self) -> list[Callable[[], None]]:
-        """Return the acts, in a random order; per 100,000 runs as plays.md G1 has it."""
+        """Return the acts, in a random order; 530 kills and 30 flushes for 100,000 runs."""
         scale = self.run_count / 100_000
         wanted: dict[Callable[[], None], float] = {
             self._kill_worker: 300,

@@ -18,7 +18,7 @@ MOST_OPEN = 10_000
 DRAIN_SECONDS = 600
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MEGABYTE = 1024 * 1024
-# plays.md: of 100,000 runs. Less of them cannot show less.
+# Of 100,000 runs. Less of them cannot show less.
 GROWTH_BYTES = 10 * MEGABYTE * max(1, RUNS // 100_000)
 KEYS = 10
 REDIS_BYTES = MEGABYTE

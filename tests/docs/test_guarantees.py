@@ -2,7 +2,7 @@
 
 import re
 
-from tests.docs.pages import PROJECT, code_words, entries, read, table
+from tests.docs.pages import PROJECT, code_words, read, table
 
 PAGE = "docs/understand/guarantees.md"
 TESTS = PROJECT / "tests"
@@ -61,11 +61,3 @@ def test_plays_are_there() -> None:
     cells = [word for row in ROWS for word in code_words(row[3]) if not word.startswith("make ")]
     plays = [play for cell in cells for play in cell.split(" or ")]
     assert [play for play in plays if not re.search(rf"test_\w*{play}", names)] == []
-
-
-def test_the_last_plays_are_of_promises() -> None:
-    """Each row of figures belongs to a promise, or to a play that the page of promises names."""
-    promised = read(PAGE)
-    for play, _ in entries(read("docs/understand/plays.md"), after="# The last plays"):
-        numbers = re.findall(r"G\d+", play) or code_words(play) or [play.partition("s (")[0]]
-        assert all(number in promised for number in numbers), play
