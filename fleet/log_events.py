@@ -21,8 +21,8 @@ PLAIN_MESSAGE_DROPPED: Final = Event(
     "plain_message_dropped",
     WARNING,
     "dropped {task}[{message_id}]: it runs only with a row",
-    "A message names a task that only durable runs may start. If a caller of yours sends it with "
-    "`delay`, call `submit`; otherwise ask who else writes to Redis.",
+    "A message names a task that only durable runs may start. Let its caller use `submit` in place "
+    "of `delay`; if it is not yours, ask who else writes to Redis.",
 )
 UNKNOWN_TASK: Final = Event(
     "unknown_task",
@@ -54,20 +54,19 @@ WORKER_ROW_STAYS: Final = Event(
     "worker_row_stays",
     ERROR,
     "the worker's row stays; its runs wait for the end of the lease",
-    "PostgreSQL was away while the worker stopped.",
+    "PostgreSQL was away while the worker stopped. Its runs wait for the end of the lease.",
 )
 CALLBACK_FAILED: Final = Event(
     "callback_failed",
     ERROR,
     "the result of an admission or a report was not handled",
-    "A fault of Fairshift. Its runs start again when their lease ends; report the traceback.",
+    "A fault of Fairshift: report the traceback. These runs start again when their lease ends.",
 )
 UNTESTED_VERSIONS: Final = Event(
     "untested_versions",
     WARNING,
     "{sentence}",
-    "Install tested versions, or run `make compat` on these. Each name that Fairshift uses of them "
-    "is there; whether it does what it did is not known.",
+    "Install tested versions, or run `make compat` on these.",
 )
 CALLBACK_RAISED: Final = Event(
     "callback_raised",
@@ -128,15 +127,15 @@ IO_THREAD_DIED: Final = Event(
     "io_thread_died",
     CRITICAL,
     "the thread that admits and records has died",
-    "A fault of Fairshift or of code that it calls; report the traceback. The worker starts "
-    "another thread within seconds.",
+    "The thread that admits and records, by a fault of Fairshift or of code that it calls: report "
+    "the traceback. The worker starts another thread within seconds.",
 )
 IO_THREAD_REPLACED: Final = Event(
     "io_thread_replaced",
     WARNING,
     "another thread admits and records now; hints given back ({count})",
-    "Follows `io_thread_died`. Runs that were admitted and did not start are started again when "
-    "their lease ends; reports are repeated.",
+    "Follows `io_thread_died`. Admitted runs that did not start do so when their lease ends; "
+    "reports are repeated.",
 )
 CONNECTION_NOT_CLOSED: Final = Event(
     "connection_not_closed",
@@ -150,7 +149,7 @@ BROKER_AWAY: Final = Event(
     "broker_away",
     WARNING,
     "no broker at {address}: {error}",
-    "Redis does not answer. The worker tries again each second; submits go on without Redis.",
+    "Redis does not answer. The worker tries again each second; submits are stored.",
 )
 PASSWORD_REFUSED: Final = Event(
     "password_refused",
@@ -199,7 +198,7 @@ LEASES_LEFT: Final = Event(
     "leases_left",
     ERROR,
     "leases end by themselves: {error!r}",
-    "Redis was away while the worker stopped. What it held goes back when the lease ends.",
+    "Redis was away while the worker stopped. Its messages go back when the lease ends.",
 )
 LEASES_NOT_RENEWED: Final = Event(
     "leases_not_renewed",
@@ -233,20 +232,20 @@ CHILD_NOT_CREATED: Final = Event(
     "child_not_created",
     ERROR,
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
-    "The limit of open files, processes or memory is reached. The worker keeps the processes that "
-    "it has. If it has none for a minute, it exits with status 1.",
+    "The limit of open files, processes or memory is reached. The worker keeps its processes; if it "
+    "has none for a minute, it exits with status 1.",
 )
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
     WARNING,
     "process {pid} of the pool has not read its job: it is killed, and another one gets the job",
-    "It was stopped (SIGSTOP), or had no processor time: the machine is overloaded.",
+    "A process of the pool was stopped (SIGSTOP), or had no processor time.",
 )
 JOB_LOST: Final = Event(
     "job_lost",
     ERROR,
     "job {message_id} has no process any more and is ended as lost",
-    "Its process was killed, often for its memory. The run is retried within its attempts.",
+    "The run's process was killed, often for its memory. It is retried within its attempts.",
 )
 
 # --- fair queues ---------------------------------------------------------------------------
@@ -266,13 +265,13 @@ STRIKE_NOT_RECORDED: Final = Event(
     "strike_not_recorded",
     WARNING,
     "a message that ended its process goes back at once: {error!r}",
-    "Redis was away when the process ended, so that the message waits for no pause.",
+    "Redis was away when a message ended its process, so the message returns without a pause.",
 )
 OPERATIONS_REPEATED: Final = Event(
     "operations_repeated",
     INFO,
     "to be sent again: {error}",
-    "Nothing to do: Redis had not confirmed operations of leases, and they are repeated.",
+    "Nothing to do: operations of leases that Redis had not confirmed are repeated.",
 )
 MESSAGE_DROPPED: Final = Event(
     "message_dropped",

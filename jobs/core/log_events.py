@@ -36,13 +36,13 @@ UNBLOCKING_FAILED: Final = Event(
     "unblocking_failed",
     ERROR,
     "runs that wait for a cap or a lock are left to the sweep",
-    "They start up to a sweep later. See the traceback.",
+    "Runs that wait for a cap or a lock start up to a sweep later. See the traceback.",
 )
 PAYLOADS_UNREADABLE: Final = Event(
     "payloads_unreadable",
     ERROR,
     "runs with unreadable payloads are left to a rescue ({count})",
-    "Their outcome could not be written. Is a key missing?",
+    "The outcome of runs could not be written. Is a key missing?",
 )
 OUTCOME_UNREADABLE: Final = Event(
     "outcome_unreadable",
@@ -252,13 +252,14 @@ INTEREST_STOPPED: Final = Event(
     "interest_stopped",
     WARNING,
     "{kind} {id} is switched off: {reason}",
-    "A webhook or mail tells only what its maker may see. What waits is sent when it is active.",
+    "The maker of a webhook or mail may not see the runs any more. Deliveries wait until it is "
+    "made active.",
 )
 NOTICES_LEFT: Final = Event(
     "notices_left",
     WARNING,
     "messages for webhooks and mails are left for a minute ({count}): {error}",
-    "Redis does not answer. They are committed, and sent again.",
+    "Redis does not answer. Webhooks and mails are sent a minute later.",
 )
 MAIL_FAILED: Final = Event(
     "mail_failed",

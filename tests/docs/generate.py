@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -129,21 +128,13 @@ def exceptions(_before: str) -> str:
 
 
 def events(_before: str) -> str:
-    """Return a row for each event of the two catalogues, by name."""
+    """Return a line for each event of the two catalogues, by name."""
     catalogues = [*vars(fleet_events).values(), *vars(jobs_events).values()]
     found = {each.name: each for each in catalogues if isinstance(each, Event)}
-    rows = [
-        f"| `{name}` | {logging.getLevelName(each.level).lower()} | {_plain_text(each.text)} "
-        f"| {each.advice} |"
+    return "\n".join(
+        f"- `{name}` ({logging.getLevelName(each.level).lower()}): {each.advice}"
         for name, each in sorted(found.items())
-    ]
-    return "\n".join(["| event | level | line | what to do |", "|---|---|---|---|", *rows])
-
-
-def _plain_text(text: str) -> str:
-    """Return a line with the names of its facts, without how they are formatted."""
-    parts = string.Formatter().parse(text)
-    return "".join(f"{before}{'*' + name + '*' if name else ''}" for before, name, _, _ in parts)
+    )
 
 
 def checks(_before: str) -> str:
