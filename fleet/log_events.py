@@ -232,8 +232,8 @@ CHILD_NOT_CREATED: Final = Event(
     "child_not_created",
     ERROR,
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
-    "The limit of open files, processes or memory is reached. The worker keeps its processes; if it "
-    "has none for a minute, it exits with status 1.",
+    "The limit of open files, processes or memory is reached. The worker keeps its processes; if "
+    "it has none for a minute, it exits with status 1.",
 )
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
