@@ -92,6 +92,7 @@ def _limits(key: str, rule: Rule) -> str:
         "RUNS": "runs",
         "JOBS": "jobs",
         "NAMES": "names",
+        "STREAMS": "answers",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
 
@@ -234,15 +235,14 @@ def openapi() -> str:
 
 
 def metrics(_before: str) -> str:
-    """Return a row for each family of metrics."""
+    """Return a line for each family of metrics, with its kind and labels."""
     from jobs.pages.metrics.families import FAMILIES
 
-    rows = ["| metric | labels | kind | content |", "|---|---|---|---|"]
-    for family in FAMILIES:
-        labels = ", ".join(family.labels)
-        kind = family.kind.name.lower()
-        rows.append(f"| `{family.full_name}` | {labels} | {kind} | {family.help} |")
-    return "\n".join(rows)
+    return "\n".join(
+        f"- `{family.full_name}` ({', '.join([family.kind.name.lower(), *family.labels])}):"
+        f" {family.help}"
+        for family in FAMILIES
+    )
 
 
 PARTS: Final[dict[str, Callable[[str], str]]] = {
