@@ -98,14 +98,12 @@ def _limits(key: str, rule: Rule) -> str:
 
 
 def celery_settings(_before: str) -> str:
-    """Return a row for each setting of Celery that Fairshift sets, or that means another thing."""
-    effects = {name: ("Fairshift's", effect) for name, (_make, effect) in OURS.items()}
-    effects |= {name: ("", effect) for name, effect in NOTES.items()}
-    rows = [
-        f"| `CELERY_{name.upper()}` | {default} | {effect} |"
-        for name, (default, effect) in sorted(effects.items())
-    ]
-    return "\n".join(["| setting | default | yours |", "|---|---|---|", *rows])
+    """Return a line for the settings of Celery with the same effect; ours are marked."""
+    effects = {name: f"Fairshift's: {effect}" for name, (_make, effect) in OURS.items()} | NOTES
+    alike: dict[str, list[str]] = {}
+    for name, effect in sorted(effects.items()):
+        alike.setdefault(effect, []).append(f"`CELERY_{name.upper()}`")
+    return "\n".join(f"- {', '.join(names)}: {effect}" for effect, names in alike.items())
 
 
 def states(_before: str) -> str:
