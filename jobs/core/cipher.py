@@ -1,8 +1,8 @@
 """Bytes at rest under a key: AES-256-GCM, bound to the row and the field that they stand in. Pure.
 
 A cipher text begins with a header, which is authenticated: what it is bound to (1 byte: 1 a run, 2
-a job), the id of its key (2, big-endian), a day (2, days since 1970; 0 for a job). Then come a nonce
-(12), the encrypted bytes and a tag (16).
+a job), the id of its key (2, big-endian), a day (2, days since 1970; 0 for a job). Then come a
+nonce (12), the encrypted bytes and a tag (16).
 
 The key of a text is derived from that of the ring by HKDF-SHA256 (RFC 5869) for an owner and a day,
 as random nonces of 96 bits are safe for 2**32 texts under one key (NIST SP 800-38D, 8.3). Its info
