@@ -28,21 +28,19 @@ UNKNOWN_TASK: Final = Event(
     "unknown_task",
     WARNING,
     "no such task here: {task}: {outcome}",
-    "This worker's code has no such task. During a deploy another worker takes the run; otherwise "
-    "deploy the task, or cancel its runs. At most one line a minute for a task.",
+    "During a deploy another worker takes the run; otherwise deploy the task, or cancel its runs.",
 )
 EPHEMERAL_RUN_FAILED: Final = Event(
     "ephemeral_run_failed",
     ERROR,
     "a run without history failed: {task}, attempt {attempt} of run {run_id}: {cause}: {error}",
-    "The job has the history `none`, so that no row records the failure.",
+    "The job has the history `none`: no row records the failure.",
 )
 COMMAND_REFUSED: Final = Event(
     "command_refused",
     WARNING,
     "refused a command to the nodes {pattern!r:.80} by {matcher!r:.80}",
-    "A remote command used a pattern that could stop the worker. Use a glob of 200 characters or "
-    "fewer; otherwise ask who else writes to Redis.",
+    "Use a glob of 200 characters or fewer; otherwise ask who else writes to Redis.",
 )
 OUTCOMES_NOT_RECORDED: Final = Event(
     "outcomes_not_recorded",
@@ -72,8 +70,7 @@ CALLBACK_RAISED: Final = Event(
     "callback_raised",
     ERROR,
     "{callback} failed, and the worker goes on: {error!r}",
-    "The worker may have too few file descriptors (raise LimitNOFILE). If not, this is a fault of "
-    "Fairshift: report the traceback. Each callback is logged at most once a minute.",
+    "Are there too few file descriptors (raise LimitNOFILE)? If not, report the traceback.",
 )
 WORKER_GIVES_UP: Final = Event(
     "worker_gives_up",
@@ -85,43 +82,43 @@ HEARTBEAT_WITHHELD: Final = Event(
     "heartbeat_withheld",
     ERROR,
     "no heartbeat: the event loop has not turned for {seconds:.0f} s",
-    "The worker's main process hangs, so that its runs are given to other workers. Restart it.",
+    "The worker's main process hangs: its runs are given to others. Restart it.",
 )
 HEARTBEAT_FAILED: Final = Event(
     "heartbeat_failed",
     ERROR,
     "no heartbeat: {error}",
-    "PostgreSQL does not answer this worker. When the lease ends, its runs start elsewhere.",
+    "PostgreSQL does not answer. When the lease ends, the runs start elsewhere.",
 )
 HINTS_GIVEN_BACK: Final = Event(
     "hints_given_back",
     ERROR,
     "PostgreSQL does not answer: hints given back ({count}); none are taken until it does",
-    "PostgreSQL has not answered this worker for a lease. Other workers may start these runs.",
+    "PostgreSQL has not answered for a lease. Other workers may start these runs.",
 )
 ALIVE_FILE_FAILED: Final = Event(
     "alive_file_failed",
     WARNING,
     "the health check will fail: {error}",
-    "The process works, but cannot write the file that FAIRSHIFT_ALIVE_FILE names.",
+    "The process cannot write the file that FAIRSHIFT_ALIVE_FILE names.",
 )
 STEP_RETRIED: Final = Event(
     "step_retried",
     WARNING,
     "could not {step}; trying again: {error}",
-    "Redis does not answer. The step is repeated each second until it succeeds.",
+    "Redis does not answer. It is repeated each second.",
 )
 STEP_FAILED: Final = Event(
     "step_failed",
     ERROR,
     "could not {step}; trying again",
-    "PostgreSQL does not answer, or refuses a statement. The step is repeated each second.",
+    "PostgreSQL does not answer, or refuses a statement. It is repeated each second.",
 )
 ADMISSION_FAILED: Final = Event(
     "admission_failed",
     ERROR,
     "run {run_id} got no answer to its request; its hint is given back",
-    "A fault of Fairshift. Other runs are not affected. Cancel the run if it comes back.",
+    "A fault of Fairshift. Cancel the run if it comes back.",
 )
 IO_THREAD_DIED: Final = Event(
     "io_thread_died",
@@ -155,8 +152,8 @@ PASSWORD_REFUSED: Final = Event(
     "password_refused",
     ERROR,
     "Redis refuses the password: {error}",
-    "The user or the password of Redis has changed, or is missing. Put the new one into "
-    "CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart the process.",
+    "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart the "
+    "process.",
 )
 CONSUMER_RESTARTED: Final = Event(
     "consumer_restarted",
@@ -186,7 +183,7 @@ REPLY_DROPPED: Final = Event(
     "reply_dropped",
     ERROR,
     "dropped bytes that are no reply: {error!r:.500}",
-    "Other software writes to the replies of remote commands. Give Redis users their own rights.",
+    "Other software writes to Redis. Give Redis users their own rights.",
 )
 LEASES_NOT_RETURNED: Final = Event(
     "leases_not_returned",
@@ -253,13 +250,13 @@ LEASES_DIFFER: Final = Event(
     "leases_differ",
     ERROR,
     "queue {queue} knows of {known} messages here, we of {count}",
-    "The queue is corrected from what the worker holds. Report it if Redis was not restored.",
+    "It is corrected from what the worker holds. Report it if Redis was not restored.",
 )
 MESSAGE_QUARANTINED: Final = Event(
     "message_quarantined",
     ERROR,
     "put a message of queue {queue} aside",
-    "The message could not be read or handled. See the quarantine, and who writes to Redis.",
+    "It could not be read or handled. See who else writes to Redis.",
 )
 STRIKE_NOT_RECORDED: Final = Event(
     "strike_not_recorded",
@@ -339,7 +336,7 @@ BEAT_ROLE: Final = Event(
     "beat_role",
     INFO,
     "beat: {holder} {role}",
-    "One beat leads; the others stand by, and one of them follows when it ends.",
+    "One beat leads; the others stand by.",
 )
 BEAT_WAITS_FOR_BROKER: Final = Event(
     "beat_waits_for_broker",
