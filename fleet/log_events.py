@@ -152,8 +152,8 @@ PASSWORD_REFUSED: Final = Event(
     "password_refused",
     ERROR,
     "Redis refuses the password: {error}",
-    "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart the "
-    "process.",
+    "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart "
+    "the process.",
 )
 CONSUMER_RESTARTED: Final = Event(
     "consumer_restarted",
