@@ -95,8 +95,9 @@ def run_rates(measured: Measured) -> str:
         for name, simulated in measured.simulated.items()
         if name not in CALIBRATING
     ]
+    points = len(CALIBRATING) + len(errors)
     return (
-        f"It is calibrated with {len(CALIBRATING)} measured rates. Of the other {len(errors)} it"
+        f"It is calibrated with {len(CALIBRATING)} of {points} measured points. Of the others it"
         f" differs by at most {max(errors):.0%}."
     )
 
