@@ -21,28 +21,26 @@ PLAIN_MESSAGE_DROPPED: Final = Event(
     "plain_message_dropped",
     WARNING,
     "dropped {task}[{message_id}]: it runs only with a row",
-    "A message names a task that only durable runs may start. If a caller of yours sends it with "
-    "`delay`, call `submit`; otherwise ask who else writes to Redis.",
+    "A message names a task that only durable runs may start. Let its caller use `submit` in place "
+    "of `delay`; if it is not yours, ask who else writes to Redis.",
 )
 UNKNOWN_TASK: Final = Event(
     "unknown_task",
     WARNING,
     "no such task here: {task}: {outcome}",
-    "This worker's code has no such task. During a deploy another worker takes the run; otherwise "
-    "deploy the task, or cancel its runs. At most one line a minute for a task.",
+    "During a deploy another worker takes the run; otherwise deploy the task, or cancel its runs.",
 )
 EPHEMERAL_RUN_FAILED: Final = Event(
     "ephemeral_run_failed",
     ERROR,
     "a run without history failed: {task}, attempt {attempt} of run {run_id}: {cause}: {error}",
-    "The job has the history `none`, so that no row records the failure.",
+    "The job has the history `none`: no row records the failure.",
 )
 COMMAND_REFUSED: Final = Event(
     "command_refused",
     WARNING,
     "refused a command to the nodes {pattern!r:.80} by {matcher!r:.80}",
-    "A remote command used a pattern that could stop the worker. Use a glob of 200 characters or "
-    "fewer; otherwise ask who else writes to Redis.",
+    "Use a glob of 200 characters or fewer; otherwise ask who else writes to Redis.",
 )
 OUTCOMES_NOT_RECORDED: Final = Event(
     "outcomes_not_recorded",
@@ -54,27 +52,25 @@ WORKER_ROW_STAYS: Final = Event(
     "worker_row_stays",
     ERROR,
     "the worker's row stays; its runs wait for the end of the lease",
-    "PostgreSQL was away while the worker stopped.",
+    "PostgreSQL was away while the worker stopped. Its runs wait for the end of the lease.",
 )
 CALLBACK_FAILED: Final = Event(
     "callback_failed",
     ERROR,
     "the result of an admission or a report was not handled",
-    "A fault of Fairshift. Its runs start again when their lease ends; report the traceback.",
+    "A fault of Fairshift: report the traceback. These runs start again when their lease ends.",
 )
 UNTESTED_VERSIONS: Final = Event(
     "untested_versions",
     WARNING,
     "{sentence}",
-    "Install tested versions, or run `make compat` on these. Each name that Fairshift uses of them "
-    "is there; whether it does what it did is not known.",
+    "Install tested versions, or run `make compat` on these.",
 )
 CALLBACK_RAISED: Final = Event(
     "callback_raised",
     ERROR,
     "{callback} failed, and the worker goes on: {error!r}",
-    "The worker may have too few file descriptors (raise LimitNOFILE). If not, this is a fault of "
-    "Fairshift: report the traceback. Each callback is logged at most once a minute.",
+    "Are there too few file descriptors (raise LimitNOFILE)? If not, report the traceback.",
 )
 WORKER_GIVES_UP: Final = Event(
     "worker_gives_up",
@@ -86,57 +82,57 @@ HEARTBEAT_WITHHELD: Final = Event(
     "heartbeat_withheld",
     ERROR,
     "no heartbeat: the event loop has not turned for {seconds:.0f} s",
-    "The worker's main process hangs, so that its runs are given to other workers. Restart it.",
+    "The worker's main process hangs: its runs are given to others. Restart it.",
 )
 HEARTBEAT_FAILED: Final = Event(
     "heartbeat_failed",
     ERROR,
     "no heartbeat: {error}",
-    "PostgreSQL does not answer this worker. When the lease ends, its runs start elsewhere.",
+    "PostgreSQL does not answer. When the lease ends, the runs start elsewhere.",
 )
 HINTS_GIVEN_BACK: Final = Event(
     "hints_given_back",
     ERROR,
     "PostgreSQL does not answer: hints given back ({count}); none are taken until it does",
-    "PostgreSQL has not answered this worker for a lease. Other workers may start these runs.",
+    "PostgreSQL has not answered for a lease. Other workers may start these runs.",
 )
 ALIVE_FILE_FAILED: Final = Event(
     "alive_file_failed",
     WARNING,
     "the health check will fail: {error}",
-    "The process works, but cannot write the file that FAIRSHIFT_ALIVE_FILE names.",
+    "The process cannot write the file that FAIRSHIFT_ALIVE_FILE names.",
 )
 STEP_RETRIED: Final = Event(
     "step_retried",
     WARNING,
     "could not {step}; trying again: {error}",
-    "Redis does not answer. The step is repeated each second until it succeeds.",
+    "Redis does not answer. It is repeated each second.",
 )
 STEP_FAILED: Final = Event(
     "step_failed",
     ERROR,
     "could not {step}; trying again",
-    "PostgreSQL does not answer, or refuses a statement. The step is repeated each second.",
+    "PostgreSQL does not answer, or refuses a statement. It is repeated each second.",
 )
 ADMISSION_FAILED: Final = Event(
     "admission_failed",
     ERROR,
     "run {run_id} got no answer to its request; its hint is given back",
-    "A fault of Fairshift. Other runs are not affected. Cancel the run if it comes back.",
+    "A fault of Fairshift. Cancel the run if it comes back.",
 )
 IO_THREAD_DIED: Final = Event(
     "io_thread_died",
     CRITICAL,
     "the thread that admits and records has died",
-    "A fault of Fairshift or of code that it calls; report the traceback. The worker starts "
-    "another thread within seconds.",
+    "The thread that admits and records, by a fault of Fairshift or of code that it calls: report "
+    "the traceback. The worker starts another thread within seconds.",
 )
 IO_THREAD_REPLACED: Final = Event(
     "io_thread_replaced",
     WARNING,
     "another thread admits and records now; hints given back ({count})",
-    "Follows `io_thread_died`. Runs that were admitted and did not start are started again when "
-    "their lease ends; reports are repeated.",
+    "Follows `io_thread_died`. Admitted runs that did not start do so when their lease ends; "
+    "reports are repeated.",
 )
 CONNECTION_NOT_CLOSED: Final = Event(
     "connection_not_closed",
@@ -150,14 +146,14 @@ BROKER_AWAY: Final = Event(
     "broker_away",
     WARNING,
     "no broker at {address}: {error}",
-    "Redis does not answer. The worker tries again each second; submits go on without Redis.",
+    "Redis does not answer. The worker tries again each second; submits are stored.",
 )
 PASSWORD_REFUSED: Final = Event(
     "password_refused",
     ERROR,
     "Redis refuses the password: {error}",
-    "The user or the password of Redis has changed, or is missing. Put the new one into "
-    "CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart the process.",
+    "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart "
+    "the process.",
 )
 CONSUMER_RESTARTED: Final = Event(
     "consumer_restarted",
@@ -187,7 +183,7 @@ REPLY_DROPPED: Final = Event(
     "reply_dropped",
     ERROR,
     "dropped bytes that are no reply: {error!r:.500}",
-    "Other software writes to the replies of remote commands. Give Redis users their own rights.",
+    "Other software writes to Redis. Give Redis users their own rights.",
 )
 LEASES_NOT_RETURNED: Final = Event(
     "leases_not_returned",
@@ -199,7 +195,7 @@ LEASES_LEFT: Final = Event(
     "leases_left",
     ERROR,
     "leases end by themselves: {error!r}",
-    "Redis was away while the worker stopped. What it held goes back when the lease ends.",
+    "Redis was away while the worker stopped. Its messages go back when the lease ends.",
 )
 LEASES_NOT_RENEWED: Final = Event(
     "leases_not_renewed",
@@ -233,20 +229,20 @@ CHILD_NOT_CREATED: Final = Event(
     "child_not_created",
     ERROR,
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
-    "The limit of open files, processes or memory is reached. The worker keeps the processes that "
-    "it has. If it has none for a minute, it exits with status 1.",
+    "The limit of open files, processes or memory is reached. The worker keeps its processes; if "
+    "it has none for a minute, it exits with status 1.",
 )
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
     WARNING,
     "process {pid} of the pool has not read its job: it is killed, and another one gets the job",
-    "It was stopped (SIGSTOP), or had no processor time: the machine is overloaded.",
+    "A process of the pool was stopped (SIGSTOP), or had no processor time.",
 )
 JOB_LOST: Final = Event(
     "job_lost",
     ERROR,
     "job {message_id} has no process any more and is ended as lost",
-    "Its process was killed, often for its memory. The run is retried within its attempts.",
+    "The run's process was killed, often for its memory. It is retried within its attempts.",
 )
 
 # --- fair queues ---------------------------------------------------------------------------
@@ -254,25 +250,25 @@ LEASES_DIFFER: Final = Event(
     "leases_differ",
     ERROR,
     "queue {queue} knows of {known} messages here, we of {count}",
-    "The queue is corrected from what the worker holds. Report it if Redis was not restored.",
+    "It is corrected from what the worker holds. Report it if Redis was not restored.",
 )
 MESSAGE_QUARANTINED: Final = Event(
     "message_quarantined",
     ERROR,
     "put a message of queue {queue} aside",
-    "The message could not be read or handled. See the quarantine, and who writes to Redis.",
+    "It could not be read or handled. See who else writes to Redis.",
 )
 STRIKE_NOT_RECORDED: Final = Event(
     "strike_not_recorded",
     WARNING,
     "a message that ended its process goes back at once: {error!r}",
-    "Redis was away when the process ended, so that the message waits for no pause.",
+    "Redis was away when a message ended its process, so the message returns without a pause.",
 )
 OPERATIONS_REPEATED: Final = Event(
     "operations_repeated",
     INFO,
     "to be sent again: {error}",
-    "Nothing to do: Redis had not confirmed operations of leases, and they are repeated.",
+    "Nothing to do: operations of leases that Redis had not confirmed are repeated.",
 )
 MESSAGE_DROPPED: Final = Event(
     "message_dropped",
@@ -340,7 +336,7 @@ BEAT_ROLE: Final = Event(
     "beat_role",
     INFO,
     "beat: {holder} {role}",
-    "One beat leads; the others stand by, and one of them follows when it ends.",
+    "One beat leads; the others stand by.",
 )
 BEAT_WAITS_FOR_BROKER: Final = Event(
     "beat_waits_for_broker",

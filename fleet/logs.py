@@ -70,7 +70,7 @@ def bound_facts() -> dict[str, Any]:
 
 
 class BoundFacts(logging.Filter):
-    """Gives each record every fact of `BOUND` as an attribute; empty where it is not bound.
+    """Gives each record `event` and every fact of `BOUND` as attributes; empty where it has none.
 
     For projects without structlog: in a handler's `filters`, so that its format may name them.
     """
@@ -79,4 +79,5 @@ class BoundFacts(logging.Filter):
         facts = bound_facts()
         for name in BOUND:
             setattr(record, name, facts.get(name, ""))
+        record.event = getattr(record, "event", "")
         return True

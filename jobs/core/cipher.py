@@ -1,10 +1,13 @@
 """Bytes at rest under a key: AES-256-GCM, bound to the row and the field that they stand in. Pure.
 
-A cipher text begins with a header, which is authenticated: what it is bound to (1 byte), the id of
-its key (2), a day (2). Then come a nonce (12), the encrypted bytes and a tag (16).
+A cipher text begins with a header, which is authenticated: what it is bound to (1 byte: 1 a run, 2
+a job), the id of its key (2, big-endian), a day (2, days since 1970; 0 for a job). Then come a
+nonce (12), the encrypted bytes and a tag (16).
 
 The key of a text is derived from that of the ring by HKDF-SHA256 (RFC 5869) for an owner and a day,
-as random nonces of 96 bits are safe for 2**32 texts under one key (NIST SP 800-38D, 8.3).
+as random nonces of 96 bits are safe for 2**32 texts under one key (NIST SP 800-38D, 8.3). Its info
+is `fairshift NUL header NUL owner`; the associated data are `header NUL field NUL owner NUL row`,
+where the row is the 20 hex digits of the run's id after its time, or the job's id.
 
 What belongs to a run is bound to its owner, its field and the random part of its id. PostgreSQL
 writes the other part, the time, in the statement that stores the run. A job's arguments are copied

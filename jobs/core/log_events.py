@@ -24,7 +24,7 @@ CELERY_NOT_NOTIFIED: Final = Event(
     "celery_not_notified",
     ERROR,
     "could not tell Celery that run {run_id} ended",
-    "A chord or callback waits for this end. The sweep tries again for an hour; see the traceback.",
+    "A chord or callback waits for this end. The sweep tries again for an hour.",
 )
 CALLBACKS_UNREADABLE: Final = Event(
     "callbacks_unreadable",
@@ -36,13 +36,13 @@ UNBLOCKING_FAILED: Final = Event(
     "unblocking_failed",
     ERROR,
     "runs that wait for a cap or a lock are left to the sweep",
-    "They start up to a sweep later. See the traceback.",
+    "Runs that wait for a cap or a lock start up to a sweep later. See the traceback.",
 )
 PAYLOADS_UNREADABLE: Final = Event(
     "payloads_unreadable",
     ERROR,
     "runs with unreadable payloads are left to a rescue ({count})",
-    "Their outcome could not be written. Is a key missing?",
+    "The outcome of runs could not be written. Is a key missing?",
 )
 OUTCOME_UNREADABLE: Final = Event(
     "outcome_unreadable",
@@ -74,7 +74,7 @@ PROGRESS_NOT_WRITTEN: Final = Event(
     "progress_not_written",
     WARNING,
     "the progress of run {run_id} is not written yet: {error}",
-    "PostgreSQL does not answer, or the row is locked. The task continues, and tries again.",
+    "PostgreSQL does not answer, or the row is locked. The task continues.",
 )
 
 # --- the system worker ---------------------------------------------------------------------
@@ -118,32 +118,32 @@ OLD_RUNS_STAY: Final = Event(
     "old_runs_stay",
     WARNING,
     "old runs stay: {error}",
-    "Retention could not remove or archive them, and tries again. Correct what the line says.",
+    "Retention could not remove or archive them. Correct what the line says.",
 )
 HISTORY_REMOVED: Final = Event(
     "history_removed",
     INFO,
     "removed old history: {what}",
-    "Nothing to do: it was older than the settings of retention.",
+    "Nothing to do.",
 )
 
 LISTENER_REMOVED: Final = Event(
     "listener_removed",
     WARNING,
     "ends of runs are no longer recorded for {listener}: it took none for {days} days",
-    "The code of this listener is gone, or no system worker has run. Its next start begins anew.",
+    "The code of this listener is gone, or no system worker has run.",
 )
 HOOK_FAILED: Final = Event(
     "hook_failed",
     WARNING,
     "hook {hook} failed for {what} (failure {failures} of {most}), and is called again: {error}",
-    "The hook of your project raised an error; see the traceback.",
+    "A hook of your project raised an error; see the traceback.",
 )
 HOOK_GIVEN_UP: Final = Event(
     "hook_given_up",
     ERROR,
     "hook {hook} failed for {what} {failures} times, and is not called again: {error}",
-    "The hook of your project raised an error; see the traceback. Correct it, and do its work.",
+    "A hook of your project raised an error. Correct it, and do its work.",
 )
 HOOK_GONE: Final = Event(
     "hook_gone",
@@ -162,7 +162,7 @@ ROW_LEFT_OUT: Final = Event(
     "row_left_out",
     ERROR,
     "{row} is left out, because its row cannot be read: {error}",
-    "Raw SQL has changed the row. The others are done. Correct it; at most one line a minute.",
+    "Raw SQL has changed the row. Correct it; the others are done.",
 )
 
 # --- jobs and calendars --------------------------------------------------------------------
@@ -214,7 +214,7 @@ BEAT_ENTRIES_MADE: Final = Event(
     "beat_entries_made",
     WARNING,
     "beat: made entries of Fairshift that were missing: {entries}",
-    "Their PeriodicTasks were deleted, as `manage.py flush` does. To stop one, disable it instead.",
+    "Their PeriodicTasks were deleted, as `manage.py flush` does. To stop one, disable it.",
 )
 BEAT_WAITS_FOR_DATABASE: Final = Event(
     "beat_waits_for_database",
@@ -252,13 +252,14 @@ INTEREST_STOPPED: Final = Event(
     "interest_stopped",
     WARNING,
     "{kind} {id} is switched off: {reason}",
-    "A webhook or mail tells only what its maker may see. What waits is sent when it is active.",
+    "The maker of a webhook or mail may not see the runs any more. Deliveries wait until it is "
+    "made active.",
 )
 NOTICES_LEFT: Final = Event(
     "notices_left",
     WARNING,
     "messages for webhooks and mails are left for a minute ({count}): {error}",
-    "Redis does not answer. They are committed, and sent again.",
+    "Redis does not answer. Webhooks and mails are sent a minute later.",
 )
 MAIL_FAILED: Final = Event(
     "mail_failed",

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -93,19 +92,18 @@ def _limits(key: str, rule: Rule) -> str:
         "RUNS": "runs",
         "JOBS": "jobs",
         "NAMES": "names",
+        "STREAMS": "answers",
     }
     return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
 
 
 def celery_settings(_before: str) -> str:
-    """Return a row for each setting of Celery that Fairshift sets, or that means another thing."""
-    effects = {name: ("Fairshift's", effect) for name, (_make, effect) in OURS.items()}
-    effects |= {name: ("", effect) for name, effect in NOTES.items()}
-    rows = [
-        f"| `CELERY_{name.upper()}` | {default} | {effect} |"
-        for name, (default, effect) in sorted(effects.items())
-    ]
-    return "\n".join(["| setting | default | yours |", "|---|---|---|", *rows])
+    """Return a line for the settings of Celery with the same effect; ours are marked."""
+    effects = {name: f"Fairshift's: {effect}" for name, (_make, effect) in OURS.items()} | NOTES
+    alike: dict[str, list[str]] = {}
+    for name, effect in sorted(effects.items()):
+        alike.setdefault(effect, []).append(f"`CELERY_{name.upper()}`")
+    return "\n".join(f"- {', '.join(names)}: {effect}" for effect, names in alike.items())
 
 
 def states(_before: str) -> str:
@@ -129,21 +127,13 @@ def exceptions(_before: str) -> str:
 
 
 def events(_before: str) -> str:
-    """Return a row for each event of the two catalogues, by name."""
+    """Return a line for each event of the two catalogues, by name."""
     catalogues = [*vars(fleet_events).values(), *vars(jobs_events).values()]
     found = {each.name: each for each in catalogues if isinstance(each, Event)}
-    rows = [
-        f"| `{name}` | {logging.getLevelName(each.level).lower()} | {_plain_text(each.text)} "
-        f"| {each.advice} |"
+    return "\n".join(
+        f"- `{name}` ({logging.getLevelName(each.level).lower()}): {each.advice}"
         for name, each in sorted(found.items())
-    ]
-    return "\n".join(["| event | level | line | what to do |", "|---|---|---|---|", *rows])
-
-
-def _plain_text(text: str) -> str:
-    """Return a line with the names of its facts, without how they are formatted."""
-    parts = string.Formatter().parse(text)
-    return "".join(f"{before}{'*' + name + '*' if name else ''}" for before, name, _, _ in parts)
+    )
 
 
 def checks(_before: str) -> str:
@@ -243,15 +233,14 @@ def openapi() -> str:
 
 
 def metrics(_before: str) -> str:
-    """Return a row for each family of metrics."""
+    """Return a line for each family of metrics, with its kind and labels."""
     from jobs.pages.metrics.families import FAMILIES
 
-    rows = ["| metric | labels | kind | content |", "|---|---|---|---|"]
-    for family in FAMILIES:
-        labels = ", ".join(family.labels)
-        kind = family.kind.name.lower()
-        rows.append(f"| `{family.full_name}` | {labels} | {kind} | {family.help} |")
-    return "\n".join(rows)
+    return "\n".join(
+        f"- `{family.full_name}` ({', '.join([family.kind.name.lower(), *family.labels])}):"
+        f" {family.help}"
+        for family in FAMILIES
+    )
 
 
 PARTS: Final[dict[str, Callable[[str], str]]] = {

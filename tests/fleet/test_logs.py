@@ -139,19 +139,20 @@ def test_a_line_has_the_facts_of_its_process_and_block(
 
 
 def test_a_plain_formatter_may_name_bound_facts(capsys: pytest.CaptureFixture[str]) -> None:
-    """By a filter, in projects without structlog; what is not bound is empty."""
+    """By a filter, in projects without structlog; a fact or event that is missing is empty."""
     handler = logging.StreamHandler()
     handler.addFilter(BoundFacts())
-    handler.setFormatter(logging.Formatter("[%(owner)s/%(attempt)s%(trace_id)s] %(message)s"))
+    form = "[%(event)s/%(owner)s/%(attempt)s%(trace_id)s] %(message)s"
+    handler.setFormatter(logging.Formatter(form))
     logger.addHandler(handler)
     try:
         with bind(owner="acme", attempt=2):
             logger.error("plain line")
-        logger.error("outside")
+        BROKEN.log(logger, run_id=7)
     finally:
         logger.removeHandler(handler)
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition("] ")[::2] for line in lines] == [
-        ("[acme/2", "plain line"),
-        ("[/", "outside"),
+        ("[/acme/2", "plain line"),
+        ("[broken//", "run 7 is broken"),
     ]

@@ -93,7 +93,7 @@ def test_a_job_s_text_is_read_from_its_runs_only() -> None:
 
 
 def test_the_format_is_as_it_is_described() -> None:
-    """An independent reading of docs/operate/secrets.md."""
+    """An independent reading of what the module says: others may read it without our code."""
     sealed = for_run(RING, b"x", field=PAYLOAD, place=HERE)
     header, nonce, rest = sealed[:5], sealed[5:17], sealed[17:]
     assert header[:3] == b"\x01\x00\x01"
