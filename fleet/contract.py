@@ -229,7 +229,8 @@ class Application:
     unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
     of `system_queue` has no remote control; others follow commands that read, and those named in
     `remote_commands`. With `hides_values`, log lines of durable runs have no results and no texts
-    of errors.
+    of errors. Celery's lines about tasks whose names begin with `quiet_prefix` are hidden below the
+    level of a warning.
     """
 
     admit: Callable[[UUID, Sequence[AdmissionRequest]], Mapping[str, Admission | Refusal]]
@@ -252,3 +253,4 @@ class Application:
     system_queue: str = ""
     remote_commands: Collection[str] = ()
     hides_values: bool = False
+    quiet_prefix: str = ""

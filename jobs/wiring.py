@@ -12,7 +12,7 @@ from django.db import connection, connections
 from fleet import Admission, AdmissionRequest, Application, Refusal
 from jobs.catalog.context import close_store
 from jobs.catalog.encoding import encode_result
-from jobs.catalog.registry import requires_row
+from jobs.catalog.registry import SYSTEM_TASKS, requires_row
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import crypto
 from jobs.core.conf import plain_queues, setting
@@ -56,6 +56,7 @@ def application() -> Application:
         system_queue=setting("SYSTEM_QUEUE"),
         remote_commands=setting("REMOTE_COMMANDS"),
         hides_values=crypto.ring() is not None,
+        quiet_prefix=SYSTEM_TASKS,
     )
 
 

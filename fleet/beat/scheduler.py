@@ -47,7 +47,7 @@ class LeaseScheduler(Scheduler):
 
     lead: ClassVar[Lead]
     outside_ledger: ClassVar[str] = ""
-    """The prefix of tasks whose sends skip the ledger."""
+    """The prefix of tasks whose sends skip the ledger, and the log."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -197,7 +197,8 @@ class LeaseScheduler(Scheduler):
             self._unsent[sending.name] = (entry, sending, True)
             crash_point("beat.after_note")
             self._must_lead()
-        log_events.BEAT_SENDS.log(log, entry=entry.name, task=entry.task)
+        if in_ledger:
+            log_events.BEAT_SENDS.log(log, entry=entry.name, task=entry.task)
         with deferred_signals():
             if self._publish(entry, sending, producer) and in_ledger:
                 crash_point("beat.after_publish")

@@ -32,7 +32,7 @@ from fleet.router import acting_as
 from fleet.steering import MOST_STARTS, Snooze, SnoozedTooOften, Steer
 from fleet.worker import indirect
 from fleet.worker.failures import class_names, failure, format_traceback, safe_text, unwrapped
-from fleet.worker.quiet import hide_values
+from fleet.worker.quiet import hide_tasks, hide_values
 from fleet.worker.steered import steered
 
 # In the order of Celery's own `Task.retry`.
@@ -82,6 +82,8 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
     """
     if application.hides_values:
         hide_values(lambda: _flight.get() is not None)
+    if application.quiet_prefix:
+        hide_tasks(application.quiet_prefix)
     for name, task in tasks.items():
         if not name.startswith("celery.") and not hasattr(task, "_fairshift_guarded"):
             task._fairshift_guarded = True

@@ -33,7 +33,9 @@ R_co = TypeVar("R_co", covariant=True)
 NAME_LIMIT: Final = 255
 NEAR: Final = 0.75
 """Least likeness, 0 to 1, of the own name of a task that is suggested."""
-INTERNAL: Final = ("celery.", "fairshift.system.")
+SYSTEM_TASKS: Final = "fairshift.system."
+"""What the names of Fairshift's own rounds begin with."""
+INTERNAL: Final = ("celery.", SYSTEM_TASKS)
 """Prefixes of the names of Celery's and Fairshift's internal tasks."""
 
 # Celery's options that only plain Celery calls use, with Fairshift's.

@@ -92,7 +92,7 @@ def _known_faults(client: Redis) -> Iterator[CheckMessage]:
             " can run code on its machine.",
             hint=f"Use {name} {patched} or newer. A distribution may have put the fixes into an"
             " older version: if yours has, add fairshift.W205 to SILENCED_SYSTEM_CHECKS."
-            " The embedded Redis is for demo, tests and first steps.",
+            " For first steps it will do.",
             id="fairshift.W205",
         )
 

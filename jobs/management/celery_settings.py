@@ -28,12 +28,12 @@ NOTES: Final = {
     "beat_schedule": "keep: beat makes PeriodicTasks of it",
     "broker_pool_limit": "keep",
     "broker_transport": "leave it out: the URL names the transport",
-    "broker_connection_max_retries": "changed: a worker tries again without end",
+    "broker_connection_max_retries": "no effect on workers: they try again without end",
     "imports": "keep",
     "include": "keep",
     "result_expires": "keep",
     "result_serializer": "keep",
-    "task_always_eager": "changed: for plain calls only; `submit` stores a run, as always",
+    "task_always_eager": "for plain calls only: `submit` stores a run, as always",
     "task_annotations": _OWN_TASKS,
     "task_compression": "keep: gzip, bzip2 or lzma, up to 16 MiB",
     "task_create_missing_queues": "keep: such a queue is not fair",
@@ -57,7 +57,7 @@ NOTES: Final = {
     "worker_max_memory_per_child": "keep: for a system worker too",
     "worker_max_tasks_per_child": "keep: for a system worker too, whose tasks are short and many",
     "worker_pool": "keep prefork: others run durable runs only with `ALLOW_OTHER_POOLS`",
-    "worker_proc_alive_timeout": "changed: at least 10 minutes",
+    "worker_proc_alive_timeout": "at least 10 minutes",
 }
 """What other settings of Celery do with Fairshift, as far as it is not what they do without."""
 

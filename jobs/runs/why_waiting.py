@@ -159,6 +159,9 @@ def _why_queued(run: Run) -> str:
         return _no_worker(run.queue)
     if found is not None:
         return queue_position(found, queue=run.queue, lock=run.lock_key.partition(":")[2])
+    newer = Run.objects.filter(id=run.id).first()
+    if newer is not None and (newer.state, newer.token) != (run.state, run.token):
+        return why_waiting(newer)  # a worker has taken it since `run` was read
     waiting = Run.objects.filter(owner=owner, queue=run.queue, state=State.QUEUED, blocked_by="")
     ahead = capped_count(waiting.filter(queued_at__lt=run.queued_at)) if run.queued_at else 0
     if ahead:

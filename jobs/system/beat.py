@@ -28,6 +28,7 @@ from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 from fleet import BrokerUnavailable, one_line
 from fleet.beat.leadership import Lead, Sending
 from fleet.beat.scheduler import RENEW_SECONDS, RETRY_SECONDS, LeaseScheduler
+from jobs.catalog.registry import SYSTEM_TASKS
 from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.runs.dispatch import broker
@@ -107,7 +108,7 @@ class Scheduler(LeaseScheduler, DatabaseScheduler):
 
     Entry = Entry
     lead = Lead(acquire=lease.acquire, release=lease.release, ledger=lease.SentEntries())
-    outside_ledger = "fairshift.system."
+    outside_ledger = SYSTEM_TASKS
     _schedule: dict[str, Any] | None = None
     _last_timestamp: datetime | None = None
     _look_at = 0.0

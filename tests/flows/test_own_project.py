@@ -337,7 +337,10 @@ GREET = (
 
 
 def test_one_command_runs_all_of_it(shop: Shop, tmp_path: Path) -> None:
-    """It restarts what is killed, says in a file that all works, and ends when it is told to."""
+    """It restarts what is killed, says in a file that all works, and ends when it is told to.
+
+    Its log has the project's tasks, and not the rounds of Fairshift, which run each second.
+    """
     health = tmp_path / "health"
 
     def succeeds() -> None:
@@ -363,6 +366,8 @@ def test_one_command_runs_all_of_it(shop: Shop, tmp_path: Path) -> None:
         assert process.wait(120) == 0, shop.logs()[-5000:]
         assert not [pid for pid in again if Path(f"/proc/{pid}").exists()]
     assert "jobs    | " in shop.logs() and "beat    | " in shop.logs()
+    assert "Task shop.tasks.greet" in shop.logs()
+    assert not re.findall("(?:Task|Sending due task) fairshift.*", shop.logs())
 
 
 def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:

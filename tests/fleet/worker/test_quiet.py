@@ -1,10 +1,10 @@
-"""fleet/worker/quiet.py: Celery's lines of durable runs have no values of the task."""
+"""fleet/worker/quiet.py: Celery's lines: without a run's values, and none of quiet tasks."""
 
 import logging
 
 import pytest
 
-from fleet.worker.quiet import TRACE, HidesValues
+from fleet.worker.quiet import TRACE, HidesTasks, HidesValues
 
 
 @pytest.mark.parametrize("is_run", [True, False])
@@ -22,3 +22,18 @@ def test_an_error_keeps_its_class_only(is_run: bool) -> None:
     line = logging.Formatter().format(record) + str(record.data)
     assert ("canary" in line) != is_run
     assert "Task a.b raised: ValueError" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "is_shown"),
+    [("own.round", "INFO", False), ("own.round", "WARNING", True), ("a.b", "INFO", True)],
+)
+def test_lines_of_quiet_tasks_are_hidden_but_for_trouble(
+    name: str, level: str, is_shown: bool
+) -> None:
+    """Celery's lines have the task's name among their facts; others have no facts."""
+    facts = {"name": name, "id": "1"}
+    record = logging.LogRecord(TRACE, getattr(logging, level), "", 1, "%(name)s", (facts,), None)
+    assert HidesTasks("own.").filter(record) == is_shown
+    record = logging.LogRecord(TRACE, logging.INFO, "", 1, "own.round", (), None)
+    assert HidesTasks("own.").filter(record)

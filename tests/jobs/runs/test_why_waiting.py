@@ -99,6 +99,15 @@ def test_in_its_queue(acme: Owner, run: Run) -> None:
     assert why(later) == NO_HINT.format("behind 1 of acme's runs")
 
 
+def test_taken_since_it_was_read(run: Run) -> None:
+    """Its hint is gone because a worker has it: the caller's copy of the row is old."""
+    at = admitted(living_worker(), run)
+    assert run.state == State.QUEUED
+    assert run.why_waiting() == "A worker has taken it and starts it next."
+    recorded(at, Kind.STARTED)
+    assert run.why_waiting() == ""
+
+
 def test_due_later(acme: Owner) -> None:
     """The time, in UTC, as the row has it."""
     [run] = submitted(acme, countdown=60)
