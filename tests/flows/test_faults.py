@@ -20,6 +20,8 @@ pytestmark = pytest.mark.proof
 
 MINUTE: Final = 60.0
 DUE: Final = {"countdown": 1}
+SOON: Final = {"countdown": 30}
+"""Later than what the last pulse may promote."""
 LATER: Final = {"statistics", "late", "unpublished"}
 """What is late after some minutes because the system worker or beat does nothing."""
 
@@ -75,6 +77,15 @@ FAULTS: Final = {
         alerts={"SystemWorkerSilent", "Problem"},
         why="No worker takes from queue 'system', so nothing promotes it.",
         run=DUE,
+    ),
+    "no beat": Fault(
+        made=killed("beat"),
+        codes={"beat"},
+        also={"pulse", *LATER},
+        findings={"D302"},
+        alerts={"BeatSilent"},
+        why="beat does not run",
+        run=SOON,
     ),
     "a missing PeriodicTask": Fault(
         made=faults.missing_task,
