@@ -240,6 +240,30 @@ def plain_message(world: World) -> Iterator[None]:
 
 
 @contextmanager
+def hung(world: World, server: str) -> Iterator[None]:
+    """A server holds its sockets and answers nothing."""
+    breakable = getattr(world.here.servers, server)
+    breakable.freeze()
+    try:
+        yield
+    finally:
+        breakable.thaw()
+
+
+@contextmanager
+def changed_password(world: World) -> Iterator[None]:
+    """Redis gets a password that no process has, and cuts all connections."""
+    client = world.here.servers.client()
+    try:
+        client.execute_command("ACL", "SETUSER", "default", "resetpass", ">new")
+        client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+        yield
+    finally:
+        client.execute_command("ACL", "SETUSER", "default", "nopass")
+        client.close()
+
+
+@contextmanager
 def old_transaction(world: World) -> Iterator[None]:
     """A transaction has written, and stays open."""
     with psycopg.connect(world.here.urls["DATABASE_URL"], application_name="report") as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.flows import faults
 from tests.flows.faults import World, codes, killed
 from tests.flows.installation import installed
-from tests.jobs.pages.metrics.scraping import parsed
+from tests.jobs.pages.metrics.scraping import parsed, value
 from tests.proxy import Proxy
 from tests.waiting import wait_for
 
@@ -44,6 +45,8 @@ class Fault:
     """Part of what a run that waits says; empty: it is not asked."""
     run: Mapping[str, Any] = field(default_factory=dict)
     """Options of that run."""
+    up: Mapping[str, int] = field(default_factory=dict)
+    """Whether a part answers the scrape."""
 
 
 FAULTS: Final = {
@@ -120,6 +123,24 @@ FAULTS: Final = {
         why="Owner acme is paused: stocktaking",
     ),
     "a slow machine": Fault(made=faults.slow_machine, status="healthy"),
+    "a refused password": Fault(
+        made=faults.changed_password,
+        codes={"redis_password"},
+        also={"redis", "pulse", "beat", "unpublished", *LATER},
+        findings={"E206"},
+        alerts={"ServerAway"},
+        why="Redis refuses the password",
+        up={"redis": 0, "postgresql": 1},
+    ),
+    "a Redis that hangs": Fault(
+        made=partial(faults.hung, server="redis"),
+        codes={"redis"},
+        also={"pulse", "beat", "unpublished", *LATER},
+        findings={"E201"},
+        alerts={"ServerAway"},
+        why="Redis does not answer",
+        up={"redis": 0, "postgresql": 1},
+    ),
 }
 
 
@@ -151,9 +172,11 @@ def test_a_fault_is_named_within_a_minute_and_nothing_else(world: World, name: s
 
     def scraped() -> bool:
         """Say whether a scrape names the fault."""
-        found = codes(parsed(world.scrape()))
+        scrape = parsed(world.scrape())
+        found = codes(scrape)
         seen.update(found)
-        return fault.codes <= found
+        is_up = all(value(scrape, "up", part=part) == up for part, up in fault.up.items())
+        return is_up and fault.codes <= found
 
     with made(fault, world):
         if fault.why:
