@@ -20,6 +20,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.proof
 
 MINUTE: Final = 60.0
+DISK_BYTES: Final = 2 * 2**30
 DUE: Final = {"countdown": 1}
 SOON: Final = {"countdown": 30}
 """Later than what the last pulse may promote."""
@@ -141,6 +142,18 @@ FAULTS: Final = {
         why="Redis does not answer",
         up={"redis": 0, "postgresql": 1},
     ),
+    "a PostgreSQL that hangs": Fault(
+        made=partial(faults.hung, server="postgres"),
+        status="unreadable",
+        findings={"E102"},
+        alerts={"ServerAway"},
+        up={"redis": 1, "postgresql": 0},
+    ),
+    "a full disk of PostgreSQL": Fault(
+        made=faults.full_disk,
+        status="healthy",
+        findings={"D401"},
+    ),
 }
 
 
@@ -149,7 +162,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A sound installation with the shipped settings."""
     folder = tmp_path_factory.mktemp("faults")
     with (
-        installed(folder, runs=False, shipped=True) as here,
+        installed(folder, runs=False, shipped=True, disk_bytes=DISK_BYTES) as here,
         Proxy(here.servers.redis.url) as proxy,
     ):
         world = World(here, proxy, folder)
@@ -166,6 +179,8 @@ def test_a_fault_is_named_within_a_minute_and_nothing_else(world: World, name: s
     While it lasts no scrape has another problem; when it is over, the run ends, and all is well.
     """
     fault, run = FAULTS[name], ""
+    if name == "a full disk of PostgreSQL" and not world.here.servers.has_own_disk:
+        pytest.skip("only root may mount a disk")
     seen = set[str]()
 
     world.healed()
