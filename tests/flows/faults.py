@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from secrets import token_urlsafe
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -237,6 +238,49 @@ def plain_message(world: World) -> Iterator[None]:
         yield
     finally:
         world.here.servers.client().delete("reports")
+
+
+@contextmanager
+def hung(world: World, server: str) -> Iterator[None]:
+    """A server holds its sockets and answers nothing."""
+    breakable = getattr(world.here.servers, server)
+    breakable.freeze()
+    try:
+        yield
+    finally:
+        breakable.thaw()
+
+
+@contextmanager
+def changed_password(world: World) -> Iterator[None]:
+    """Redis gets a password that no process has, and cuts all connections."""
+    client = world.here.servers.client()
+    try:
+        client.execute_command("ACL", "SETUSER", "default", "resetpass", ">new")
+        client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+        yield
+    finally:
+        client.execute_command("ACL", "SETUSER", "default", "nopass")
+        client.close()
+
+
+@contextmanager
+def full_disk(world: World) -> Iterator[None]:
+    """A file takes all room on PostgreSQL's disk, and submits are refused for that reason."""
+    filler = world.here.servers.state_dir / "filler"
+    try:
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        text = token_urlsafe(3_000)
+        body: dict[str, Any] = {"owner": "acme", "task": "tests.echo", "countdown": 9_999}
+        body["arguments"] = [{"text": text}] * 100
+        wait_for(lambda: "DiskFull" in world.sent("/submissions", body).data.decode(), every=0.1)
+        yield
+    finally:
+        filler.unlink()
+        # A PostgreSQL that could not write its log has ended.
+        world.here.servers.postgres.start()
 
 
 @contextmanager

@@ -119,12 +119,15 @@ class Installation(Processes):
 
 
 @contextmanager
-def installed(folder: Path, *, runs: bool = True, shipped: bool = False) -> Iterator[Installation]:
+def installed(
+    folder: Path, *, runs: bool = True, shipped: bool = False, disk_bytes: int = 0
+) -> Iterator[Installation]:
     """Set an installation up and, with `runs`, start it; afterwards nothing of it is left.
 
     With `shipped`, its settings and intervals are the defaults, not the short ones of scenes.
+    `disk_bytes` is the size of the servers' own disk.
     """
-    with own_servers(migrated=True) as servers:
+    with own_servers(migrated=True, disk_bytes=disk_bytes) as servers:
         installation = Installation(folder, servers, shipped=shipped)
         if runs:
             for [name] in servers.sql(LATER.format(after_days=KEPT_DAYS)):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +17,7 @@ from config.embedded.places import Places
 from config.embedded.postgres import DATABASE, Postgres, data_folder
 from config.embedded.redis import Redis
 from tests.migrated import copy_to
-from tests.state_dirs import new_state_dir, remove_state_dir
+from tests.state_dirs import new_state_dir, remove_state_dir, stop_servers
 from tests.waiting import wait_for
 
 START_SECONDS = 300
@@ -85,8 +86,11 @@ class Servers:
     With `migrated`, PostgreSQL begins with a migrated database; see `tests/migrated.py`.
     """
 
+    has_own_disk = False
+
     def __init__(self, state_dir: Path, *, migrated: bool = False) -> None:
         account = server_account()
+        self.state_dir = state_dir
         self._places = Places(state_dir)
         self._places.make_sockets(account)
         if migrated:
@@ -123,14 +127,28 @@ class Servers:
 
 
 @contextmanager
-def own_servers(*, migrated: bool = False) -> Iterator[Servers]:
-    """Servers of the scene's own; afterwards nothing of them is left."""
+def own_servers(*, migrated: bool = False, disk_bytes: int = 0) -> Iterator[Servers]:
+    """Servers of the scene's own; afterwards nothing of them is left.
+
+    With `disk_bytes` they have a disk of their own of this size, in memory, if we may mount one.
+    """
     state_dir = new_state_dir()
+    is_mounted = bool(disk_bytes) and _mounted(state_dir, disk_bytes)
     try:
         with closing(Servers(state_dir, migrated=migrated)) as servers:
+            servers.has_own_disk = is_mounted
             yield servers
     finally:
+        if is_mounted:
+            stop_servers(state_dir)
+            subprocess.run(["umount", str(state_dir)], check=True)
         remove_state_dir(state_dir)
+
+
+def _mounted(folder: Path, size: int) -> bool:
+    options = f"size={size},mode=755"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _children(pid: int) -> list[int]:

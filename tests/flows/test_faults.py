@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -12,14 +13,17 @@ import pytest
 from tests.flows import faults
 from tests.flows.faults import World, codes, killed
 from tests.flows.installation import installed
-from tests.jobs.pages.metrics.scraping import parsed
+from tests.jobs.pages.metrics.scraping import parsed, value
 from tests.proxy import Proxy
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
 
 MINUTE: Final = 60.0
+DISK_BYTES: Final = 2 * 2**30
 DUE: Final = {"countdown": 1}
+SOON: Final = {"countdown": 30}
+"""Later than what the last pulse may promote."""
 LATER: Final = {"statistics", "late", "unpublished"}
 """What is late after some minutes because the system worker or beat does nothing."""
 
@@ -42,6 +46,8 @@ class Fault:
     """Part of what a run that waits says; empty: it is not asked."""
     run: Mapping[str, Any] = field(default_factory=dict)
     """Options of that run."""
+    up: Mapping[str, int] = field(default_factory=dict)
+    """Whether a part answers the scrape."""
 
 
 FAULTS: Final = {
@@ -76,6 +82,15 @@ FAULTS: Final = {
         why="No worker takes from queue 'system', so nothing promotes it.",
         run=DUE,
     ),
+    "no beat": Fault(
+        made=killed("beat"),
+        codes={"beat"},
+        also={"pulse", *LATER},
+        findings={"D302"},
+        alerts={"BeatSilent"},
+        why="beat does not run",
+        run=SOON,
+    ),
     "a missing PeriodicTask": Fault(
         made=faults.missing_task,
         codes={"missing_rounds"},
@@ -109,6 +124,36 @@ FAULTS: Final = {
         why="Owner acme is paused: stocktaking",
     ),
     "a slow machine": Fault(made=faults.slow_machine, status="healthy"),
+    "a refused password": Fault(
+        made=faults.changed_password,
+        codes={"redis_password"},
+        also={"redis", "pulse", "beat", "unpublished", *LATER},
+        findings={"E206"},
+        alerts={"ServerAway"},
+        why="Redis refuses the password",
+        up={"redis": 0, "postgresql": 1},
+    ),
+    "a Redis that hangs": Fault(
+        made=partial(faults.hung, server="redis"),
+        codes={"redis"},
+        also={"pulse", "beat", "unpublished", *LATER},
+        findings={"E201"},
+        alerts={"ServerAway"},
+        why="Redis does not answer",
+        up={"redis": 0, "postgresql": 1},
+    ),
+    "a PostgreSQL that hangs": Fault(
+        made=partial(faults.hung, server="postgres"),
+        status="unreadable",
+        findings={"E102"},
+        alerts={"ServerAway"},
+        up={"redis": 1, "postgresql": 0},
+    ),
+    "a full disk of PostgreSQL": Fault(
+        made=faults.full_disk,
+        status="healthy",
+        findings={"D401"},
+    ),
 }
 
 
@@ -117,7 +162,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A sound installation with the shipped settings."""
     folder = tmp_path_factory.mktemp("faults")
     with (
-        installed(folder, runs=False, shipped=True) as here,
+        installed(folder, runs=False, shipped=True, disk_bytes=DISK_BYTES) as here,
         Proxy(here.servers.redis.url) as proxy,
     ):
         world = World(here, proxy, folder)
@@ -134,15 +179,19 @@ def test_a_fault_is_named_within_a_minute_and_nothing_else(world: World, name: s
     While it lasts no scrape has another problem; when it is over, the run ends, and all is well.
     """
     fault, run = FAULTS[name], ""
+    if name == "a full disk of PostgreSQL" and not world.here.servers.has_own_disk:
+        pytest.skip("only root may mount a disk")
     seen = set[str]()
 
     world.healed()
 
     def scraped() -> bool:
         """Say whether a scrape names the fault."""
-        found = codes(parsed(world.scrape()))
+        scrape = parsed(world.scrape())
+        found = codes(scrape)
         seen.update(found)
-        return fault.codes <= found
+        is_up = all(value(scrape, "up", part=part) == up for part, up in fault.up.items())
+        return is_up and fault.codes <= found
 
     with made(fault, world):
         if fault.why:
