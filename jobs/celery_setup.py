@@ -16,6 +16,7 @@ from celery.utils.imports import symbol_by_name
 from kombu import Exchange, Queue
 
 import fleet
+from fleet.overruling import overrule
 from jobs.core.conf import early_setting
 
 HALF_A_DAY: Final = 12 * 3600
@@ -102,17 +103,12 @@ def _add_ours(source: Any, **_signal: Any) -> None:
     options, _ = OURS["broker_transport_options"]
     names = ("JOBS_QUEUE", "SYSTEM_QUEUE", "NOTICES_QUEUE")
     queues = [source["task_default_queue"], *map(early_setting, names)]
-    merged = {
-        "broker_transport_options": merged_options(options(), source["broker_transport_options"]),
-        "task_queues": merged_queues(source["task_queues"] or (), queues),
-        "task_routes": merged_routes(source["task_routes"], early_setting("INBOX_QUEUE")),
-    }
-    source.update(merged)
-    for name, value in merged.items():
-        # Celery before 5.7 looks everywhere for the name with the prefix, then for the other one.
-        if source[name] is not value:
-            prefixed = source.prefix + name
-            source[prefixed.upper() if source.prefix.isupper() else prefixed] = value
+    overrule(
+        source,
+        broker_transport_options=merged_options(options(), source["broker_transport_options"]),
+        task_queues=merged_queues(source["task_queues"] or (), queues),
+        task_routes=merged_routes(source["task_routes"], early_setting("INBOX_QUEUE")),
+    )
 
 
 def _is_set(source: Any, name: str) -> bool:

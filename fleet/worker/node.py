@@ -22,6 +22,7 @@ from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.contract import Application, Node, Orders
 from fleet.logs import bind_process
+from fleet.overruling import overrule
 from fleet.transport.epochs import set_primer
 from fleet.worker import child, remote
 from fleet.worker.away import Away
@@ -62,7 +63,7 @@ class DurableRuns(bootsteps.StartStopStep):
             signals.worker_process_init.connect(self._be_nice)
         self._close_remote_control(worker)
         # Wait for a Redis that is full or read-only as for a lost one.
-        worker.app.conf.broker_channel_error_retry = True
+        overrule(worker.app.conf, broker_channel_error_retry=True)
         return self
 
     def _close_remote_control(self, worker: Any) -> None:
@@ -73,7 +74,7 @@ class DurableRuns(bootsteps.StartStopStep):
         self._commands = remote.commands(self.application.remote_commands)
         self._opened = self.application.remote_commands
         if self.application.system_queue in worker.app.amqp.queues.consume_from:
-            worker.app.conf.worker_enable_remote_control = False
+            overrule(worker.app.conf, worker_enable_remote_control=False)
             self._opened = ()
 
     def _be_nice(self, **_signal: Any) -> None:

@@ -21,6 +21,7 @@ FLOWS: Final = "tests/flows/test_"
 STOCK: Final = "tests/contrast/test_stock_behaviour.py::test_"
 SUITE: Final = (
     "tests/fleet/test_patches.py::test_the_installed_versions_have_each_name",
+    "tests/fleet/test_overruling.py",
     "tests/fleet/test_versions.py",
     "tests/fleet/worker/test_timers.py",
     "tests/jobs/test_celery_setup.py",

@@ -9,6 +9,7 @@ import redis
 from celery import Celery, current_app
 
 from fleet import Broker
+from fleet.overruling import overrule
 from jobs import setup_celery
 from jobs.core.states import ENDED, State
 from jobs.models import Owner, Run
@@ -80,7 +81,7 @@ def publishing_to(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]
     with Celery("scene", set_as_current=False) as app:
         app.config_from_object("django.conf:settings", namespace="CELERY")
         setup_celery(app)
-        app.conf.broker_url = url
+        overrule(app.conf, broker_url=url)
         hints = Broker(app)
         monkeypatch.setattr(dispatch, "broker", lambda: hints)
         yield app
