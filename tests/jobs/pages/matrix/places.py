@@ -12,9 +12,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.urls import URLPattern, reverse
 
+from jobs.actions.registry import NOUNS
 from jobs.models import Owner, SavedView
 from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
-from jobs.pages.jobs.verbs import VERBS as JOB_VERBS
 from jobs.pages.webhooks.acts import VERBS as WEBHOOK_VERBS
 from jobs.urls import urlpatterns
 from tests.jobs.api.matrix import rows
@@ -44,7 +44,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "calendars/<int:key>": "calendar_id",
     "calendars/windows/<int:key>": "window_id",
     "workers/<uuid:worker_id>": "worker_id",
+    "workers/<uuid:key>": "worker_id",
     "owners/<str:slug>": "slug",
+    "owners/<str:key>": "slug",
     "webhooks/<int:key>": "webhook_id",
     "runs/views/<int:key>": "view_id",
 }
@@ -52,9 +54,13 @@ EXAMPLES: Final[Mapping[str, str]] = {
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "job_verb": JOB_VERBS,
     "window_verb": WINDOW_VERBS,
     "webhook_verb": WEBHOOK_VERBS,
+    **{
+        f"{noun.name}_action{many}": {action.name: action for action in noun.actions}
+        for noun in NOUNS
+        for many in ("", "s")
+    },
 }
 """The words that the last parameter of an address can be; each is a page."""
 
@@ -98,24 +104,24 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "webhook_verb delete": REASON,
     "submission_cancel": REASON,
     "submission_retry": REASON,
-    "job_verb run-now": REASON,
-    "job_verb pause": {**REASON, **UNTIL},
-    "job_verb resume": REASON,
-    "job_verb backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
+    "job_action run": REASON,
+    "job_action pause": {**REASON, **UNTIL},
+    "job_action resume": REASON,
+    "job_action backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
     "feed": {"new": "1"},
     "window_verb approve": REASON,
     "window_verb reject": REASON,
     "window_verb revoke": REASON,
-    "pause_owner": REASON,
-    "resume_owner": REASON,
+    "owner_action pause": REASON,
+    "owner_action resume": REASON,
     "limit_owner": {**REASON, "weight": "7"},
     "objective_owner": {
         **REASON,
         "wait_objective_seconds": "30",
         "wait_objective_percent": "99",
     },
-    "drain_worker": REASON,
-    "undrain_worker": REASON,
+    "worker_action drain": REASON,
+    "worker_action undrain": REASON,
 }
 """What a visitor fills in, by page. Its hidden fields are added."""
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -126,14 +132,16 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
-OF_INSTALLATION: Final = frozenset({"limit_owner", "drain_worker", "undrain_worker", "plan"})
+OF_INSTALLATION: Final = frozenset(
+    {"limit_owner", "worker_action drain", "worker_action undrain", "plan"}
+)
 """Verbs and pages that only a superuser may use."""
 OF_VISITOR: Final = frozenset({"saved_views", "save_view", "rename_view", "delete_view"})
 """Pages of the visitor's own rows: no role gives access to those of others, nor takes it."""
 SHOW_NO_TEXT: Final = OF_VISITOR | {
     "workers",
-    "drain_worker",
-    "undrain_worker",
+    "worker_action drain",
+    "worker_action undrain",
     "retry_failures",
     "plan",
 }

@@ -1,0 +1,9 @@
+"""All nouns that have actions."""
+
+from typing import Final
+
+from jobs.actions.jobs import JOBS
+from jobs.actions.owners import OWNERS
+from jobs.actions.workers import WORKERS
+
+NOUNS: Final = (JOBS, OWNERS, WORKERS)
