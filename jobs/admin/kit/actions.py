@@ -17,7 +17,7 @@ from django_object_actions import DjangoObjectActions
 from jobs.actions import Action, Noun, available
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.models.access import access_of
-from jobs.pages.kit.actions import SELECTED, address_of
+from jobs.pages.kit.actions import SELECTED, address_of, selection_view
 
 
 class ActionAdmin(DjangoObjectActions, OwnedAdmin):
@@ -72,13 +72,15 @@ class ActionAdmin(DjangoObjectActions, OwnedAdmin):
             raise Http404
         change = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change"
         back = reverse(change, args=[row.pk])
-        return _to(address_of(self.noun, self._action(tool), row), back=back)
+        address = address_of(self.noun, self._action(tool), row)
+        return HttpResponseRedirect(f"{address}?{urlencode({'back': back})}")
 
     def _leading(self, action: Action) -> Callable[..., HttpResponse]:
+        ask = selection_view(self.noun)
+
         def lead(_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse:
-            address = reverse(f"jobs:{self.noun.name}_actions", args=[action.name])
-            keys = list(rows.order_by().values_list(self.noun.key, flat=True)[:SELECTED])
-            return _to(address, key=keys, back=request.get_full_path())
+            keys = list(rows.order_by().values_list(self.noun.key, flat=True)[: SELECTED + 1])
+            return ask(request, action.name, keys=keys, back=request.get_full_path())
 
         return lead
 
@@ -87,7 +89,3 @@ class ActionAdmin(DjangoObjectActions, OwnedAdmin):
         if action is None:
             raise Http404
         return action
-
-
-def _to(address: str, **query: Any) -> HttpResponseRedirect:
-    return HttpResponseRedirect(f"{address}?{urlencode(query, doseq=True)}")

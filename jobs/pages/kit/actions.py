@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from django.http import HttpResponse
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import DataError
+from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -23,8 +27,10 @@ from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 
 View = Callable[..., HttpResponse]
-SELECTED: Final = 500
+SELECTED: Final = 10_000
 """Most rows of one selection."""
+BUDGET_SECONDS: Final = 20.0
+"""How long one request performs an action on selected rows."""
 
 
 def action_view(noun: Noun) -> View:
@@ -48,33 +54,39 @@ def action_view(noun: Noun) -> View:
 
 
 def selection_view(noun: Noun) -> View:
-    """Return the view of a noun's actions on selected rows: `?key=…`, once for each row."""
+    """Return the view of a noun's actions on selected rows.
+
+    The admin calls it with `keys` and `back`, to ask; its form comes to the noun's own address.
+    """
 
     @page(noun.plural, permission=noun.view, methods=("GET", "POST"))
-    def view(visit: Visit, name: str) -> HttpResponse:
+    def view(visit: Visit, name: str, *, keys: Sequence[Any] = (), back: str = "") -> HttpResponse:
         action = noun.action(name)
         if action is None or not action.is_for_many:
             raise not_found()
-        keys = visit.request.GET.getlist("key")[:SELECTED]
-        rows = [row for key in keys if (row := _allowed(visit, noun, action, key)) is not None]
-        with barrier.lifted():
-            rows = [row for row in rows if action.applies_to(row, noun.rows())]
-        back = _back(visit, None, noun)
+        is_sent = visit.request.method == "POST" and not keys
+        form = form_of(action)(visit.request.POST if is_sent else None)
+        chosen = list(map(str, keys)) or [*filter(None, form.data.get("keys", "").split(","))]
+        back = back or _back(visit, None, noun)
+        if len(chosen) > SELECTED:
+            text = gettext("Select at most %s rows at once.") % number(SELECTED)
+            return failed(visit, text, to=back)
+        rows = _that_it_moves(visit, noun, action, chosen)
         if not rows:
-            return failed(
-                visit, gettext("The action applies to none of the selected rows."), to=back
-            )
-        form = form_of(action)(visit.request.POST or None)
-        if visit.request.method == "POST" and form.is_valid():
-            return _all_done(visit, noun, action, rows, form, back=back)
-        return _shown(
-            visit,
-            action,
-            form,
-            title=gettext("%s selected") % number(len(rows)),
-            rows=rows,
-            back=back,
+            return failed(visit, gettext("It applies to none of the selected rows."), to=back)
+        if is_sent and form.is_valid():
+            rows = _performed_on_all(visit, noun, action, rows, form)
+            if not rows:
+                return HttpResponseRedirect(back)
+        form.initial |= {"back": back}
+        if form.is_bound:
+            form.data = form.data.dict()
+        (form.data if form.is_bound else form.initial)["keys"] = ",".join(
+            str(getattr(row, noun.key)) for row in rows
         )
+        title = gettext("%s selected") % number(len(rows))
+        to = reverse(f"jobs:{noun.name}_actions", args=[name])
+        return _shown(visit, action, form, title=title, rows=rows, back=back, to=to)
 
     return view
 
@@ -112,36 +124,54 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     return _shown(visit, action, form, title=str(row), rows=[], back=back)
 
 
-def _allowed(visit: Visit, noun: Noun, action: Action, key: str) -> Any:
-    """Return the row with this key; None if the visitor may not perform the action on it."""
-    try:
-        row = find(noun, key, by=visit.access)
-        refuse_unless(noun, action, row, by=visit.access)
-    except (NotFound, AccessDenied, PermissionMissing):
-        return None
-    return row
+def _that_it_moves(visit: Visit, noun: Noun, action: Action, keys: Sequence[str]) -> list[Any]:
+    """Return the rows with these keys on which the visitor may perform the action now."""
+    access = visit.access
+    if not access.permits(action.permission):
+        return []
+    with barrier.lifted():
+        rows = action.applies(noun.rows())
+        if noun.owner is not None:
+            rows = access.narrowed(rows, path=noun.owner, scope=action.scope)
+        elif not access.has(action.scope):
+            return []
+        try:
+            return list(rows.filter(**{f"{noun.key}__in": keys}).order_by("pk"))
+        except (ValueError, DataError, ValidationError):
+            return []
 
 
-def _all_done(
-    visit: Visit, noun: Noun, action: Action, rows: list[Any], form: BodyForm, *, back: str
-) -> HttpResponse:
-    """Perform an action on one row after the other; report how many, and the first refusal."""
-    problems = []
-    for row in rows:
+def _performed_on_all(
+    visit: Visit, noun: Noun, action: Action, rows: list[Any], form: BodyForm
+) -> list[Any]:
+    """Perform an action on one row after the other; return those that the time did not reach.
+
+    A message says how many it was done for, and the first refusal.
+    """
+    problems: list[str] = []
+    until = time.monotonic() + BUDGET_SECONDS
+    left = list(rows)
+    while left and (len(left) == len(rows) or time.monotonic() < until):
+        row = left.pop(0)
         try:
             _performed(visit, noun, action, row, form.body, once=form.cleaned_data["once"])
         except FairshiftError as error:
             _field, problem = problem_of(error)
             problems.append(f"{row}: {in_language(problem)}")
-    count = len(rows) - len(problems)
-    text = gettext("%(label)s: done for %(count)s of %(all)s.") % {
-        "label": gettext(action.label),
-        "count": number(count),
-        "all": number(len(rows)),
-    }
-    if problems:
-        return failed(visit, f"{text} {problems[0]}", to=back)
-    return done(visit, text, to=back)
+    tried = len(rows) - len(left)
+    texts = [
+        gettext("%(label)s: done for %(count)s of %(all)s.")
+        % {
+            "label": gettext(action.label),
+            "count": number(tried - len(problems)),
+            "all": number(len(rows)),
+        },
+        *problems[:1],
+        *([gettext("Time limit reached: confirm the rest to go on.")] if left else []),
+    ]
+    tell = messages.warning if problems or left else messages.success
+    tell(visit.request, " ".join(texts))
+    return left
 
 
 def _shown(visit: Visit, action: Action, form: BodyForm, **facts: Any) -> HttpResponse:
@@ -188,7 +218,7 @@ def _told(visit: Visit, made: Done) -> Any:
 
 def _back(visit: Visit, row: Any, noun: Noun) -> str:
     """Return the page that asked for it, such as one of the admin; else the row's, or the list."""
-    asked = visit.request.GET.get("back", "")
+    asked = visit.request.POST.get("back") or visit.request.GET.get("back", "")
     if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/"):
         return asked
     own = visit.address(noun.name, getattr(row, noun.key)) if row else visit.address(noun.plural)

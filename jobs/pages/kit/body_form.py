@@ -8,8 +8,10 @@ from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin
 
 from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from pydantic import BaseModel, ValidationError
+from pydantic import AwareDatetime, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from jobs.actions import Action, Shown
@@ -33,6 +35,17 @@ class BodyForm(forms.Form):
     """A key by which a form that is sent twice acts once."""
     counted = forms.CharField(required=False, widget=forms.HiddenInput)
     """The count that the form before showed."""
+    keys = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The keys of selected rows, with commas; empty: the form is about one row."""
+    back = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The page that asked for it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        zone = gettext("In your zone, %s.") % timezone.get_current_timezone_name()
+        for field in self.fields.values():
+            if isinstance(field, forms.SplitDateTimeField):
+                field.help_text = f"{field.help_text} {zone}".strip()
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -80,7 +93,7 @@ def _field(info: FieldInfo, shown: Shown) -> forms.Field:
             if (value := getattr(limit, theirs, None)) is not None:
                 given[ours] = value
     kind = _kind(info.annotation)
-    if kind is datetime:
+    if kind in (datetime, AwareDatetime):
         return forms.SplitDateTimeField(**given, widget=date_and_time(step="1"))
     if kind is bool:
         return forms.BooleanField(**{**given, "required": False})

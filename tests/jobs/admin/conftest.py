@@ -84,7 +84,7 @@ def confirm(client: Client, url: str, **fields: Any) -> Any:
     assert asked.status_code == 200, asked.status_code
     if asked.redirect_chain:
         url, _status = asked.redirect_chain[-1]
-    return client.post(url, {**_hidden(asked), **fields}, follow=True)
+    return client.post(url, {**hidden(asked), **fields}, follow=True)
 
 
 def confirm_bulk(
@@ -95,16 +95,15 @@ def confirm_bulk(
     asked = client.post(url, {**chosen, "index": "0"}, follow=True)
     if "form" not in asked.context:
         return asked
-    if asked.redirect_chain:
-        url, _status = asked.redirect_chain[-1]
+    url = asked.context.get("to") or url
     keys = asked.context.get("keys", [])
-    return client.post(url, {**_hidden(asked), "_selected_action": keys, **fields}, follow=True)
+    return client.post(url, {**hidden(asked), "_selected_action": keys, **fields}, follow=True)
 
 
-def _hidden(asked: Any) -> dict[str, Any]:
+def hidden(asked: Any) -> dict[str, Any]:
     """Return the hidden fields of a page that asks."""
-    if "hidden" in asked.context:
-        return dict(asked.context["hidden"])
+    if (signed := asked.context.get("hidden")) is not None:
+        return dict(signed)
     return {field.html_name: field.value() or "" for field in asked.context["form"].hidden_fields()}
 
 
