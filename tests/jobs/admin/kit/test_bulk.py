@@ -1,7 +1,5 @@
 """Verbs on many rows: by the filter, in chunks, audited as one act."""
 
-from collections.abc import Callable
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -12,7 +10,6 @@ from jobs.pages.kit import actions
 from tests.jobs.admin.conftest import confirm_bulk, hidden, said, stored_job
 from tests.jobs.scenes import submitted
 
-Person = Callable[..., Client]
 RUNS = "admin:jobs_run_changelist"
 JOBS = "admin:jobs_job_changelist"
 UNTIL = {"until_0": "2100-01-01", "until_1": "00:00"}
@@ -154,22 +151,6 @@ def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> Non
         as_root.post(asked.context["to"], hidden(asked))
     assert Run.objects.count() == 3
     assert AuditEntry.objects.filter(action="run now").count() == 3
-
-
-def test_a_selection_is_narrowed_to_what_the_person_may_move(
-    person: Person, acme: Owner, stranger: Owner
-) -> None:
-    """Keys of other owners in a form have no effect; a selection without any row says so."""
-    [mine], [theirs] = jobs_of(acme, 1), jobs_of(stranger, 1, prefix="s")
-    mia = person("mia", "view_job", "pause_job", acme="operator")
-    url = reverse("jobs:job_actions", args=["pause"])
-    page = mia.post(url, {"keys": f"{mine.pk},{theirs.pk}", **UNTIL}, follow=True)
-    assert said(page) == ["Pause: done for 1 of 1."]
-    assert list(Job.objects.filter(paused_until=None)) == [theirs]
-    for keys in (str(theirs.pk), "nonsense", "\x00", ""):
-        page = mia.post(url, {"keys": keys, **UNTIL}, follow=True)
-        assert said(page) == ["It applies to none of the selected rows."], keys
-    assert mia.get(reverse("jobs:job_actions", args=["backfill"])).status_code == 404
 
 
 def test_a_form_of_a_selection_that_is_wrong_keeps_its_rows(as_root: Client, acme: Owner) -> None:

@@ -56,11 +56,7 @@ GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
     "window_verb": WINDOW_VERBS,
     "webhook_verb": WEBHOOK_VERBS,
-    **{
-        f"{noun.name}_action{many}": {action.name: action for action in noun.actions}
-        for noun in NOUNS
-        for many in ("", "s")
-    },
+    **{f"{noun.name}_action": {action.name: action for action in noun.actions} for noun in NOUNS},
 }
 """The words that the last parameter of an address can be; each is a page."""
 
@@ -72,6 +68,9 @@ WITHOUT_LOGIN: Final = frozenset(
 The feed's secret address is the access (test_calendars); metrics need a token of the installation
 (tests/jobs/pages/metrics/test_access.py).
 """
+
+NO_PAGES: Final = WITHOUT_LOGIN | {f"{noun.name}_actions" for noun in NOUNS}
+"""Actions on selected rows show none without a selection (tests/jobs/actions/test_faces.py)."""
 
 TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
@@ -204,7 +203,7 @@ class Place:
 def places() -> Iterator[Place]:
     """Return every page of `jobs/urls.py`; the API has a matrix of its own."""
     for pattern in urlpatterns:
-        if not isinstance(pattern, URLPattern) or pattern.name in WITHOUT_LOGIN:
+        if not isinstance(pattern, URLPattern) or pattern.name in NO_PAGES:
             continue
         name, route = str(pattern.name), str(pattern.pattern)
         parameters = {
