@@ -29,7 +29,6 @@ from jobs.pages.runs.listing import runs
 from jobs.pages.runs.one import run
 from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_views
 from jobs.pages.search import search
-from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
 from jobs.pages.webhooks import add_webhook, edit_webhook, webhook, webhook_verb, webhooks
@@ -64,8 +63,6 @@ urlpatterns = [
     path("runs/<uuid:run_id>/retry/", run_retry, name="run_retry"),
     path("submissions/", submissions, name="submissions"),
     path("submissions/<int:key>/", submission, name="submission"),
-    path("submissions/<int:key>/cancel/", submission_cancel, name="submission_cancel"),
-    path("submissions/<int:key>/retry/", submission_retry, name="submission_retry"),
     path("jobs/", jobs, name="jobs"),
     path("jobs/<int:key>/", job, name="job"),
     path("calendars/", calendars, name="calendars"),

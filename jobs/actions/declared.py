@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict
 
@@ -17,7 +17,8 @@ from jobs.actions import texts
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope
 
-Rows = QuerySet[Any]
+Rows = Any
+"""A QuerySet; each model has methods of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ class Action:
 
     A body with `dry_run` is only counted; a form counts first, and asks again.
     """
+    counts: Callable[[Any], int] | None = None
+    """Return how many runs of a row it concerns, for the page that asks."""
     takes_once: bool = False
     """True: an idempotency key makes a repetition return what the first one made."""
     locks: bool = True
@@ -147,4 +150,4 @@ class Action:
 
 
 def _includes(narrow: Callable[[Rows], Rows], row: Model, rows: Rows) -> bool:
-    return narrow is every or narrow(rows.filter(pk=row.pk)).exists()
+    return narrow is every or bool(narrow(rows.filter(pk=row.pk)).exists())

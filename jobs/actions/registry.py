@@ -4,6 +4,7 @@ from typing import Final
 
 from jobs.actions.jobs import JOBS
 from jobs.actions.owners import OWNERS
+from jobs.actions.submissions import SUBMISSIONS
 from jobs.actions.workers import WORKERS
 
-NOUNS: Final = (JOBS, OWNERS, WORKERS)
+NOUNS: Final = (JOBS, OWNERS, SUBMISSIONS, WORKERS)

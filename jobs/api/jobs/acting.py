@@ -36,7 +36,7 @@ def _backfill(request: HttpRequest, response: HttpResponse, done: Done) -> Any:
     made = done.value
     if made is None:
         facts = {"start": done.body.start, "end": done.body.end}
-        return BackfillMade(id=None, submission=None, count=done.count, made=0, **facts)
+        return BackfillMade(id=None, submission=None, count=done.count or 0, made=0, **facts)
     response["Location"] = f"{request.path}s/{made.pk}"
     return BackfillMade.of(made)
 

@@ -121,7 +121,9 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
             if field is None:
                 return failed(visit, in_language(problem), to=back)
             form.refuse(field, problem)
-    return _shown(visit, action, form, title=str(row), rows=[], back=back)
+    with barrier.lifted():
+        count = action.counts(row) if action.counts else 0
+    return _shown(visit, action, form, title=str(row), rows=[], count=count, back=back)
 
 
 def _that_it_moves(visit: Visit, noun: Noun, action: Action, keys: Sequence[str]) -> list[Any]:
@@ -175,7 +177,7 @@ def _performed_on_all(
 
 
 def _shown(visit: Visit, action: Action, form: BodyForm, **facts: Any) -> HttpResponse:
-    words = {"label": gettext(action.label), "explains": gettext(action.explains)}
+    words: dict[str, Any] = {"label": gettext(action.label), "explains": gettext(action.explains)}
     return visit.show("jobs/pages/action.html", action=action, form=form, **words, **facts)
 
 

@@ -27,6 +27,8 @@ class BodyForm(forms.Form):
 
     model: type[BaseModel]
     body: Any = None
+    data: Any
+    initial: Any
     announcement: Any = ""
 
     once = forms.CharField(

@@ -18,10 +18,12 @@ from jobs.actions import Action, Noun, perform
 from jobs.actions.registry import NOUNS
 from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Job, Owner, Worker
+from jobs.core.states import State
+from jobs.models import AuditEntry, Job, Owner, Submission, Worker
 from jobs.models.access import access_of
 from jobs.owners.limits import pause_owner
 from jobs.recurring.pause import pause_jobs
+from jobs.runs.recording import move
 from jobs.system.draining import drain_worker
 from tests.jobs.admin.conftest import hidden
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
@@ -35,6 +37,9 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
 }
 READY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "retry_submission": lambda submission: move(
+        list(submission.runs.values_list("pk", flat=True)), to=State.FAILED
+    ),
     "resume_owner": pause_owner,
     "resume_job": lambda job: pause_jobs([job.pk], until=now() + timedelta(days=1)),
     "undrain_worker": drain_worker,
@@ -42,6 +47,7 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
 ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "owner": lambda owner: owner,
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
+    "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
     "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
 }
 
@@ -92,9 +98,10 @@ each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 OF_OWNERS: Final = [case for case in CASES if case.noun.owner is not None]
 
 
-def audited() -> list[str]:
-    """Return the actors of the entries with the reason of these scenes."""
-    return list(AuditEntry.objects.filter(reason=REASON).values_list("actor_name", flat=True))
+def audited(case: Case) -> list[str]:
+    """Return the actors of the entries about rows of its noun, with the reason of these scenes."""
+    entries = AuditEntry.objects.filter(reason=REASON, object_type=case.noun.name)
+    return list(entries.values_list("actor_name", flat=True))
 
 
 @each
@@ -104,7 +111,7 @@ def test_the_api_performs_it(case: Case, acme: Owner, caller: Caller) -> None:
     client = caller() if case.noun.owner is None else caller(acme)
     answer = post(client, case.api(case.key_of(row)), case.body)
     assert answer.status_code in (200, 202), answer.content
-    [actor] = audited()
+    [actor] = audited(case)
     assert actor.startswith("token scene")
 
 
@@ -118,10 +125,10 @@ def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
     answer = as_root.get(case.page(row))
     # One that counts first asks twice.
     for _ in range(1 if case.action.is_for_many else 2):
-        assert not audited()
+        assert not audited(case)
         answer = as_root.post(case.page(row), {**hidden(answer), **sent})
     assert answer.status_code == 302 and answer.url == own
-    assert audited() == ["root"]
+    assert audited(case) == ["root"]
 
 
 @each
@@ -161,9 +168,9 @@ def test_it_is_refused_alike(case: Case, acme: Owner, stranger: Owner, root: Use
         performed("bob", case.key_of(mine))
     with pytest.raises(StaleRow):
         performed("olga", case.key_of(mine), is_version=lambda _row: False)
-    assert not audited()
+    assert not audited(case)
     performed("olga", case.key_of(mine))
-    assert audited() == ["olga"]
+    assert audited(case) == ["olga"]
 
 
 MANY: Final = [case for case in OF_OWNERS if case.action.is_for_many]
@@ -178,10 +185,10 @@ def test_a_selection_is_narrowed(case: Case, acme: Owner, stranger: Owner) -> No
     url = reverse(f"jobs:{case.noun.name}_actions", args=[case.action.name])
     for keys in (case.key_of(theirs), "nonsense", "\x00", "", "0"):
         answer = olga.post(url, {**case.fields(), "keys": keys})
-        assert answer.status_code == 302 and not audited(), keys
+        assert answer.status_code == 302 and not audited(case), keys
     both = f"{case.key_of(mine)},{case.key_of(theirs)}"
     olga.post(url, {**case.fields(), "keys": both})
-    assert audited() == ["olga"]
+    assert audited(case) == ["olga"]
 
 
 def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
