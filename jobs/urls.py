@@ -23,7 +23,6 @@ from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
 from jobs.pages.owners import limit, objective, owner, owners
 from jobs.pages.plan import plan
-from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
 from jobs.pages.runs.one import run
@@ -59,8 +58,6 @@ urlpatterns = [
     path("runs/views/<int:key>/rename/", rename_view, name="rename_view"),
     path("runs/views/<int:key>/delete/", delete_view, name="delete_view"),
     path("runs/<uuid:run_id>/", run, name="run"),
-    path("runs/<uuid:run_id>/cancel/", run_cancel, name="run_cancel"),
-    path("runs/<uuid:run_id>/retry/", run_retry, name="run_retry"),
     path("submissions/", submissions, name="submissions"),
     path("submissions/<int:key>/", submission, name="submission"),
     path("jobs/", jobs, name="jobs"),

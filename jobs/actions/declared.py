@@ -5,17 +5,18 @@ Texts are English; `gettext_noop` marks them for `make messages`, and a page tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from django.db.models import Model
 from django.utils.translation import gettext_noop as _
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.actions import texts
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope
+from jobs.models.access import Access
 
 Rows = Any
 """A QuerySet; each model has methods of its own."""
@@ -37,6 +38,16 @@ class Reason(BaseModel):
     reason: Annotated[
         texts.Reason, Shown(_("Reason"), _("Stored in the audit and shown in the history."))
     ] = ""
+
+
+class NeededReason(Reason):
+    """The reason of an action that needs one."""
+
+    reason: Annotated[
+        texts.Reason,
+        Field(min_length=1, pattern=r"\S"),
+        Shown(_("Reason"), _("Stored in the audit and shown in the history.")),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +138,8 @@ class Action:
 
     A body with `dry_run` is only counted; a form counts first, and asks again.
     """
+    initial: Callable[[Any, Access], Mapping[str, Any]] | None = None
+    """Return the values that the form of a row has at first, for a caller; None: no such field."""
     counts: Callable[[Any], int] | None = None
     """Return how many runs of a row it concerns, for the page that asks."""
     takes_once: bool = False

@@ -16,12 +16,15 @@ from jobs.core import barrier
 from jobs.core.errors import (
     AccessDenied,
     ActionRefused,
+    ArgumentError,
     FairshiftError,
     FieldError,
     NotFound,
     OptionError,
+    PayloadTooLarge,
     PermissionMissing,
     StaleRow,
+    UnknownTask,
 )
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import ApiToken
@@ -119,6 +122,8 @@ def perform(
 def problem_of(error: FairshiftError) -> tuple[str | None, str]:
     """Return the field of the body that an error is about, and the problem; None: no field."""
     match error:
+        case ArgumentError() | PayloadTooLarge() | UnknownTask():
+            return "arguments", str(error)
         case OptionError(option=field, problem=problem) | FieldError(field=field, problem=problem):
             return field, problem
         case ActionRefused(problem=problem):

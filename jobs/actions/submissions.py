@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_noop as _
-from pydantic import Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Rows, Shown
-from jobs.actions.texts import Reason as ReasonText
+from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import ENDED, WAITING, State
 from jobs.models import Run, Scope, Submission, WindowPolicy
@@ -18,16 +16,6 @@ from jobs.runs.manual_retry import reopen_failed
 from jobs.runs.override import held_by_of, override_submission
 
 CANCELLABLE: Final = frozenset(State) - ENDED - {State.CANCELLING}
-
-
-class NeededReason(Reason):
-    """The reason of an action that needs one."""
-
-    reason: Annotated[
-        ReasonText,
-        Field(min_length=1, pattern=r"\S"),
-        Shown(_("Reason"), _("Stored in the audit and shown in the history.")),
-    ]
 
 
 def _with(submissions: Rows, runs: Rows) -> Rows:

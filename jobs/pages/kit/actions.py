@@ -110,7 +110,9 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
         applies = action.applies_to(row, noun.rows())
     if not applies:
         return failed(visit, gettext(action.refused) % {"row": row}, to=back)
-    form = form_of(action)(visit.request.POST or None)
+    with barrier.lifted():
+        initial = action.initial(row, visit.access) if action.initial else {}
+    form = form_of(action)(visit.request.POST or None, initial=initial)
     is_sent = visit.request.method == "POST" and form.is_valid()
     if is_sent and _is_counted(visit, noun, action, row, form):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin
@@ -15,11 +16,33 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from jobs.actions import Action, Shown
+from jobs.core.conf import setting
+from jobs.core.strict_json import JsonError, parse
 from jobs.models.fields import no_nul
 from jobs.pages.kit.widgets import date_and_time
 
 LIMITS: Final = {"max_length": "max_length", "ge": "min_value", "le": "max_value"}
 """The names of pydantic's limits, and those of Django's fields."""
+
+
+class JsonField(forms.CharField):
+    """A JSON object as text."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text.strip():
+            return None
+        try:
+            found = parse(text.encode(), max_depth=setting("API_MAX_DEPTH"))
+        except JsonError as error:
+            where = f"{error.field}: " if error.field else ""
+            raise forms.ValidationError(f"{where}{error.problem}") from None
+        if not isinstance(found, dict):
+            raise forms.ValidationError(gettext("write a JSON object of names and values"))
+        return found
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return str(initial or "").split() != str(data or "").split()
 
 
 class BodyForm(forms.Form):
@@ -42,8 +65,10 @@ class BodyForm(forms.Form):
     back = forms.CharField(required=False, widget=forms.HiddenInput)
     """The page that asked for it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, initial: Mapping[str, Any] | None = None) -> None:
+        super().__init__(*args, initial=dict(initial or {}))
+        for name in [name for name, value in self.initial.items() if value is None]:
+            del self.fields[name], self.initial[name]
         zone = gettext("In your zone, %s.") % timezone.get_current_timezone_name()
         for field in self.fields.values():
             if isinstance(field, forms.SplitDateTimeField):
@@ -51,7 +76,8 @@ class BodyForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        own = ((name, cleaned.get(name)) for name in self.model.model_fields)
+        same = {name for name in self.initial if name not in self.changed_data}
+        own = ((name, cleaned.get(name)) for name in self.model.model_fields if name not in same)
         given = {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in own
@@ -95,6 +121,9 @@ def _field(info: FieldInfo, shown: Shown) -> forms.Field:
             if (value := getattr(limit, theirs, None)) is not None:
                 given[ours] = value
     kind = _kind(info.annotation)
+    if kind is dict:
+        attrs = {"rows": 8, "class": "mono", "spellcheck": "false"}
+        return JsonField(**given, strip=False, widget=forms.Textarea(attrs=attrs))
     if kind in (datetime, AwareDatetime):
         return forms.SplitDateTimeField(**given, widget=date_and_time(step="1"))
     if kind is bool:
@@ -110,4 +139,4 @@ def _kind(annotation: Any) -> Any:
     while get_origin(annotation) in (Union, UnionType) or hasattr(annotation, "__metadata__"):
         found = [one for one in get_args(annotation) if one is not NoneType]
         annotation = found[0]
-    return annotation
+    return get_origin(annotation) or annotation

@@ -19,7 +19,7 @@ from jobs.actions.registry import NOUNS
 from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import AuditEntry, Job, Owner, Submission, Worker
+from jobs.models import AuditEntry, Job, Owner, Run, Submission, Worker
 from jobs.models.access import access_of
 from jobs.owners.limits import pause_owner
 from jobs.recurring.pause import pause_jobs
@@ -37,6 +37,7 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
 }
 READY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "retry_run": lambda run: move([run.pk], to=State.FAILED),
     "retry_submission": lambda submission: move(
         list(submission.runs.values_list("pk", flat=True)), to=State.FAILED
     ),
@@ -47,6 +48,7 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
 ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "owner": lambda owner: owner,
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
+    "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
     "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
     "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
 }

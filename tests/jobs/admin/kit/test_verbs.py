@@ -201,7 +201,9 @@ def test_a_submission_is_cancelled(as_root: Client, acme: Owner) -> None:
     assert set(Run.objects.values_list("state", flat=True)) == {"cancelled", "cancelling"}
     [entry] = AuditEntry.objects.all()
     assert (entry.object_type, entry.details) == ("submission", {"cancelled": 2, "stopping": 1})
-    assert "Every run of this submission has ended, or was asked to stop." in said(as_root.get(url, follow=True))
+    assert "Every run of this submission has ended, or was asked to stop." in said(
+        as_root.get(url, follow=True)
+    )
 
 
 def test_a_reason_that_is_too_long_is_refused(as_root: Client, failed_run: Run) -> None:

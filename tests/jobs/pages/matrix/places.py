@@ -39,6 +39,7 @@ ENTRIES: Final[Mapping[str, rows.Parameter]] = {
 """Rows that addresses can name. A saved view belongs to a user: that of mia counts as acme's."""
 EXAMPLES: Final[Mapping[str, str]] = {
     "runs/<uuid:run_id>": "run_id",
+    "runs/<uuid:key>": "run_id",
     "submissions/<int:key>": "submission_id",
     "jobs/<int:key>": "job_id",
     "calendars/<int:key>": "calendar_id",
@@ -76,8 +77,9 @@ TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
 REASON: Final = {"reason": "as asked"}
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    "run_cancel": REASON,
-    "run_retry": REASON,
+    "run_action cancel": REASON,
+    "run_action retry": REASON,
+    "run_action override": REASON,
     "runs_cancel": REASON,
     "runs_retry": REASON,
     "save_view": {"name": "mine"},

@@ -133,7 +133,7 @@ def _visitors(acme: Owner, northwind: Owner) -> dict[str, Client]:
 
 
 READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
-    "run_retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
+    "run_action retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
     "submission_action retry": lambda _owner, keys: move(
         list(Submission.objects.get(pk=keys["submission_id"]).runs.values_list("pk", flat=True)),
         to=State.FAILED,
