@@ -129,7 +129,7 @@ JOBS: Final = Noun(
             body=BackfillToMake,
             applies=lambda jobs: jobs.filter(enabled=True),
             offered=that_can_be_backfilled,
-            refused=_OFF,
+            refused=_("%(row)s is not enabled, has no schedule, or keeps no runs."),
             conflict="job_disabled",
             adds=lambda job, body: count_backfill(job, body.start, body.end),
             act=_backfill,

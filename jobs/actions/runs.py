@@ -117,7 +117,9 @@ RUNS: Final = Noun(
             permission="jobs.cancel_run",
             applies=lambda runs: runs.exclude(state__in=sorted(ENDED - IS_CANCELLED)),
             offered=lambda runs: runs.filter(state__in=sorted(CANCELLABLE)),
-            refused=_("Only runs that have not ended can be cancelled."),
+            refused=_(
+                "Only runs that have not ended, and were not asked to stop, can be cancelled."
+            ),
             act=_cancel,
             done=_cancelled,
             is_destructive=True,
@@ -134,7 +136,7 @@ RUNS: Final = Noun(
             body=NeededReason,
             applies=lambda runs: runs.filter(state__in=sorted(WAITING)),
             offered=_that_obey_windows,
-            refused=_("This run does not wait."),
+            refused=_("This run does not wait, or may start outside its windows already."),
             is_repeatable=True,
             act=_override,
             done=_overridden,

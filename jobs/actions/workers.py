@@ -19,8 +19,6 @@ def _undrain(worker: Any, call: Call) -> None:
     undrain_worker(worker, **call.audited)
 
 
-_GONE: Final = _("Worker %(row)s has stopped or was lost.")
-
 WORKERS: Final = Noun(
     name="worker",
     rows=Worker.objects.all,
@@ -39,7 +37,7 @@ WORKERS: Final = Noun(
             permission="jobs.change_worker",
             applies=lambda workers: workers.beating(),
             offered=lambda workers: workers.beating().filter(draining_since=None),
-            refused=_GONE,
+            refused=_("Worker %(row)s has stopped or was lost, or drains already."),
             act=_drain,
             done=told(_("%(row)s drains.")),
         ),
@@ -51,7 +49,7 @@ WORKERS: Final = Noun(
             permission="jobs.change_worker",
             applies=lambda workers: workers.beating(),
             offered=lambda workers: workers.beating().exclude(draining_since=None),
-            refused=_GONE,
+            refused=_("Worker %(row)s has stopped or was lost, or takes work already."),
             act=_undrain,
             done=told(_("%(row)s takes work again.")),
         ),

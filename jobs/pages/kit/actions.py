@@ -107,8 +107,8 @@ def address_of(noun: Noun, action: Action, row: Any) -> str:
 def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     back = _back(visit, row, noun)
     with barrier.lifted():
-        applies = action.applies_to(row, noun.rows())
-    if not applies:
+        is_offered = action.is_offered_for(row, noun.rows())
+    if not is_offered:
         return failed(visit, gettext(action.refused) % {"row": row}, to=back)
     with barrier.lifted():
         initial = action.initial(row, visit.access) if action.initial else {}
@@ -120,7 +120,7 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
             return done(visit, _told(visit, made), to=back)
         except FairshiftError as error:
             field, problem = problem_of(error)
-            if field is None:
+            if field not in form.fields:
                 return failed(visit, in_language(problem), to=back)
             form.refuse(field, problem)
     with barrier.lifted():

@@ -65,8 +65,8 @@ class BodyForm(forms.Form):
     back = forms.CharField(required=False, widget=forms.HiddenInput)
     """The page that asked for it."""
 
-    def __init__(self, *args: Any, initial: Mapping[str, Any] | None = None) -> None:
-        super().__init__(*args, initial=dict(initial or {}))
+    def __init__(self, data: Any, *, initial: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, initial=dict(initial or {}))
         for name in [name for name, value in self.initial.items() if value is None]:
             del self.fields[name], self.initial[name]
         zone = gettext("In your zone, %s.") % timezone.get_current_timezone_name()
