@@ -26,7 +26,7 @@ from jobs.core.errors import (
     StaleRow,
     UnknownTask,
 )
-from jobs.core.phrases import Phrase, phrase
+from jobs.core.phrases import phrase
 from jobs.models import ApiToken
 from jobs.models.access import Access
 from jobs.owners.caps import refuse_more_runs
@@ -40,7 +40,7 @@ class Done:
     body: Any
     value: Any
     """What its verb returned."""
-    text: Phrase
+    text: str
     count: int | None = None
     """How many runs it adds, if it adds any."""
 
@@ -112,7 +112,7 @@ def perform(
             raise ActionRefused(refusal, action.conflict)
         count = None if action.adds is None else action.adds(row, body)
         if getattr(body, "dry_run", False):
-            return Done(row=row, body=body, value=None, text=phrase(""), count=count)
+            return Done(row=row, body=body, value=None, text="", count=count)
         if count is not None:
             refuse_more_runs(row.owner_id, adding=count)
         value = action.act(row, Call(body=body, actor=by.actor, once=once))

@@ -117,9 +117,7 @@ RUNS: Final = Noun(
             permission="jobs.cancel_run",
             applies=lambda runs: runs.exclude(state__in=sorted(ENDED - IS_CANCELLED)),
             offered=lambda runs: runs.filter(state__in=sorted(CANCELLABLE)),
-            refused=_(
-                "Only runs that have not ended, and were not asked to stop, can be cancelled."
-            ),
+            refused=_("Only runs that have not ended and were not asked to stop can be cancelled."),
             act=_cancel,
             done=_cancelled,
             is_destructive=True,
