@@ -1,7 +1,9 @@
 """Addresses of our own; a project's urls.py has `path("fairshift/", include("jobs.urls"))`."""
 
-from django.urls import include, path
+from django.urls import URLPattern, include, path
 
+from jobs.actions import Noun
+from jobs.actions.registry import NOUNS
 from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
 from jobs.pages.audit import audit
@@ -16,24 +18,33 @@ from jobs.pages.failures.retry import retry_failures
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.jobs.job import job
 from jobs.pages.jobs.listing import jobs
-from jobs.pages.jobs.verbs import job_verb
+from jobs.pages.kit.actions import action_view, selection_view
 from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
-from jobs.pages.owners import limit, objective, owner, owners, pause, resume
+from jobs.pages.owners import limit, objective, owner, owners
 from jobs.pages.plan import plan
-from jobs.pages.runs.acts import run_cancel, run_retry
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
 from jobs.pages.runs.one import run
 from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_views
 from jobs.pages.search import search
-from jobs.pages.submissions.acts import submission_cancel, submission_retry
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
 from jobs.pages.webhooks import add_webhook, edit_webhook, webhook, webhook_verb, webhooks
-from jobs.pages.workers import drain, undrain, worker, workers
+from jobs.pages.workers import worker, workers
 
 app_name = "jobs"
+
+
+def of_actions(noun: Noun) -> list[URLPattern]:
+    """Return the addresses of the actions on one row of a noun, and on selected ones."""
+    of_one, of_many = f"{noun.name}_action", f"{noun.name}_actions"
+    return [
+        path(f"{noun.plural}/actions/<slug:name>/", selection_view(noun), name=of_many),
+        path(f"{noun.plural}/<{noun.key_kind}:key>/<slug:name>/", action_view(noun), name=of_one),
+    ]
+
+
 urlpatterns = [
     path("calendars/<str:secret>.ics", calendar_feed, name="calendar_feed"),
     path("api/v1/", include((api_urlpatterns(), "api"))),
@@ -47,15 +58,10 @@ urlpatterns = [
     path("runs/views/<int:key>/rename/", rename_view, name="rename_view"),
     path("runs/views/<int:key>/delete/", delete_view, name="delete_view"),
     path("runs/<uuid:run_id>/", run, name="run"),
-    path("runs/<uuid:run_id>/cancel/", run_cancel, name="run_cancel"),
-    path("runs/<uuid:run_id>/retry/", run_retry, name="run_retry"),
     path("submissions/", submissions, name="submissions"),
     path("submissions/<int:key>/", submission, name="submission"),
-    path("submissions/<int:key>/cancel/", submission_cancel, name="submission_cancel"),
-    path("submissions/<int:key>/retry/", submission_retry, name="submission_retry"),
     path("jobs/", jobs, name="jobs"),
     path("jobs/<int:key>/", job, name="job"),
-    path("jobs/<int:key>/<slug:name>/", job_verb, name="job_verb"),
     path("calendars/", calendars, name="calendars"),
     path("calendars/<int:key>/", calendar, name="calendar"),
     path("calendars/<int:key>/day/<str:day>/", calendar_day, name="calendar_day"),
@@ -67,8 +73,6 @@ urlpatterns = [
     path("failures/retry/", retry_failures, name="retry_failures"),
     path("workers/", workers, name="workers"),
     path("workers/<uuid:worker_id>/", worker, name="worker"),
-    path("workers/<uuid:worker_id>/drain/", drain, name="drain_worker"),
-    path("workers/<uuid:worker_id>/undrain/", undrain, name="undrain_worker"),
     path("webhooks/", webhooks, name="webhooks"),
     path("webhooks/add/", add_webhook, name="add_webhook"),
     path("webhooks/<int:key>/", webhook, name="webhook"),
@@ -78,10 +82,9 @@ urlpatterns = [
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),
     path("owners/<str:slug>/", owner, name="owner"),
-    path("owners/<str:slug>/pause/", pause, name="pause_owner"),
-    path("owners/<str:slug>/resume/", resume, name="resume_owner"),
     path("owners/<str:slug>/limits/", limit, name="limit_owner"),
     path("owners/<str:slug>/objective/", objective, name="objective_owner"),
+    *(address for noun in NOUNS for address in of_actions(noun)),
     path("plan/", plan, name="plan"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),

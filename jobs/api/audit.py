@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Moment, Slug, Text
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.texts import Moment, Slug, Text
 from jobs.models import AuditEntry, Scope
 from jobs.owners.audited import AuditFilter, audited, slugs_of
 

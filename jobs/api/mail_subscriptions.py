@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Router, Schema, Status
 from pydantic import ConfigDict
 
+from jobs.actions.texts import Slug, Text
 from jobs.api.kit import interests
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, etag_of, unchanged
 from jobs.api.kit.pages import Page, PageOf
 from jobs.api.kit.reasons import WithReason
-from jobs.api.kit.texts import Slug, Text
 from jobs.api.kit.wanted_events import Events, Name, States, Tasks
 from jobs.core import barrier
 from jobs.core.inputs import REASON_LIMIT

@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions.texts import Moment, Slug, Text
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
 from jobs.api.kit.reasons import ReasonBody
-from jobs.api.kit.texts import Moment, Slug, Text
 from jobs.core import barrier
 from jobs.models import ApiToken, Scope
 from jobs.models.access import Access

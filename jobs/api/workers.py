@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,19 +11,18 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from jobs.api.kit.callers import caller, needs, refuse_without
+from jobs.actions.workers import WORKERS
+from jobs.api.kit.actions import Answer, serve
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import Problem, not_found
-from jobs.api.kit.reasons import ReasonBody
+from jobs.api.kit.problems import not_found
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Run, Scope, Worker
 from jobs.runs.reads.workers import WorkerState, active_counts, state_of, with_state
-from jobs.system.draining import drain_worker, undrain_worker
 
 router = Router(tags=["workers"])
 READS = needs(Scope.READ, "jobs.view_worker")
-DRAINS = needs(Scope.OPERATE, "jobs.change_worker")
 SHOWN_RUNS = 1_000
 
 
@@ -116,42 +114,6 @@ def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     return _shown(request, worker_id)
 
 
-@router.post(
-    "/{uuid:worker_id}/drain", auth=DRAINS, response=WorkerDetails, operation_id="drain_worker"
-)
-def drain(request: HttpRequest, worker_id: UUID, body: ReasonBody) -> WorkerDetails:
-    """Have a worker take no more runs; it ends those that it has. Only for the installation.
-
-    It follows at its next heartbeat. Repeating it changes nothing.
-    """
-    return _set(request, worker_id, drain_worker, body)
-
-
-@router.post(
-    "/{uuid:worker_id}/undrain", auth=DRAINS, response=WorkerDetails, operation_id="undrain_worker"
-)
-def undrain(request: HttpRequest, worker_id: UUID, body: ReasonBody) -> WorkerDetails:
-    """Have a draining worker take runs again. Only for the installation.
-
-    It follows at its next heartbeat. Repeating it changes nothing.
-    """
-    return _set(request, worker_id, undrain_worker, body)
-
-
-def _set(
-    request: HttpRequest, worker_id: UUID, verb: Callable[..., bool], body: ReasonBody
-) -> WorkerDetails:
-    access = caller(request)
-    refuse_without(access, Scope.OPERATE, None)
-    with barrier.lifted():
-        worker = Worker.objects.filter(id=worker_id).first()
-        if worker is None:
-            raise not_found()
-        if not verb(worker, reason=body.reason, actor=access.actor):
-            raise Problem(409, "state_conflict", f"Worker {worker} has stopped or was lost.")
-    return _shown(request, worker_id)
-
-
 def _shown(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     with barrier.lifted():
         worker = with_state(Worker.objects.filter(id=worker_id)).first()
@@ -162,6 +124,14 @@ def _shown(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
     runs = list(mine.order_by("id").values_list("id", flat=True)[:SHOWN_RUNS])
     facts = WorkerDetails.facts(worker, at=at, active_runs=len(runs))
     return WorkerDetails(**facts, tasks=worker.tasks, runs=runs)
+
+
+serve(
+    router,
+    WORKERS,
+    "{uuid:worker_id}",
+    Answer(schema=WorkerDetails, of=lambda request, _response, done: _shown(request, done.row.pk)),
+)
 
 
 def _in_state(state: WorkerState | None) -> Any:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from jobs.client.actions import act, is_action
 from jobs.client.api import Api, Away, Refused, UsageError
 from jobs.client.arguments import parser
 from jobs.client.commands import Exit
@@ -14,10 +15,12 @@ from jobs.client.terminal import say
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status. Errors are a line on the standard error."""
-    given = parser().parse_args(words)
+    words = sys.argv[1:] if words is None else list(words)
+    given = None if is_action(words) else parser().parse_args(words)
     try:
         url, token = (_variable(name) for name in ("FAIRSHIFT_URL", "FAIRSHIFT_TOKEN"))
-        status: Exit = given.run(Api(url, token), given)
+        api = Api(url, token)
+        status: Exit = act(api, words) if given is None else given.run(api, given)
         sys.stdout.flush()
         return status
     except UsageError as error:

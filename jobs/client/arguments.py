@@ -10,6 +10,9 @@ from typing import Any, Final
 from jobs.client import commands
 
 EPILOG: Final = """
+An action on rows: fairshift <nouns> <action> <key> …, such as `fairshift owners pause acme --reason
+stocktaking`. `fairshift owners -h` lists those that the server has for owners.
+
 FAIRSHIFT_URL and FAIRSHIFT_TOKEN are the server's address and an API token.
 
 exit statuses: 0 done; 1 the server refused; 2 wrong usage; 3 watched runs have not all succeeded;

@@ -159,6 +159,53 @@ class AccessDenied(FairshiftError):
         return f"this needs the scope {self.scope!r} for {self.owner}"
 
 
+class PermissionMissing(FairshiftError):
+    """The user, or the maker of the API token, lacks one of Django's permissions."""
+
+    def __init__(self, permission: str, *, is_token: bool = False) -> None:
+        super().__init__(permission, is_token)
+        self.permission = permission
+        self.is_token = is_token
+
+    def __str__(self) -> str:
+        whose = " of the token's maker" if self.is_token else ""
+        return f"this needs the permission {self.permission}{whose}"
+
+
+class NotFound(FairshiftError):
+    """The caller sees no row with this key: there is none, or it belongs to another owner."""
+
+    def __init__(self, noun: str) -> None:
+        super().__init__(noun)
+        self.noun = noun
+
+    def __str__(self) -> str:
+        return f"there is no such {self.noun}"
+
+
+class StaleRow(FairshiftError):
+    """The row has changed since the caller read it; nothing was changed."""
+
+    def __init__(self, noun: str) -> None:
+        super().__init__(noun)
+        self.noun = noun
+
+    def __str__(self) -> str:
+        return f"this {self.noun} has changed since you read it; read it again"
+
+
+class ActionRefused(FairshiftError):
+    """The action does not apply to the row in its present state; `code` is for programs."""
+
+    def __init__(self, problem: str, code: str) -> None:
+        super().__init__(problem, code)
+        self.problem = problem
+        self.code = code
+
+    def __str__(self) -> str:
+        return self.problem
+
+
 class LastAdmin(FairshiftError):
     """A member is the last admin of its owner, and stays until there is another one."""
 

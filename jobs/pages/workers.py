@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -14,18 +13,18 @@ from django.db.models import F, QuerySet
 from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.workers import WORKERS
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.counting import capped_count
 from jobs.core.sql import now
-from jobs.models import Run, Scope, Worker
+from jobs.models import Run, Worker
 from jobs.models.fields import no_nul
-from jobs.pages.kit.acts import ReasonForm, done, failed
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.workers import active_counts, state_of, with_state
-from jobs.system.draining import drain_worker, undrain_worker
 from jobs.system.state import system_state
 
 MOST: Final = 200
@@ -33,7 +32,6 @@ MOST: Final = 200
 GONE_FOR: Final = timedelta(days=1)
 """How long a worker that has gone is listed."""
 RUNS: Final = 100
-DRAINS: Final = "jobs.change_worker"
 PILLS: Final = {
     "alive": (_("alive"), "●", "good"),
     "draining": (_("draining"), "▽", "warn"),
@@ -109,50 +107,8 @@ def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
         one=_shown(visit, [found])[0],
         runs=list(newest[:RUNS]),
         task_count=len(found.tasks or ()),
-        may_drain=visit.may(DRAINS, Scope.OPERATE, None),
+        buttons=buttons(visit, WORKERS, found),
     )
-
-
-@page("workers", permission=DRAINS, methods=("GET", "POST"))
-def drain(visit: Visit, worker_id: UUID) -> HttpResponse:
-    """Have a worker take no more runs."""
-    note = _(
-        "It takes no more runs, ends those that it has, and gives back what waits in it. It stays,"
-        " and can take work again."
-    )
-    return _asked(visit, worker_id, drain_worker, verb=_("Drain"), note=note, said=_("%s drains."))
-
-
-@page("workers", permission=DRAINS, methods=("GET", "POST"))
-def undrain(visit: Visit, worker_id: UUID) -> HttpResponse:
-    """Have a draining worker take runs again."""
-    return _asked(
-        visit,
-        worker_id,
-        undrain_worker,
-        verb=_("Take work again"),
-        note=_("It takes runs from the queues that it had before."),
-        said=_("%s takes work again."),
-    )
-
-
-def _asked(
-    visit: Visit, worker_id: UUID, act: Callable[..., bool], *, said: Any, **words: Any
-) -> HttpResponse:
-    """Show the form of a verb, or act and go to the worker."""
-    # All owners share the worker.
-    visit.refuse_unless(DRAINS, Scope.OPERATE, None)
-    found = _one(worker_id)
-    back = visit.address("worker", found.pk) or ""
-    form = ReasonForm(visit.request.POST or None)
-    if visit.request.method == "POST" and form.is_valid():
-        with barrier.lifted():
-            is_done = act(found, actor=visit.access.actor, **form.cleaned_data)
-        if is_done:
-            return done(visit, said % found.hostname, to=back)
-        return failed(visit, _("%s has stopped or was lost.") % found.hostname, to=back)
-    facts = {"worker": found, "form": form, "back": back, "seconds": setting("HEARTBEAT_SECONDS")}
-    return visit.show("jobs/pages/workers/act.html", **facts, **words)
 
 
 def _one(worker_id: UUID) -> Any:

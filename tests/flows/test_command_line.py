@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Run
+from jobs.models import AuditEntry, Run
 from jobs.owners.tokens import make_token
 from tests.commands import python
 from tests.flows.processes import Layout, Processes
@@ -79,6 +79,20 @@ def test_submit_watch_fail_retry_export(stack: Processes, tmp_path: Path) -> Non
         assert {row["result"] for row in rows} == set(map(str, range(COUNT)))
         assert len(values(fairshift(here, "export", "--submission", number))) == COUNT
         _refusals(here, failed[0]["id"])
+        _actions(here)
+
+
+def _actions(here: Site) -> None:
+    """An action on rows by their keys: its options are the fields of the server's document."""
+    assert "--until" in fairshift(here, "owners", "pause", "-h")
+    words = ("owners", "pause", "acme", "--until", "2199-01-01T06:00:00Z", "--reason", "night")
+    assert fairshift(here, *words) == "acme  done\n"
+    [paused] = values(fairshift(here, "owners", "resume", "acme", "--json"))
+    assert (paused["slug"], paused["is_paused"]) == ("acme", False)
+    assert AuditEntry.objects.get(action="pause").reason == "night"
+    assert "not_found" in fairshift(here, "owners", "pause", "northwind", status=1)
+    assert "owners" in fairshift(here, "gardens", "pause", "acme", status=2)
+    fairshift(here, "owners", "paint", "acme", status=2)
 
 
 def _refusals(here: Site, run_id: str) -> None:

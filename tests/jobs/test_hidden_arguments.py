@@ -71,7 +71,7 @@ def by_page(client: Client) -> Callable[[Run, Any], bool]:
     """Return a retry by a person who sees arguments."""
 
     def retry(run: Run, arguments: Any) -> bool:
-        path = reverse("jobs:run_retry", args=[run.id])
+        path = reverse("jobs:run_action", args=[run.id, "retry"])
         return client.post(path, {"arguments": json.dumps(arguments)}).status_code == 302
 
     return retry

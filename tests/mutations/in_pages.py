@@ -66,7 +66,7 @@ ROWS: Final = (
         "a verb needs its scope for the owner of the row",
         TENANTS,
         "if False:",
-        (f"{ISOLATION}a_viewer_reads_and_changes_nothing[run_cancel]",),
+        (f"{ISOLATION}a_viewer_reads_and_changes_nothing[run_action cancel]",),
     ),
     Mutation(
         "a page needs its permission",

@@ -11,7 +11,7 @@ from tests.other_database import empty_database
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("is_registered", [False, True])
+@pytest.mark.parametrize("is_registered", [False, pytest.param(True, marks=pytest.mark.proof)])
 def test_every_page_and_verb_works(is_registered: bool) -> None:
     """With an e-mail address as login and UUID keys; with and without an admin page for users."""
     code = f"from tests.own_users.walk import main; main(is_registered={is_registered})"

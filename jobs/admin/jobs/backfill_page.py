@@ -10,12 +10,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.submissions import CANCELLABLE
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter, linked
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
-from jobs.admin.runs.submission_page import CANCELLABLE, cancelled_in_words, progress_of
+from jobs.admin.runs.submission_page import cancelled_in_words, progress_of
 from jobs.models import Backfill, BackfillState, Job, Run
 from jobs.runs.reads.counts import states_by
 
@@ -35,7 +36,9 @@ def _cancel(keys: Sequence[int], act: Act) -> int:
 
 
 def _can_be_cancelled(backfills: QuerySet[Any]) -> QuerySet[Any]:
-    open_runs = Run.objects.filter(submission=OuterRef("submission_id"), state__in=CANCELLABLE)
+    open_runs = Run.objects.filter(
+        submission=OuterRef("submission_id"), state__in=sorted(CANCELLABLE)
+    )
     return backfills.filter(Q(done_at__isnull=True) | Exists(open_runs))
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from jobs.admin.jobs.backfill_form import BACKFILL
+from jobs.actions.jobs import JOBS
 from jobs.admin.jobs.file_import import JobImportAdmin
 from jobs.admin.jobs.filters import EnabledFilter, ScheduleFilter, TaskFilter
 from jobs.admin.jobs.form import (
@@ -28,11 +28,10 @@ from jobs.admin.jobs.form import (
 )
 from jobs.admin.jobs.health_filter import HealthFilter
 from jobs.admin.jobs.preview import preview
-from jobs.admin.jobs.verbs import PAUSE, RESUME, RUN_NOW
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import with_fields
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.core.errors import ScheduleError
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
@@ -59,9 +58,9 @@ EMPTY_WHEN_NEW = ("life", "results", "place", "missed_spans")
 
 
 @admin.register(Job)
-class JobAdmin(JobImportAdmin, VerbAdmin):
+class JobAdmin(JobImportAdmin, ActionAdmin):
     form = JobForm
-    verbs = (RUN_NOW, PAUSE, RESUME, BACKFILL)
+    noun = JOBS
     list_display = (
         "title",
         "life",

@@ -12,55 +12,19 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.owners import OWNERS
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.filters import PausedFilter
-from jobs.admin.kit.verb_pages import VerbAdmin
-from jobs.admin.kit.verbs import Act, UntilForm, Verb, always
 from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, Scope, access
 from jobs.owners.fair_queue import publish_settings_on_commit
-from jobs.owners.limits import LIMITS, pause_owner, resume_owner
+from jobs.owners.limits import LIMITS
 from jobs.owners.members import addable_users
 from jobs.runs.reads.counts import states_by
 
 COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
 """States that are counted in one query, by the attribute of an owner that has the counts."""
-
-
-def _pause(keys: Sequence[int], act: Act) -> int:
-    owners = list(Owner.objects.filter(pk__in=keys))
-    for owner in owners:
-        pause_owner(owner, until=act.data["until"], reason=act.reason, actor=act.actor)
-    return len(owners)
-
-
-def _resume(keys: Sequence[int], act: Act) -> int:
-    owners = list(Owner.objects.filter(pk__in=keys).paused())
-    for owner in owners:
-        resume_owner(owner, reason=act.reason, actor=act.actor)
-    return len(owners)
-
-
-PAUSE = Verb(
-    name="pause",
-    label=_("Pause"),
-    permission="jobs.pause_owner",
-    act=_pause,
-    done=_("paused"),
-    refused=always(_("This owner cannot be paused.")),
-    warning=_("No further run starts. Runs that a worker has started continue."),
-    form=UntilForm,
-)
-RESUME = Verb(
-    name="resume",
-    label=_("Resume"),
-    permission="jobs.pause_owner",
-    applies=lambda owners: owners.paused(),
-    act=_resume,
-    done=_("resumed"),
-    refused=always(_("This owner is not paused.")),
-    warning=_("Waiting runs may start at once."),
-)
 
 
 class MembershipInline(admin.TabularInline):
@@ -95,9 +59,9 @@ def _edits(request: HttpRequest, owner: Owner | None) -> bool:
 
 
 @admin.register(Owner)
-class OwnerAdmin(VerbAdmin):
+class OwnerAdmin(ActionAdmin):
     owner_path = "pk"
-    verbs = (PAUSE, RESUME)
+    noun = OWNERS
     inlines = (MembershipInline,)
     list_display = ("slug", "name", "pause", "weight", "running", "waiting", "failed", "zone")
     list_filter = (PausedFilter,)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -16,8 +15,8 @@ from django.utils.translation import ngettext
 from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, ReasonForm, Verb
 from jobs.core.states import WAITING, State
-from jobs.models import AuditEntry, Run, Submission, WindowPolicy
-from jobs.runs.override import held_by, held_by_of, override_submission, override_windows
+from jobs.models import AuditEntry, Run, WindowPolicy
+from jobs.runs.override import held_by, override_windows
 
 
 class RequiredReasonForm(ReasonForm):
@@ -41,21 +40,9 @@ def _override(keys: Sequence[UUID], act: Act) -> int:
     return override_windows(keys, actor=act.actor, reason=act.reason)
 
 
-def _with_waiting_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
-    return submissions.filter(Exists(_waiting(Run.objects.filter(submission=OuterRef("pk")))))
-
-
-def _override_submissions(keys: Sequence[int], act: Act) -> int:
-    submissions = Submission.objects.select_related("owner").filter(pk__in=keys)
-    return sum(
-        override_submission(submission, actor=act.actor, reason=act.reason) > 0
-        for submission in submissions
-    )
-
-
-def _with_holding(text: str, row: Run | Submission) -> str:
-    """Return a message with the shared calendars that hold a run, or runs, despite an override."""
-    holding = held_by_of(row) if isinstance(row, Submission) else held_by([row.pk])
+def _with_holding(text: str, row: Run) -> str:
+    """Return a message with the shared calendars that hold a run despite an override."""
+    holding = held_by([row.pk])
     if not holding:
         return text
     held = ngettext(
@@ -66,12 +53,12 @@ def _with_holding(text: str, row: Run | Submission) -> str:
     return f"{text} {held % {'calendars': ', '.join(holding)}}"
 
 
-def _done(row: Run | Submission, _act: Act) -> str:
+def _done(row: Run, _act: Act) -> str:
     text = _("%(row)s: %(done)s.") % {"row": row, "done": OVERRIDE.done}
     return _with_holding(text, row)
 
 
-def _refused(text: Any) -> Callable[[Run | Submission], str]:
+def _refused(text: Any) -> Callable[[Run], str]:
     return lambda row: _with_holding(str(text), row)
 
 
@@ -89,17 +76,6 @@ OVERRIDE = Verb(
     ),
     form=RequiredReasonForm,
     message=_done,
-)
-OVERRIDE_SUBMISSION = replace(
-    OVERRIDE,
-    applies=_with_waiting_runs,
-    act=_override_submissions,
-    refused=_refused(lazy("No run of this submission waits for a window.")),
-    warning=lazy(
-        "Every waiting run of it starts despite its owner's calendars and freezes. Shared "
-        "calendars still hold them unless a superuser overrides. Limits of owners and locks still "
-        "apply."
-    ),
 )
 
 

@@ -6,34 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.submissions import SUBMISSIONS
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verb_pages import VerbAdmin
-from jobs.admin.kit.verbs import Act, Verb, always
+from jobs.admin.kit.verbs import Act
 from jobs.admin.runs.forecast import rest_in_words
-from jobs.admin.runs.override import OVERRIDE_SUBMISSION
-from jobs.admin.runs.retry_failed import RETRY_FAILED
 from jobs.admin.runs.submit_page import SubmitPage
 from jobs.core.sql import now
-from jobs.core.states import ENDED, State
+from jobs.core.states import State
 from jobs.models import Run, Submission
 from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
-
-CANCELLABLE = sorted(set(State) - ENDED - {State.CANCELLING})
-
-
-def _cancel(keys: Sequence[int], act: Act) -> int:
-    submissions = Submission.objects.select_related("owner").filter(pk__in=keys)
-    moved = [submission.cancel(actor=act.actor, reason=act.reason) for submission in submissions]
-    act.results.extend(moved)
-    return sum(map(bool, moved))
 
 
 def cancelled_in_words(row: Any, act: Act) -> str:
@@ -52,27 +42,9 @@ def progress_of(row: Any, submission: Submission, *, total: int) -> str:
     return html.progress_bar(counts, total=total)
 
 
-def _with_open_runs(submissions: QuerySet[Any]) -> QuerySet[Any]:
-    open_runs = Run.objects.filter(submission=OuterRef("pk"), state__in=CANCELLABLE)
-    return submissions.filter(Exists(open_runs))
-
-
-CANCEL = Verb(
-    name="cancel",
-    label=_("Cancel"),
-    permission="jobs.cancel_submission",
-    applies=_with_open_runs,
-    act=_cancel,
-    done=_("cancelled"),
-    refused=always(_("Every run of this submission has ended.")),
-    warning=_("All of its runs that have not ended are cancelled."),
-    message=cancelled_in_words,
-)
-
-
 @admin.register(Submission)
-class SubmissionAdmin(SubmitPage, VerbAdmin, RecordAdmin):
-    verbs = (CANCEL, RETRY_FAILED, OVERRIDE_SUBMISSION)
+class SubmissionAdmin(SubmitPage, ActionAdmin, RecordAdmin):
+    noun = SUBMISSIONS
     list_display = ("name", "task_name", "progress", "owner_link", "submitted", "number")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions.texts import Name, Slug
 from jobs.api.calendars.changing import CHANGES
 from jobs.api.calendars.finding import find_calendar, visible_calendars
 from jobs.api.calendars.reading import READS
@@ -17,7 +18,6 @@ from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
 from jobs.api.kit.reasons import WithReason
-from jobs.api.kit.texts import Name, Slug
 from jobs.calendars import changes, visibility
 from jobs.core import barrier
 from jobs.core.errors import OptionError

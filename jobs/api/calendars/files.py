@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions.texts import Text
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.texts import Text
 from jobs.calendars.changes import AHEAD
 from jobs.calendars.ical import SIZE_LIMIT
 from jobs.calendars.ical_feed import feed

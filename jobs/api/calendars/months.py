@@ -11,12 +11,12 @@ from django.http import HttpRequest
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Text
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.openings import OpeningSpan
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller
-from jobs.api.kit.texts import Text
 from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month import Scope, occurrences_of, opened, planned, scope_of
 from jobs.calendars.reads.occurrence_list import Counted

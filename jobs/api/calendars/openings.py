@@ -9,10 +9,10 @@ from django.http import HttpRequest
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Moment
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
-from jobs.api.kit.texts import Moment
 from jobs.calendars.reads.next_openings import next_openings
 from jobs.core.errors import OptionError
 from jobs.core.sql import now

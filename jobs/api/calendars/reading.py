@@ -8,13 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Name, Slug
 from jobs.api.calendars.finding import etag_of_calendar, find_calendar, visible_calendars
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarDetails
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.texts import Name, Slug
 from jobs.models import Scope
 
 READS = needs(Scope.READ, "jobs.view_calendar")

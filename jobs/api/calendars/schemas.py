@@ -8,7 +8,7 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from jobs.api.kit.texts import Slug, Text
+from jobs.actions.texts import Slug, Text
 from jobs.calendars.options import shown
 from jobs.models import Calendar
 from jobs.models.calendar import CUT_OFF_LIMIT, SPREAD_LIMIT, EndBehaviour

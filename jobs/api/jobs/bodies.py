@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.api.kit.reasons import ReasonBody
-from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
+from jobs.actions.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.catalog.policies import MONTH_SECONDS, NAMES_LIMIT
 from jobs.core.inputs import LABELS_LIMIT
 from jobs.definitions.fields import CAP_LIMIT
@@ -105,20 +104,6 @@ class JobsToUpsert(BaseModel):
     owner: Slug | None = Field(None, description="Needed by callers with several owners.")
     # Each element is a JobToUpsert. They are checked in `bulk`, which reports all wrong ones.
     jobs: list[Any] = Field(min_length=1)
-
-
-class JobPause(ReasonBody):
-    """A pause of a job."""
-
-    until: Moment = Field(description="In the future, before the year 2200.")
-
-
-class BackfillToMake(ReasonBody):
-    """Past due times to be run, of one job."""
-
-    start: Moment = Field(description="The first moment.")
-    end: Moment = Field(description="Not included; not in the future.")
-    dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 
 class DueTime(BaseModel):

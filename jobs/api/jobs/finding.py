@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any, Final
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Name, Slug, TaskName
 from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.etags import etag_of, refuse_stale
 from jobs.api.kit.pages import ID_LIMIT
 from jobs.api.kit.problems import not_found
-from jobs.api.kit.texts import Name, Slug, TaskName
 from jobs.core import barrier
 from jobs.definitions.single import read_job
 from jobs.models import Job, Owner, ScheduleKind, Scope, Target
@@ -93,18 +90,6 @@ def found_to_change(request: HttpRequest, job_id: int) -> Job:
     refuse_other_scope(request, Scope.ADMIN, job.owner_id)
     refuse_stale(request, etag_of_job(job, access), is_required=True)
     return job
-
-
-@contextmanager
-def locked_to_operate(request: HttpRequest, job_id: int) -> Iterator[Job]:
-    """Yield a job, locked with the barrier lifted, if it is the version that If-Match names."""
-    found = find_job(access := caller(request), job_id)
-    refuse_other_scope(request, Scope.OPERATE, found.owner_id)
-    with barrier.lifted(), transaction.atomic():
-        rows = Job.objects.select_related("owner", "target").select_for_update(of=("self",))
-        job = rows.get(pk=found.pk)
-        refuse_stale(request, etag_of_job(job, access))
-        yield job
 
 
 def etag_of_job(job: Job, access: Access) -> str:

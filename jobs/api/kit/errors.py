@@ -14,10 +14,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from jobs.api.kit.etags import stale
 from jobs.api.kit.problems import Problem, as_response, not_found
 from jobs.core import log_events
 from jobs.core.errors import (
     AccessDenied,
+    ActionRefused,
     ApprovalRefused,
     ArgumentError,
     BatchError,
@@ -27,8 +29,11 @@ from jobs.core.errors import (
     IdempotencyConflict,
     LastAdmin,
     LimitExceeded,
+    NotFound,
     OptionError,
     PayloadTooLarge,
+    PermissionMissing,
+    StaleRow,
     StateConflict,
     UnknownOwner,
     UnknownTask,
@@ -134,6 +139,26 @@ def _(error: LimitExceeded) -> Problem:
 @of_error.register
 def _(error: AccessDenied) -> Problem:
     return Problem(403, "forbidden", str(error))
+
+
+@of_error.register
+def _(error: PermissionMissing) -> Problem:
+    return Problem(403, "forbidden", str(error))
+
+
+@of_error.register
+def _(_error: NotFound) -> Problem:
+    return not_found()
+
+
+@of_error.register
+def _(_error: StaleRow) -> Problem:
+    return stale()
+
+
+@of_error.register
+def _(error: ActionRefused) -> Problem:
+    return Problem(409, error.code, str(error))
 
 
 @of_error.register

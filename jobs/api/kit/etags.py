@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -59,6 +60,17 @@ def refuse_stale(request: HttpRequest, etag: str, *, is_required: bool = False) 
         return
     if not {"*", etag} & set(parse_etags(given)):
         raise stale()
+
+
+def version_check(
+    request: HttpRequest, etag_of: Callable[[Any, HttpRequest], str] | None
+) -> Callable[[Any], bool] | None:
+    """Return what says whether a row is the version that If-Match names; None: it is not sent."""
+    given = request.headers.get("If-Match")
+    if given is None or etag_of is None:
+        return None
+    wanted = set(parse_etags(given))
+    return lambda row: bool({"*", etag_of(row, request)} & wanted)
 
 
 def stale() -> Problem:

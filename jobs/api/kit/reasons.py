@@ -7,7 +7,7 @@ from typing import Annotated
 from ninja import Query, Schema
 from pydantic import ConfigDict, Field
 
-from jobs.api.kit.texts import Reason
+from jobs.actions.texts import Reason
 
 NeededReason = Annotated[Reason, Field(min_length=1, pattern=r"\S")]
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ninja import Field
 
-from jobs.api.kit.texts import TaskName, Text
+from jobs.actions.texts import TaskName, Text
 from jobs.models import EventType
 from jobs.system.notices.interests import NAME_LIMIT, PATTERNS_LIMIT
 

@@ -1,4 +1,4 @@
-"""Owners: add, change, pause, resume.
+"""Owners: add, change, and the actions on them.
 
 Weights and limits decide about the shares of other owners too, so only the installation's admins
 set them.
@@ -15,11 +15,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions.owners import OWNERS
+from jobs.actions.texts import Reason, Slug, Text
+from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
-from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, refuse_stale
+from jobs.api.kit.etags import IF_MATCH, refuse_stale
 from jobs.api.kit.problems import Problem
-from jobs.api.kit.reasons import ReasonBody
-from jobs.api.kit.texts import Moment, Reason, Slug, Text
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.api.owners.schemas import OwnerDetails, etag_of_owner
@@ -33,12 +34,11 @@ from jobs.models.fields import (
     OBJECTIVE_SECONDS_MOST,
     WEIGHT_MOST,
 )
-from jobs.owners.limits import LIMITS, PAUSE_REASON_LIMIT, pause_owner, resume_owner
+from jobs.owners.limits import LIMITS
 from jobs.owners.registry import add_owner, change_owner
 
 ADDS = needs(Scope.ADMIN, "jobs.add_owner")
 CHANGES = needs(Scope.ADMIN, "jobs.change_owner")
-PAUSES = needs(Scope.OPERATE, "jobs.pause_owner")
 AS_INSTALLED: Final = "Days that its runs stay; null: as the installation has it."
 NEVER_NULL: Final = ("weight", "name", "zone", "wait_objective_percent")
 OBJECTIVE: Final = (
@@ -95,15 +95,6 @@ class OwnerChange(Schema):
     reason: Reason = ""
 
 
-class OwnerPause(Schema):
-    """A pause: no further run of the owner starts; active runs continue."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    until: Moment | None = Field(None, description="Null: until it is resumed.")
-    reason: Annotated[Text, Field(max_length=PAUSE_REASON_LIMIT)] = ""
-
-
 @router.post("", auth=ADDS, response={201: OwnerDetails}, operation_id="add_owner")
 def add(request: HttpRequest, response: HttpResponse, body: OwnerToAdd) -> OwnerDetails:
     """Add an owner. Only for admins of the installation."""
@@ -133,63 +124,32 @@ def change(
     _refuse_null(facts)
     if set(facts) & set(LIMITS):
         refuse_without(access, Scope.ADMIN, None)
-    with _locked(request, found, is_required=True) as owner:
+    with _locked(request, found) as owner:
         change_owner(owner, actor=access.actor, reason=body.reason, **facts)
     return _shown(response, owner)
 
 
-@router.post(
-    "/{slug}/pause",
-    auth=PAUSES,
-    response=OwnerDetails,
-    operation_id="pause_owner",
-    openapi_extra=IF_MATCH_OPTIONAL,
-)
-def pause(
-    request: HttpRequest, response: HttpResponse, slug: str, body: OwnerPause
-) -> OwnerDetails:
-    """Start no further run of an owner. Repeating it replaces the pause."""
-    found = _operable(request, slug)
-    with _locked(request, found) as owner:
-        pause_owner(owner, until=body.until, reason=body.reason, actor=caller(request).actor)
-    return _shown(response, owner)
-
-
-@router.post(
-    "/{slug}/resume",
-    auth=PAUSES,
-    response=OwnerDetails,
-    operation_id="resume_owner",
-    openapi_extra=IF_MATCH_OPTIONAL,
-)
-def resume(
-    request: HttpRequest, response: HttpResponse, slug: str, body: ReasonBody
-) -> OwnerDetails:
-    """Let the runs of an owner start again. Repeating it changes nothing."""
-    with _locked(request, _operable(request, slug)) as owner:
-        if owner.paused_at is not None:
-            resume_owner(owner, reason=body.reason, actor=caller(request).actor)
-    return _shown(response, owner)
-
-
-def _operable(request: HttpRequest, slug: str) -> Owner:
-    owner = find_owner(caller(request), slug)
-    refuse_other_scope(request, Scope.OPERATE, owner.pk)
-    return owner
-
-
 @contextmanager
-def _locked(request: HttpRequest, found: Owner, *, is_required: bool = False) -> Iterator[Owner]:
+def _locked(request: HttpRequest, found: Owner) -> Iterator[Owner]:
     """Yield an owner, locked with the barrier lifted, if it is the version that If-Match names."""
     with barrier.lifted(), transaction.atomic():
         owner = Owner.objects.select_for_update().get(pk=found.pk)
-        refuse_stale(request, etag_of_owner(owner), is_required=is_required)
+        refuse_stale(request, etag_of_owner(owner), is_required=True)
         yield owner
 
 
 def _shown(response: HttpResponse, owner: Owner) -> OwnerDetails:
     response["ETag"] = etag_of_owner(owner)
     return OwnerDetails.of(owner)
+
+
+serve(
+    router,
+    OWNERS,
+    "{slug}",
+    Answer(schema=OwnerDetails, of=lambda _request, response, done: _shown(response, done.row)),
+    etag_of=lambda owner, _request: etag_of_owner(owner),
+)
 
 
 def _refuse_null(facts: dict[str, Any]) -> None:

@@ -13,11 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema, Status
 from pydantic import ConfigDict, Field
 
+from jobs.actions.texts import Reason, Text
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.etags import IF_MATCH, etag_of, refuse_stale, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of, not_found
-from jobs.api.kit.texts import Reason, Text
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.core import barrier

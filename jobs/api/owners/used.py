@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Moment
 from jobs.api.kit.callers import caller
-from jobs.api.kit.texts import Moment
 from jobs.api.owners.reading import READS, find_owner
 from jobs.api.owners.router import router
 from jobs.core import barrier

@@ -1,45 +1,34 @@
-"""Cancel and retry: one run, or all of a filter."""
+"""The actions on one run; cancel and retry of all runs of a filter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import UUID
 
-from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.etags import IF_MATCH_OPTIONAL, refuse_stale
+from jobs.actions import Done
+from jobs.actions.runs import RUNS
+from jobs.api.kit.actions import Answer, serve
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.reasons import ReasonBody
-from jobs.api.runs.finding import WITH, RunQuery, find_run
+from jobs.api.runs.finding import RunQuery
+from jobs.api.runs.overriding import Overridden
 from jobs.api.runs.reading import etag_of_run
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.core import barrier
-from jobs.core.errors import StateConflict
-from jobs.core.states import State
 from jobs.models import Run, Scope
 from jobs.models.access import Access
 from jobs.runs import bulk
-from jobs.runs.manual_retry import retry_run as retry
+from jobs.runs.override import held_by
 from jobs.runs.reads.listing import narrow
 
 CANCELS = needs(Scope.OPERATE, "jobs.cancel_run")
 RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
-IS_CANCELLED = frozenset({State.CANCELLED, State.CANCELLING})
-
-
-class Retry(ReasonBody):
-    """A retry, with the same arguments or with others."""
-
-    arguments: dict[str, Any] | None = Field(
-        None, description="All arguments of the new attempts, by name; null: those it has."
-    )
 
 
 class RunSelection(RunQuery):
@@ -62,39 +51,6 @@ class BulkResult(Schema):
     moved: int
     left: int = Field(description="Not reached in time: repeat the request.")
     dry_run: bool
-
-
-@router.post(
-    "/{uuid:run_id}/cancel",
-    auth=CANCELS,
-    response=RunDetails,
-    operation_id="cancel_run",
-    openapi_extra=IF_MATCH_OPTIONAL,
-)
-def cancel_run(request: HttpRequest, run_id: UUID, body: ReasonBody) -> RunDetails:
-    """Cancel a run. One that waits ends at once; a worker is asked to stop one that it has.
-
-    Repeating it changes nothing. A run that has ended otherwise is a conflict.
-    """
-    with _locked(request, run_id) as run:
-        run.cancel(actor=caller(request).actor, reason=body.reason)
-        if run.state not in IS_CANCELLED:
-            raise StateConflict(str(run.id), run.state, "cancelled")
-        return RunDetails.of_run(run, caller(request))
-
-
-@router.post(
-    "/{uuid:run_id}/retry",
-    auth=RETRIES,
-    response={202: RunDetails},
-    operation_id="retry_run",
-    openapi_extra=IF_MATCH_OPTIONAL,
-)
-def retry_run(request: HttpRequest, run_id: UUID, body: Retry) -> RunDetails:
-    """Queue a run that failed, expired or was cancelled again, with a fresh set of attempts."""
-    with _locked(request, run_id) as run:
-        retry(run, arguments=body.arguments, actor=caller(request).actor, reason=body.reason)
-        return RunDetails.of_run(run, caller(request))
 
 
 @router.post("/cancel", auth=CANCELS, response=BulkResult, operation_id="cancel_runs")
@@ -127,19 +83,38 @@ def move_found(
     return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
 
 
-@contextmanager
-def _locked(request: HttpRequest, run_id: UUID) -> Iterator[Run]:
-    """Yield a run, locked with the barrier lifted, if it is the version that If-Match names."""
-    found = find_run(access := caller(request), run_id)
-    refuse_other_scope(request, Scope.OPERATE, found.owner_id)
-    with barrier.lifted(), transaction.atomic():
-        run = Run.objects.select_for_update(of=("self",)).select_related(*WITH).get(id=found.id)
-        refuse_stale(request, etag_of_run(run, access.sees_arguments(run.owner_id)))
-        yield run
-
-
 def _selected(access: Access, body: Bulk) -> Any:
     if not body.filter.model_fields_set:
         raise Problem(422, "invalid", "filter: names at least one filter", field="filter")
     runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
     return narrow(runs, body.filter.wanted, access=access)
+
+
+def _shown(request: HttpRequest, _response: HttpResponse, done: Done) -> RunDetails:
+    with barrier.lifted():
+        return RunDetails.of_run(done.row, caller(request))
+
+
+def _overridden(_request: HttpRequest, _response: HttpResponse, done: Done) -> Overridden:
+    if done.value is None:
+        with barrier.lifted():
+            return Overridden(overridden=0, held_by=held_by([done.row.id]))
+    count, holding = done.value
+    return Overridden(overridden=count, held_by=holding)
+
+
+def _etag(run: Run, request: HttpRequest) -> str:
+    return etag_of_run(run, caller(request).sees_arguments(run.owner_id))
+
+
+serve(
+    router,
+    RUNS,
+    "{uuid:run_id}",
+    Answer(schema=RunDetails, of=_shown),
+    etag_of=_etag,
+    answers={
+        "retry": Answer(schema=RunDetails, of=_shown, status=202),
+        "override": Answer(schema=Overridden, of=_overridden),
+    },
+)

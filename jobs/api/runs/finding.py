@@ -8,9 +8,9 @@ from uuid import UUID
 from ninja import Query, Schema
 from pydantic import Field, field_validator
 
+from jobs.actions.texts import Moment, Name, Slug, TaskName, Text
 from jobs.api.kit.pages import ID_LIMIT
 from jobs.api.kit.problems import first_of
-from jobs.api.kit.texts import Moment, Name, Slug, TaskName, Text
 from jobs.core.inputs import LABELS_LIMIT
 from jobs.core.states import State
 from jobs.models import Run

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.actions.texts import Moment, Name, Slug, TaskName, Text
+from jobs.api.kit.actions import IdempotencyKey
 from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
-from jobs.api.kit.texts import Key, Moment, Name, Slug, TaskName, Text
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.catalog.policies import MONTH_SECONDS
@@ -26,13 +26,6 @@ from jobs.runs.submission import submit
 
 SUBMITS = needs(Scope.SUBMIT, "jobs.add_submission")
 
-IdempotencyKey = Annotated[
-    Key | None,
-    Header(
-        alias="Idempotency-Key",
-        description="The same key of the same owner makes one run; repeat a request with it.",
-    ),
-]
 Seconds = Annotated[float, Field(ge=0.1, le=MONTH_SECONDS)]
 
 

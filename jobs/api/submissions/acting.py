@@ -1,23 +1,22 @@
-"""Submissions: cancelled, or started outside their windows."""
+"""Submissions: the actions on all of their runs."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import Field
 
-from jobs.api.kit.callers import caller, needs, refuse_other_scope
-from jobs.api.kit.reasons import ReasonBody
-from jobs.api.runs.overriding import OVERRIDES, Overridden, Override
-from jobs.api.submissions.reading import find_submission
+from jobs.actions import Done
+from jobs.actions.submissions import SUBMISSIONS
+from jobs.api.kit.actions import Answer, serve
+from jobs.api.runs.overriding import Overridden
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunProgress
 from jobs.core import barrier
-from jobs.models import Scope
+from jobs.models.verbs import Cancelled
 from jobs.runs.override import held_by_of
-from jobs.runs.override import override_submission as override
-
-CANCELS = needs(Scope.OPERATE, "jobs.cancel_submission")
 
 
 class SubmissionCancelled(Schema):
@@ -28,34 +27,44 @@ class SubmissionCancelled(Schema):
     progress: RunProgress
 
 
-@router.post(
-    "/{int:submission_id}/cancel",
-    auth=CANCELS,
-    response=SubmissionCancelled,
-    operation_id="cancel_submission",
-)
-def cancel_submission(
-    request: HttpRequest, submission_id: int, body: ReasonBody
-) -> SubmissionCancelled:
-    """Cancel every run of a submission that has not ended. Repeating it changes nothing."""
-    submission = find_submission(request, submission_id)
-    refuse_other_scope(request, Scope.OPERATE, submission.owner_id)
-    with barrier.lifted():
-        moved = submission.cancel(actor=caller(request).actor, reason=body.reason)
-        progress = RunProgress.of(submission.progress)
-    return SubmissionCancelled(progress=progress, **moved._asdict())
+class SubmissionRetried(Schema):
+    """The effect of a retry of failed runs."""
+
+    retried: int = Field(description="Failed runs that are queued again.")
+    left: int = Field(description="Not reached in time: repeat the request.")
+    progress: RunProgress
 
 
-@router.post(
-    "/{int:submission_id}/override",
-    auth=OVERRIDES,
-    response=Overridden,
-    operation_id="override_submission",
-)
-def override_submission(request: HttpRequest, submission_id: int, body: Override) -> Overridden:
-    """Let all waiting runs of a submission start outside their windows, with a reason."""
-    submission = find_submission(request, submission_id)
-    refuse_other_scope(request, Scope.OPERATE, submission.owner_id)
+def _cancelled(_request: HttpRequest, _response: HttpResponse, done: Done) -> SubmissionCancelled:
+    moved = done.value or Cancelled()
+    return SubmissionCancelled(progress=_progress(done.row), **moved._asdict())
+
+
+def _retried(_request: HttpRequest, _response: HttpResponse, done: Done) -> SubmissionRetried:
+    moved, left = done.value or (0, 0)
+    return SubmissionRetried(retried=moved, left=left, progress=_progress(done.row))
+
+
+def _overridden(_request: HttpRequest, _response: HttpResponse, done: Done) -> Overridden:
+    if done.value is None:
+        with barrier.lifted():
+            return Overridden(overridden=0, held_by=held_by_of(done.row))
+    count, holding = done.value
+    return Overridden(overridden=count, held_by=holding)
+
+
+def _progress(submission: Any) -> RunProgress:
     with barrier.lifted():
-        count = override(submission, actor=caller(request).actor, reason=body.reason)
-        return Overridden(overridden=count, held_by=held_by_of(submission))
+        return RunProgress.of(submission.progress)
+
+
+serve(
+    router,
+    SUBMISSIONS,
+    "{int:submission_id}",
+    Answer(schema=SubmissionCancelled, of=_cancelled),
+    answers={
+        "retry": Answer(schema=SubmissionRetried, of=_retried),
+        "override": Answer(schema=Overridden, of=_overridden),
+    },
+)

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from pydantic import Field
 
+from jobs.actions.texts import Moment, Name, TaskName
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
-from jobs.api.kit.texts import Moment, Name, TaskName
 from jobs.api.runs.submitting import SubmitOptions, refuse_unoffered
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunsForecast

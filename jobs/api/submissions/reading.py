@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Moment, Name, Slug, TaskName
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
-from jobs.api.kit.texts import Moment, Name, Slug, TaskName
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import (
     RestForecast,

@@ -7,11 +7,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
+from jobs.actions.texts import Name, TaskName
+from jobs.api.kit.actions import IdempotencyKey
 from jobs.api.kit.callers import caller
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
-from jobs.api.kit.texts import Name, TaskName
-from jobs.api.runs.submitting import SUBMITS, IdempotencyKey, SubmitOptions, refuse_unoffered
+from jobs.api.runs.submitting import SUBMITS, SubmitOptions, refuse_unoffered
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import SubmissionMade
 from jobs.core import barrier

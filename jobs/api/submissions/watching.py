@@ -12,9 +12,9 @@ from django.http.response import HttpResponseBase
 from ninja import Header
 from pydantic import Field
 
+from jobs.actions.texts import Text
 from jobs.api.kit.etags import etag_of
 from jobs.api.kit.streams import Stream, streamed
-from jobs.api.kit.texts import Text
 from jobs.api.submissions.reading import READS, find_submission
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunProgress

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from ninja import Field, Schema
 from pydantic import ConfigDict
 
+from jobs.actions.texts import Slug, Text
 from jobs.api.kit.etags import etag_of
 from jobs.api.kit.reasons import ReasonBody
-from jobs.api.kit.texts import Slug, Text
 from jobs.api.kit.wanted_events import Events, Name, States, Tasks
 from jobs.models import DeliveryState, WebhookDelivery, WebhookEndpoint
 from jobs.models.webhook import URL_MOST

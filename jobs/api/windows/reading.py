@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions.texts import Slug
 from jobs.api.calendars.openings import Openings
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, refuse_stale, unchanged
 from jobs.api.kit.pages import ID_LIMIT, Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
-from jobs.api.kit.texts import Slug
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import DecisionDetails, WindowDetails
 from jobs.calendars import visibility

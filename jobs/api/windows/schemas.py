@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, NaiveDatetime, WithJsonSchema
 
-from jobs.api.kit.texts import Moment, Reason, Text
+from jobs.actions.texts import Moment, Reason, Text
 from jobs.calendars.reads.window_state import Approval, approval_of
 from jobs.calendars.windows import RULE_LIMIT
 from jobs.models import Decision, Window, WindowDecision, WindowEffect

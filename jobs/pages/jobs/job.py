@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions.jobs import JOBS
 from jobs.calendars import gate
 from jobs.calendars.visibility import visible_rows
 from jobs.core import barrier
@@ -14,8 +15,8 @@ from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Backfill, Calendar, Job, Missed, Run
 from jobs.pages.jobs.lines import find_job, lines_of
-from jobs.pages.jobs.verbs import verbs_for
 from jobs.pages.kit import nav
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.visit import Visit, page
 from jobs.recurring import timetable
 from jobs.recurring.failing_long import failing_since
@@ -46,7 +47,7 @@ def job(visit: Visit, key: int) -> HttpResponse:
         missed=_newest(Missed.objects.filter(job=found).order_by("-first_at")),
         backfills=_newest(Backfill.objects.filter(job=found).order_by("-pk")),
         calendars=_calendars(visit, found),
-        verbs=verbs_for(visit, found),
+        buttons=buttons(visit, JOBS, found),
         admin_url=nav.admin_address(user, "job_change", found.pk),
         all_missed=nav.admin_address(user, "missed_changelist", job=found.pk),
         all_backfills=nav.admin_address(user, "backfill_changelist", job=found.pk),

@@ -1,7 +1,7 @@
-"""Owners: their share, their work, their limits and members; paused, resumed and limited."""
+"""Owners: their share, their work, their limits and members."""
 
-from jobs.pages.owners.acts import limit, objective, pause, resume
+from jobs.pages.owners.acts import limit, objective
 from jobs.pages.owners.listing import owners
 from jobs.pages.owners.one import owner
 
-__all__ = ["limit", "objective", "owner", "owners", "pause", "resume"]
+__all__ = ["limit", "objective", "owner", "owners"]

@@ -1,4 +1,4 @@
-"""Verbs on an owner: pause, resume, and set its share and limits."""
+"""The share, the limits and the objective of an owner are set."""
 
 from __future__ import annotations
 
@@ -12,33 +12,11 @@ from django.utils.translation import gettext_lazy as _
 from jobs.core import barrier
 from jobs.core.errors import OptionError
 from jobs.models import Owner, Scope
-from jobs.owners.limits import (
-    LIMITS,
-    PAUSE_REASON_LIMIT,
-    limit_owner,
-    pause_owner,
-    resume_owner,
-)
+from jobs.owners.limits import LIMITS, limit_owner
 from jobs.owners.registry import change_owner
 from jobs.pages.kit import nav
-from jobs.pages.kit.acts import ReasonForm, done, failed
+from jobs.pages.kit.acts import ReasonForm, done
 from jobs.pages.kit.visit import Visit, page
-
-
-class PauseForm(ReasonForm):
-    """An end, and a reason. Without an end: until resumed."""
-
-    until = forms.DateTimeField(
-        label=_("Until"),
-        required=False,
-        help_text=_("Empty: until a person resumes it."),
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
-    )
-    field_order = ("until", "reason")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["reason"].widget.attrs["maxlength"] = PAUSE_REASON_LIMIT
 
 
 class LimitForm(ReasonForm):
@@ -81,38 +59,6 @@ class ObjectiveForm(ReasonForm):
     field_order = ("wait_objective_seconds", "wait_objective_percent", "reason")
 
 
-@page("owners", permission="jobs.pause_owner", methods=("GET", "POST"))
-def pause(visit: Visit, slug: str) -> HttpResponse:
-    """Start no further run of an owner."""
-    found = _operable(visit, slug)
-
-    def act(form: Any) -> Any:
-        pause_owner(found, actor=visit.access.actor, **form.cleaned_data)
-        return _("%s is paused: no further run starts.") % found.slug
-
-    note = _("No further run starts. Runs that a worker has started continue.")
-    return _asked(
-        visit, found, PauseForm(visit.request.POST or None), act, verb=_("Pause"), note=note
-    )
-
-
-@page("owners", permission="jobs.pause_owner", methods=("GET", "POST"))
-def resume(visit: Visit, slug: str) -> HttpResponse:
-    """Let the runs of an owner start again."""
-    found = _operable(visit, slug)
-    if not found.is_paused():
-        return failed(visit, _("%s is not paused.") % found.slug, to=_page_of(found))
-
-    def act(form: Any) -> Any:
-        resume_owner(found, actor=visit.access.actor, **form.cleaned_data)
-        return _("%s is resumed: waiting runs may start at once.") % found.slug
-
-    note = _("Waiting runs may start at once.")
-    return _asked(
-        visit, found, ReasonForm(visit.request.POST or None), act, verb=_("Resume"), note=note
-    )
-
-
 @page("owners", permission="jobs.change_owner", methods=("GET", "POST"))
 def limit(visit: Visit, slug: str) -> HttpResponse:
     """Set an owner's weight and limits, which decide about the shares of other owners, too."""
@@ -148,12 +94,6 @@ def objective(visit: Visit, slug: str) -> HttpResponse:
     form = ObjectiveForm(visit.request.POST or None, initial=initial)
     note = _("It is measured, and changes no run's turn.")
     return _asked(visit, found, form, act, verb=_("Set the objective"), note=note)
-
-
-def _operable(visit: Visit, slug: str) -> Owner:
-    found = visit.one(Owner.objects.all(), path="pk", slug=slug)
-    visit.refuse_unless("jobs.pause_owner", Scope.OPERATE, found.pk)
-    return found
 
 
 def _page_of(owner: Owner) -> str:

@@ -8,11 +8,13 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.utils import timezone
 
+from jobs.actions.owners import OWNERS
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Membership, Owner, Scope
 from jobs.owners.work import work_of
 from jobs.pages.kit import nav
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.polls import PART
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill, why_now
@@ -59,7 +61,7 @@ def _more(visit: Visit, found: Owner) -> dict[str, Any]:
         "may_plan": visit.access.sees_all,
         "members": _members(visit, found),
         "admin_url": nav.admin_address(visit.request.user, "owner_change", found.pk),
-        "may_pause": visit.may("jobs.pause_owner", Scope.OPERATE, found.pk),
+        "buttons": buttons(visit, OWNERS, found),
         "may_limit": visit.may("jobs.change_owner", Scope.ADMIN, None),
     }
 

@@ -12,16 +12,17 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.actions.runs import RUNS
 from jobs.core import barrier
-from jobs.core.states import ACTIVE, ENDED, REOPENABLE, State
-from jobs.models import Attempt, AttemptOutcome, Run, Scope, Worker
+from jobs.core.states import ACTIVE, ENDED, State
+from jobs.models import Attempt, AttemptOutcome, Run, Worker
 from jobs.models.access import Access
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.language import in_language
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.timeline import Timeline, timeline_of
-from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.errors import HIDDEN, shown, texts_of
 from jobs.runs.reads.story import (
@@ -99,13 +100,8 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         result=readable(lambda: result_text(found)) if sees_arguments else None,
         flower=flower_url(found),
         admin_url=admin_row(visit.access.actor, found),
-        may_cancel=found.state in CANCELLABLE and _may(visit, "jobs.cancel_run", found),
-        may_retry=found.state in REOPENABLE and _may(visit, "jobs.retry_run", found),
+        buttons=buttons(visit, RUNS, found),
     )
-
-
-def _may(visit: Visit, permission: str, found: Run) -> bool:
-    return visit.may(permission, Scope.OPERATE, found.owner_id)
 
 
 def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker], access: Access) -> Try:

@@ -9,18 +9,19 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from jobs.actions.submissions import SUBMISSIONS
 from jobs.core import barrier
 from jobs.core.counting import within
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import FirstEstimate, first_estimate, forecast_rest
-from jobs.models import Run, Scope, Submission
+from jobs.models import Run, Submission
 from jobs.models.submission import Progress
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
-from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.reads.pace import pace_of
 from jobs.system.rollups.usage import Usage, usage
 
@@ -41,7 +42,6 @@ def submission(visit: Visit, key: int) -> HttpResponse:
     """Show one submission."""
     found = find_submission(visit, key)
     progress = found.progress
-    left = any(progress[state] for state in CANCELLABLE)
     return visit.show(
         "jobs/pages/submissions/one.html",
         live="jobs/pages/submissions/one_live.html",
@@ -51,9 +51,7 @@ def submission(visit: Visit, key: int) -> HttpResponse:
         pace=pace_of(found, now=now(), progress=progress),
         errors=_errors(found) if progress[State.FAILED] else [],
         admin_url=admin_row(visit.access.actor, found),
-        may_cancel=left and visit.may("jobs.cancel_submission", Scope.OPERATE, found.owner_id),
-        may_retry=bool(progress[State.FAILED])
-        and visit.may("jobs.retry_run", Scope.OPERATE, found.owner_id),
+        buttons=buttons(visit, SUBMISSIONS, found),
         **_ahead(found, progress),
     )
 

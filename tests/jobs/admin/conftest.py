@@ -80,10 +80,11 @@ def stored_job(owner: Owner, key: str = "sum", **columns: Any) -> Job:
 
 def confirm(client: Client, url: str, **fields: Any) -> Any:
     """Open the page that asks, and send its form as a browser would."""
-    asked = client.get(url)
+    asked = client.get(url, follow=True)
     assert asked.status_code == 200, asked.status_code
-    hidden = asked.context["hidden"]
-    return client.post(url, {**hidden, **fields}, follow=True)
+    if asked.redirect_chain:
+        url, _status = asked.redirect_chain[-1]
+    return client.post(url, {**hidden(asked), **fields}, follow=True)
 
 
 def confirm_bulk(
@@ -91,11 +92,19 @@ def confirm_bulk(
 ) -> Any:
     """Choose a bulk action in a list, and send the form of the page that asks."""
     chosen = {"action": verb, "_selected_action": keys, "select_across": "1" if across else "0"}
-    asked = client.post(url, {**chosen, "index": "0"})
-    if asked.status_code != 200:
-        return client.get(asked.url)
-    answer = {**asked.context["hidden"], "_selected_action": asked.context["keys"], **fields}
-    return client.post(url, answer, follow=True)
+    asked = client.post(url, {**chosen, "index": "0"}, follow=True)
+    if "form" not in asked.context:
+        return asked
+    url = asked.context.get("to") or url
+    keys = asked.context.get("keys", [])
+    return client.post(url, {**hidden(asked), "_selected_action": keys, **fields}, follow=True)
+
+
+def hidden(asked: Any) -> dict[str, Any]:
+    """Return the hidden fields of a page that asks."""
+    if (signed := asked.context.get("hidden")) is not None:
+        return dict(signed)
+    return {field.html_name: field.value() or "" for field in asked.context["form"].hidden_fields()}
 
 
 def said(response: Any) -> list[str]:

@@ -21,6 +21,7 @@ from jobs.pages.owners import words
 from tests.jobs.scenes import submitted
 
 OWNERS = reverse("jobs:owners")
+PAUSE, RESUME = (reverse("jobs:owner_action", args=["acme", name]) for name in ("pause", "resume"))
 Person = Callable[..., Client]
 
 
@@ -65,11 +66,11 @@ def test_members_see_only_their_owners(person: Person, acme: Owner, stranger: Ow
     client = person("mia", *codes, acme="admin")
     assert slugs(client) == ["acme"] and "stranger" not in client.get(OWNERS).content.decode()
     assert client.get(address("owner")).status_code == 200
-    for name in ("owner", "pause_owner", "resume_owner", "limit_owner"):
+    for name in ("", "pause/", "resume/", "limits/"):
         for ask in (client.get, client.post):
-            if (name, ask) == ("owner", client.post):
+            if (name, ask) == ("", client.post):
                 continue
-            foreign, unknown = (ask(address(name, slug)) for slug in ("stranger", "nobody"))
+            foreign, unknown = (ask(f"{OWNERS}{slug}/{name}") for slug in ("stranger", "nobody"))
             assert foreign.status_code == unknown.status_code == 404
             assert foreign.content == unknown.content
     assert client.get("/owners/a%00b/").status_code == 404
@@ -131,30 +132,37 @@ def test_members_are_shown_to_admins_of_the_owner(person: Person, acme: Owner) -
 def test_paused_with_a_reason_and_resumed(person: Person, acme: Owner) -> None:
     client = person("olga", "view_owner", "pause_owner", acme="operator")
     assert "Pause" in client.get(address("owner")).content.decode()
-    until = f"{now() + timedelta(days=2):%Y-%m-%dT%H:%M}"
-    asked = client.post(address("pause_owner"), {"reason": "stocktaking", "until": until})
+    until = f"{now() + timedelta(days=2):%Y-%m-%d}"
+    given = {"reason": "stocktaking", "until_0": until, "until_1": "06:00"}
+    asked = client.post(PAUSE, given)
     assert asked.status_code == 302 and asked.url == address("owner")
     acme.refresh_from_db()
-    assert acme.is_paused() and f"{acme.paused_until:%Y-%m-%dT%H:%M}" == until
+    assert acme.is_paused() and f"{acme.paused_until:%Y-%m-%d}" == until
     text = client.get(address("owner")).content.decode()
     assert "stocktaking" in text and "No run starts until" in text and "Resume" in text
-    client.post(address("resume_owner"), {"reason": "done"})
+    client.post(RESUME, {"reason": "done"})
     acme.refresh_from_db()
     assert not acme.is_paused()
     entries = AuditEntry.objects.order_by("id").values_list("action", "reason", "actor_name")
     assert list(entries) == [("pause", "stocktaking", "olga"), ("resume", "done", "olga")]
-    assert client.get(address("resume_owner")).url == address("owner")
+    assert client.get(RESUME).url == address("owner")
 
 
 @pytest.mark.parametrize(
-    "fields", [{"until": "2001-01-01T00:00"}, {"until": "9999-12-31T23:59"}, {"reason": "x" * 201}]
+    ("field", "given"),
+    [
+        ("until", {"until_0": "2001-01-01", "until_1": "00:00"}),
+        ("until", {"until_0": "9999-12-31", "until_1": "23:59"}),
+        ("until", {"until_0": "soon", "until_1": "06:00"}),
+        ("reason", {"reason": "x" * 201}),
+    ],
 )
 def test_a_wrong_pause_is_named_at_its_field(
-    as_root: Client, acme: Owner, fields: dict[str, str]
+    as_root: Client, acme: Owner, field: str, given: dict[str, str]
 ) -> None:
     """And nothing is paused."""
-    page = as_root.post(address("pause_owner"), fields)
-    assert page.status_code == 200 and [*page.context["form"].errors] == [*fields]
+    page = as_root.post(PAUSE, given)
+    assert page.status_code == 200 and [*page.context["form"].errors] == [field]
     acme.refresh_from_db()
     assert not acme.is_paused()
 
@@ -166,8 +174,8 @@ def test_a_pause_needs_the_permission_and_the_role(
     person: Person, acme: Owner, permission: str, role: str
 ) -> None:
     client = person("vic", "view_owner", permission, acme=role)
-    for name in ("pause_owner", "resume_owner"):
-        assert client.post(address(name)).status_code == 403
+    for url in (PAUSE, RESUME):
+        assert client.post(url).status_code == 403
     assert "Pause" not in client.get(address("owner")).content.decode()
 
 

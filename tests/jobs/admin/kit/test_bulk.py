@@ -1,17 +1,17 @@
 """Verbs on many rows: by the filter, in chunks, audited as one act."""
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.admin.kit import bulk
 from jobs.models import AuditEntry, Job, Owner, Run
-from tests.jobs.admin.conftest import confirm_bulk, said, stored_job
+from jobs.pages.kit import actions
+from tests.jobs.admin.conftest import confirm_bulk, hidden, said, stored_job
 from tests.jobs.scenes import submitted
 
 RUNS = "admin:jobs_run_changelist"
+JOBS = "admin:jobs_job_changelist"
 UNTIL = {"until_0": "2100-01-01", "until_1": "00:00"}
 
 
@@ -83,35 +83,23 @@ def test_a_double_click_on_a_bulk_is_harmless(as_root: Client, acme: Owner) -> N
     assert AuditEntry.objects.count() == 1
 
 
-@pytest.mark.parametrize("verb", ["run_now", "pause"])
 def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch, verb: str
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page never works for minutes; rows that match as before are not taken twice.
-
-    Also not when one of its pages is sent again.
-    """
-    monkeypatch.setattr(bulk, "CHUNK", 2)
-    monkeypatch.setattr(bulk, "BUDGET_SECONDS", 0)
-    jobs = jobs_of(acme, 5)
-    url = reverse("admin:jobs_job_changelist")
-    chosen = {"action": verb, "_selected_action": [jobs[0].pk], "select_across": "1"}
-    page = as_root.post(url, {**chosen, "index": "0"})
-    [later] = jobs_of(acme, 1, prefix="later")
+    """A page never works for minutes; a page that is sent again acts on nothing twice."""
+    monkeypatch.setattr(actions, "BUDGET_SECONDS", 0)
+    jobs = jobs_of(acme, 3)
+    url = reverse("jobs:job_actions", args=["run"])
+    page = confirm_bulk(as_root, reverse(JOBS), "run", [job.pk for job in jobs])
     counts, bodies = [], []
-    while page.status_code == 200:
-        counts.append(page.context["count"])
-        bodies.append({**page.context["hidden"], "_selected_action": "", **UNTIL})
-        page = as_root.post(url, bodies[-1])
+    while page.context.get("to") == url:
+        counts.append(len(page.context["rows"]))
+        bodies.append({**hidden(page), **UNTIL})
+        page = as_root.post(url, bodies[-1], follow=True)
         assert len(counts) < 9
-    assert counts == [5, 3, 1]
+    assert counts == [2, 1]
     as_root.post(url, bodies[0])
-    entries = AuditEntry.objects.filter(action=verb.replace("_", " "))
-    if verb == "run_now":
-        assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
-        assert entries.count() == 5
-    else:
-        assert list(Job.objects.filter(paused_until=None)) == [later]
+    assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
 
 
 def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
@@ -157,30 +145,21 @@ def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
 
 def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> None:
     """Each selected job gets one run, however often the form is sent."""
-    jobs = jobs_of(acme, 3)
-    url, keys = reverse("admin:jobs_job_changelist"), [job.pk for job in jobs]
-    asked = as_root.post(url, {"action": "run_now", "_selected_action": keys, "index": "0"})
-    answer = {**asked.context["hidden"], "_selected_action": keys}
-    as_root.post(url, answer)
-    as_root.post(url, answer)
+    keys = [job.pk for job in jobs_of(acme, 3)]
+    asked = as_root.post(reverse(JOBS), {"action": "run", "_selected_action": keys, "index": "0"})
+    for _ in range(2):
+        as_root.post(asked.context["to"], hidden(asked))
     assert Run.objects.count() == 3
     assert AuditEntry.objects.filter(action="run now").count() == 3
 
 
-def test_a_pause_of_many_asks_a_fixed_number_of_questions(as_root: Client, acme: Owner) -> None:
-    """However many jobs a chunk has: owners and entries are not asked for one by one."""
-    url = reverse("admin:jobs_job_changelist")
-    counts = []
-    for count in (2, 6):
-        keys = [job.pk for job in jobs_of(acme, count, prefix=f"{count}-")]
-        asked = as_root.post(url, {"action": "pause", "_selected_action": keys, "index": "0"})
-        answer = {**asked.context["hidden"], "_selected_action": keys, **UNTIL}
-        with CaptureQueriesContext(connection) as queries:
-            as_root.post(url, answer)
-        counts.append(len(queries))
-        assert Job.objects.filter(pk__in=keys, paused_until__isnull=False).count() == count
-    assert counts[0] == counts[1]
-    assert AuditEntry.objects.filter(action="pause", owner=acme).count() == 8
+def test_a_form_of_a_selection_that_is_wrong_keeps_its_rows(as_root: Client, acme: Owner) -> None:
+    """Of a pause without an end; sent again with one, all selected jobs are paused."""
+    keys = [job.pk for job in jobs_of(acme, 2)]
+    page = confirm_bulk(as_root, reverse(JOBS), "pause", keys)
+    assert [*page.context["form"].errors] == ["until"]
+    as_root.post(page.context["to"], {**hidden(page), **UNTIL})
+    assert Job.objects.exclude(paused_until=None).count() == 2
 
 
 def test_owners_with_runs_are_not_deleted(as_root: Client, acme: Owner, failed_run: Run) -> None:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from fleet import Kind
 from jobs.admin.kit import verbs
 from jobs.models import AuditEntry, Job, Owner, Run
-from tests.jobs.admin.conftest import confirm, said, stored_job
+from tests.jobs.admin.conftest import confirm, hidden, said, stored_job
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 
@@ -29,7 +29,7 @@ def job_url(job: Job, verb: str) -> str:
 def test_looking_changes_nothing(as_root: Client, failed_run: Run, job: Job) -> None:
     """GET on an action only asks."""
     assert as_root.get(run_url(failed_run, "retry")).status_code == 200
-    assert as_root.get(job_url(job, "run_now")).status_code == 200
+    assert as_root.get(job_url(job, "run"), follow=True).status_code == 200
     failed_run.refresh_from_db()
     assert failed_run.state == "failed"
     assert Run.objects.count() == 1 and not AuditEntry.objects.exists()
@@ -64,10 +64,10 @@ def test_retry_queues_again_with_the_reason_in_history_and_audit(
 
 def test_a_double_click_acts_once(as_root: Client, failed_run: Run, job: Job) -> None:
     """The same form sent twice: one retry, one run, one entry each."""
-    for url in (run_url(failed_run, "retry"), job_url(job, "run_now")):
-        hidden = as_root.get(url).context["hidden"]
-        as_root.post(url, hidden)
-        again = as_root.post(url, hidden, follow=True)
+    for url in (run_url(failed_run, "retry"), reverse("jobs:job_action", args=[job.pk, "run"])):
+        fields = hidden(as_root.get(url))
+        as_root.post(url, fields)
+        again = as_root.post(url, fields, follow=True)
         assert again.status_code == 200
     assert Run.objects.count() == 2
     assert sorted(AuditEntry.objects.values_list("action", flat=True)) == ["retry", "run now"]
@@ -77,11 +77,11 @@ def test_a_form_that_shows_an_older_failure_is_shown_again(
     as_root: Client, failed_run: Run
 ) -> None:
     """Somebody retried it meanwhile and it failed anew: the reader has not seen that failure."""
-    hidden = as_root.get(run_url(failed_run, "retry")).context["hidden"]
+    asked = hidden(as_root.get(run_url(failed_run, "retry")))
     failed_run.retry()
     admission = admitted(living_worker("w2@here"), failed_run)
     recorded(admission, Kind.FAILED, error_type="OSError", error_message="other", cause="x")
-    answer = as_root.post(run_url(failed_run, "retry"), hidden)
+    answer = as_root.post(run_url(failed_run, "retry"), asked)
     assert "out of date" in said(answer)[0]
     failed_run.refresh_from_db()
     assert failed_run.state == "failed"
@@ -91,9 +91,9 @@ def test_an_old_form_is_shown_again(
     as_root: Client, failed_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was confirmed a quarter of an hour ago may no longer be meant."""
-    hidden = as_root.get(run_url(failed_run, "retry")).context["hidden"]
+    asked = hidden(as_root.get(run_url(failed_run, "retry")))
     monkeypatch.setattr(verbs, "AGE_SECONDS", -1)
-    answer = as_root.post(run_url(failed_run, "retry"), hidden)
+    answer = as_root.post(run_url(failed_run, "retry"), asked)
     assert "out of date" in said(answer)[0]
 
 
@@ -118,9 +118,9 @@ def test_a_run_that_has_ended_cannot_be_cancelled(as_root: Client, failed_run: R
 def test_a_running_run_is_told_to_stop(as_root: Client, acme: Owner) -> None:
     """Cancel of what a worker holds asks the worker; it may start between look and click."""
     [run] = submitted(acme)
-    hidden = as_root.get(run_url(run, "cancel")).context["hidden"]
+    asked = hidden(as_root.get(run_url(run, "cancel")))
     recorded(admitted(living_worker(), run), Kind.STARTED)
-    as_root.post(run_url(run, "cancel"), hidden)
+    as_root.post(run_url(run, "cancel"), asked)
     run.refresh_from_db()
     assert run.state == "cancelling"
 
@@ -129,23 +129,23 @@ def test_run_now_submits_with_the_jobs_arguments_and_links_to_the_run(
     as_root: Client, job: Job
 ) -> None:
     """One run, of this job, and the message leads to it."""
-    page = confirm(as_root, job_url(job, "run_now"), reason="by hand")
+    page = confirm(as_root, job_url(job, "run"), reason="by hand")
     [run] = Run.objects.all()
     assert run.job == job and run.arguments == ([], {"x": 1, "y": 2})
-    assert reverse("admin:jobs_run_change", args=[run.id]) in said(page)[0]
+    assert reverse("jobs:run", args=[run.id]) in said(page)[0]
 
 
 def test_a_disabled_job_is_not_run(as_root: Client, job: Job) -> None:
     """Its button is not there, and its address says why."""
     Job.objects.update(enabled=False)
-    page = as_root.get(job_url(job, "run_now"), follow=True)
+    page = as_root.get(job_url(job, "run"), follow=True)
     assert "not enabled" in said(page)[0] and not Run.objects.exists()
 
 
 def test_an_error_of_the_submit_is_a_message(as_root: Client, job: Job) -> None:
     """A task that is gone is named; nothing fails with an error page."""
     Job.objects.update(task="tests.ad")
-    page = confirm(as_root, job_url(job, "run_now"))
+    page = confirm(as_root, job_url(job, "run"))
     assert "no task named" in said(page)[0] and "tests.add" in said(page)[0]
 
 
@@ -165,7 +165,7 @@ def test_an_owner_is_paused_until_and_resumed(as_root: Client, acme: Owner) -> N
 
 @pytest.mark.parametrize(
     ("until", "clock", "problem"),
-    [("2001-01-01", "06:00", "in the past"), ("soon", "06:00", "valid date")],
+    [("2001-01-01", "06:00", "has passed"), ("soon", "06:00", "valid date")],
 )
 def test_a_time_that_cannot_be_is_refused(
     as_root: Client, acme: Owner, until: str, clock: str, problem: str
@@ -197,11 +197,13 @@ def test_a_submission_is_cancelled(as_root: Client, acme: Owner) -> None:
     admitted(living_worker(), runs[0])
     url = reverse("admin:jobs_submission_actions", args=[runs[0].submission_id, "cancel"])
     answer = confirm(as_root, url, reason="wrong ruleset")
-    assert said(answer)[-1].endswith(": 2 of its runs cancelled, 1 asked to stop.")
+    assert said(answer)[-1] == "2 of its runs cancelled, 1 asked to stop."
     assert set(Run.objects.values_list("state", flat=True)) == {"cancelled", "cancelling"}
     [entry] = AuditEntry.objects.all()
     assert (entry.object_type, entry.details) == ("submission", {"cancelled": 2, "stopping": 1})
-    assert "Every run of this submission has ended." in said(as_root.get(url, follow=True))
+    assert "Every run of this submission has ended, or was asked to stop." in said(
+        as_root.get(url, follow=True)
+    )
 
 
 def test_a_reason_that_is_too_long_is_refused(as_root: Client, failed_run: Run) -> None:

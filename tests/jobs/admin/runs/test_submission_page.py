@@ -87,10 +87,10 @@ def test_what_has_failed_is_retried_and_nothing_else(
     as_root: Client, submission: Submission
 ) -> None:
     """Once confirmed, with one entry in the audit; then there is nothing to retry."""
-    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry_failed"])
-    assert "Retry failed runs" in as_root.get(address(submission)).content.decode()
+    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry"])
+    assert "Retry the failed runs" in as_root.get(address(submission)).content.decode()
     done = confirm(as_root, url, reason="mended")
-    assert said(done) == [f"{submission}: 2 of its runs queued again."]
+    assert said(done) == ["2 of its runs queued again."]
     assert sorted(Run.objects.values_list("state", flat=True)) == [State.QUEUED] * 4 + ["succeeded"]
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.reason, entry.details) == (
@@ -98,7 +98,7 @@ def test_what_has_failed_is_retried_and_nothing_else(
         "mended",
         {"matched": 2},
     )
-    assert "Retry failed runs" not in as_root.get(address(submission)).content.decode()
+    assert "Retry the failed runs" not in as_root.get(address(submission)).content.decode()
     assert "No run of this submission has failed." in said(as_root.get(url, follow=True))
 
 
@@ -106,8 +106,12 @@ def test_only_operators_of_the_owner_retry(
     submission: Submission, person: Callable[..., Client]
 ) -> None:
     """With the permission to retry runs."""
-    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry_failed"])
+    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry"])
     may = ("view_submission", "retry_run")
-    assert person("ann", *may, acme="viewer").get(url).status_code == 403
-    assert person("bob", may[0], acme="operator").get(url).status_code == 403
-    assert person("cy", *may, acme="operator").get(url).status_code == 200
+    people = [
+        person("ann", *may, acme="viewer"),
+        person("bob", may[0], acme="operator"),
+        person("cy", *may, acme="operator"),
+    ]
+    statuses = [client.get(url, follow=True).status_code for client in people]
+    assert statuses == [403, 403, 200]

@@ -12,9 +12,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.urls import URLPattern, reverse
 
+from jobs.actions.registry import NOUNS
 from jobs.models import Owner, SavedView
 from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
-from jobs.pages.jobs.verbs import VERBS as JOB_VERBS
 from jobs.pages.webhooks.acts import VERBS as WEBHOOK_VERBS
 from jobs.urls import urlpatterns
 from tests.jobs.api.matrix import rows
@@ -39,12 +39,15 @@ ENTRIES: Final[Mapping[str, rows.Parameter]] = {
 """Rows that addresses can name. A saved view belongs to a user: that of mia counts as acme's."""
 EXAMPLES: Final[Mapping[str, str]] = {
     "runs/<uuid:run_id>": "run_id",
+    "runs/<uuid:key>": "run_id",
     "submissions/<int:key>": "submission_id",
     "jobs/<int:key>": "job_id",
     "calendars/<int:key>": "calendar_id",
     "calendars/windows/<int:key>": "window_id",
     "workers/<uuid:worker_id>": "worker_id",
+    "workers/<uuid:key>": "worker_id",
     "owners/<str:slug>": "slug",
+    "owners/<str:key>": "slug",
     "webhooks/<int:key>": "webhook_id",
     "runs/views/<int:key>": "view_id",
 }
@@ -52,9 +55,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "job_verb": JOB_VERBS,
     "window_verb": WINDOW_VERBS,
     "webhook_verb": WEBHOOK_VERBS,
+    **{f"{noun.name}_action": {action.name: action for action in noun.actions} for noun in NOUNS},
 }
 """The words that the last parameter of an address can be; each is a page."""
 
@@ -67,12 +70,16 @@ The feed's secret address is the access (test_calendars); metrics need a token o
 (tests/jobs/pages/metrics/test_access.py).
 """
 
+NO_PAGES: Final = WITHOUT_LOGIN | {f"{noun.name}_actions" for noun in NOUNS}
+"""Actions on selected rows show none without a selection (tests/jobs/actions/test_faces.py)."""
+
 TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
 REASON: Final = {"reason": "as asked"}
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    "run_cancel": REASON,
-    "run_retry": REASON,
+    "run_action cancel": REASON,
+    "run_action retry": REASON,
+    "run_action override": REASON,
     "runs_cancel": REASON,
     "runs_retry": REASON,
     "save_view": {"name": "mine"},
@@ -96,26 +103,27 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "webhook_verb replay": REASON,
     "webhook_verb rotate": {**REASON, "old_key_hours": "1"},
     "webhook_verb delete": REASON,
-    "submission_cancel": REASON,
-    "submission_retry": REASON,
-    "job_verb run-now": REASON,
-    "job_verb pause": {**REASON, **UNTIL},
-    "job_verb resume": REASON,
-    "job_verb backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
+    "submission_action cancel": REASON,
+    "submission_action retry": REASON,
+    "submission_action override": REASON,
+    "job_action run": REASON,
+    "job_action pause": {**REASON, **UNTIL},
+    "job_action resume": REASON,
+    "job_action backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
     "feed": {"new": "1"},
     "window_verb approve": REASON,
     "window_verb reject": REASON,
     "window_verb revoke": REASON,
-    "pause_owner": REASON,
-    "resume_owner": REASON,
+    "owner_action pause": REASON,
+    "owner_action resume": REASON,
     "limit_owner": {**REASON, "weight": "7"},
     "objective_owner": {
         **REASON,
         "wait_objective_seconds": "30",
         "wait_objective_percent": "99",
     },
-    "drain_worker": REASON,
-    "undrain_worker": REASON,
+    "worker_action drain": REASON,
+    "worker_action undrain": REASON,
 }
 """What a visitor fills in, by page. Its hidden fields are added."""
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -126,14 +134,16 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
-OF_INSTALLATION: Final = frozenset({"limit_owner", "drain_worker", "undrain_worker", "plan"})
+OF_INSTALLATION: Final = frozenset(
+    {"limit_owner", "worker_action drain", "worker_action undrain", "plan"}
+)
 """Verbs and pages that only a superuser may use."""
 OF_VISITOR: Final = frozenset({"saved_views", "save_view", "rename_view", "delete_view"})
 """Pages of the visitor's own rows: no role gives access to those of others, nor takes it."""
 SHOW_NO_TEXT: Final = OF_VISITOR | {
     "workers",
-    "drain_worker",
-    "undrain_worker",
+    "worker_action drain",
+    "worker_action undrain",
     "retry_failures",
     "plan",
 }
@@ -196,7 +206,7 @@ class Place:
 def places() -> Iterator[Place]:
     """Return every page of `jobs/urls.py`; the API has a matrix of its own."""
     for pattern in urlpatterns:
-        if not isinstance(pattern, URLPattern) or pattern.name in WITHOUT_LOGIN:
+        if not isinstance(pattern, URLPattern) or pattern.name in NO_PAGES:
             continue
         name, route = str(pattern.name), str(pattern.pattern)
         parameters = {

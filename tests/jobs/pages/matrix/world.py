@@ -133,19 +133,21 @@ def _visitors(acme: Owner, northwind: Owner) -> dict[str, Client]:
 
 
 READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
-    "run_retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
-    "submission_retry": lambda _owner, keys: move(
+    "run_action retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
+    "submission_action retry": lambda _owner, keys: move(
         list(Submission.objects.get(pk=keys["submission_id"]).runs.values_list("pk", flat=True)),
         to=State.FAILED,
     ),
-    "job_verb resume": lambda _owner, keys: pause_jobs(
+    "job_action resume": lambda _owner, keys: pause_jobs(
         [keys["job_id"]], until=now() + timedelta(days=1)
     ),
     "window_verb revoke": lambda _owner, keys: approvals.approve(
         Window.objects.get(pk=keys["window_id"]), actor=User.objects.get(username="root")
     ),
-    "resume_owner": lambda owner, _keys: pause_owner(owner),
-    "undrain_worker": lambda _owner, keys: drain_worker(Worker.objects.get(pk=keys["worker_id"])),
+    "owner_action resume": lambda owner, _keys: pause_owner(owner),
+    "worker_action undrain": lambda _owner, keys: drain_worker(
+        Worker.objects.get(pk=keys["worker_id"])
+    ),
 }
 """What must be true of an owner's row before a page's form can act on it."""
 

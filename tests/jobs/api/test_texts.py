@@ -1,4 +1,4 @@
-"""jobs/api/kit/texts.py: what PostgreSQL could not store never gets there."""
+"""jobs/actions/texts.py: what PostgreSQL could not store never gets there."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

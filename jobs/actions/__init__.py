@@ -1,0 +1,24 @@
+"""What a person or a program does to rows: one declaration of an action, for every face.
+
+A module here declares the actions of one noun. The API, the pages, the admin and the command line
+draw an action from its declaration, and `perform` is the only way to act.
+`docs/understand/pages.md` says how to add one.
+"""
+
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.performing import Done, available, find, perform, problem_of, refuse_unless
+
+__all__ = [
+    "Action",
+    "Call",
+    "Done",
+    "Noun",
+    "Reason",
+    "Shown",
+    "available",
+    "find",
+    "perform",
+    "problem_of",
+    "refuse_unless",
+    "told",
+]

@@ -1,0 +1,166 @@
+"""The declaration of an action, and of the noun that it belongs to.
+
+Texts are English; `gettext_noop` marks them for `make messages`, and a page translates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from django.db.models import Model
+from django.utils.translation import gettext_noop as _
+from pydantic import BaseModel, ConfigDict, Field
+
+from jobs.actions import texts
+from jobs.core.phrases import Phrase, phrase
+from jobs.models import Scope
+from jobs.models.access import Access
+
+Rows = Any
+"""A QuerySet; each model has methods of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a form shows a field of a body. A field without it is in no form."""
+
+    label: str
+    help: str = ""
+
+
+class Reason(BaseModel):
+    """The reason of an action."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Annotated[
+        texts.Reason, Shown(_("Reason"), _("Stored in the audit and shown in the history."))
+    ] = ""
+
+
+class NeededReason(Reason):
+    """The reason of an action that needs one."""
+
+    reason: Annotated[
+        texts.Reason,
+        Field(min_length=1, pattern=r"\S"),
+        Shown(_("Reason"), _("Stored in the audit and shown in the history.")),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The arguments of an action."""
+
+    body: Any
+    actor: Any
+    """The user or the API token that acts."""
+    once: str | None
+    """The idempotency key; None: a repetition acts again."""
+
+    @property
+    def audited(self) -> dict[str, Any]:
+        """The actor and the reason, as the verbs take them."""
+        return {"actor": self.actor, "reason": self.body.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noun:
+    """A kind of rows, and its actions."""
+
+    name: str
+    """In the singular, as in `pause_owner`; addresses have the plural, with s."""
+    rows: Callable[[], Rows]
+    key: str = "pk"
+    """The field by which addresses name a row."""
+    key_kind: str = "int"
+    """Django's converter of that field in addresses: int, str or uuid."""
+    owner: str | None = "owner"
+    """The path from a row to its owner; None: rows belong to the whole installation."""
+    view: str
+    """Django's permission to see rows."""
+    actions: tuple[Action, ...]
+
+    @property
+    def plural(self) -> str:
+        return f"{self.name}s"
+
+    def action(self, name: str) -> Action | None:
+        """Return the action with this name."""
+        return next((one for one in self.actions if one.name == name), None)
+
+    def owner_of(self, row: Any) -> int | None:
+        """Return the id of a row's owner; None: the row belongs to the installation."""
+        if self.owner is None:
+            return None
+        return row.pk if self.owner == "pk" else row.owner_id
+
+
+def told(template: str) -> Callable[[Any, Any], Phrase]:
+    """Return what makes a phrase of a template with `row`, whatever the action returns."""
+    return lambda row, _value: phrase(template, row=str(row))
+
+
+def every(rows: Rows) -> Rows:
+    """Return the rows: the action applies to each."""
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One action on a row of a noun."""
+
+    name: str
+    label: str
+    explains: str
+    """What it does, in one or two sentences."""
+    scope: Scope
+    permission: str
+    act: Callable[[Any, Call], Any]
+    """The verb of the domain: takes the locked row; what it returns is in `Done.value`."""
+    body: type[BaseModel] = Reason
+    applies: Callable[[Rows], Rows] = every
+    """Narrow rows to those that the action can move now."""
+    offered: Callable[[Rows], Rows] | None = None
+    """Narrow rows to those for which faces offer it; None: all that it applies to."""
+    refused: str = ""
+    """A sentence with `row`, for a row that the action does not apply to."""
+    is_repeatable: bool = False
+    """True: on a row that it does not apply to, it changes nothing. False: it is a conflict."""
+    conflict: str = "state_conflict"
+    """The code of that conflict, for programs."""
+    done: Callable[[Any, Any], Phrase]
+    """What to say afterwards, of the row and of what `act` returned."""
+    adds: Callable[[Any, Any], int] | None = None
+    """Return how many runs it adds to the row's owner, for the owner's limit of waiting runs.
+
+    A body with `dry_run` is only counted; a form counts first, and asks again.
+    """
+    initial: Callable[[Any, Access], Mapping[str, Any]] | None = None
+    """Return the values that the form of a row has at first, for a caller; None: no such field."""
+    counts: Callable[[Any], int] | None = None
+    """Return how many runs of a row it concerns, for the page that asks."""
+    takes_once: bool = False
+    """True: an idempotency key makes a repetition return what the first one made."""
+    locks: bool = True
+    """True: the row is locked while it acts."""
+    is_destructive: bool = False
+
+    @property
+    def is_for_many(self) -> bool:
+        """Whether it can be performed on selected rows; one that counts first asks about one."""
+        return "dry_run" not in self.body.model_fields
+
+    def applies_to(self, row: Model, rows: Rows) -> bool:
+        """Say whether it can move a row now."""
+        return _includes(self.applies, row, rows)
+
+    def is_offered_for(self, row: Model, rows: Rows) -> bool:
+        """Say whether faces offer it for a row now."""
+        return _includes(self.offered or self.applies, row, rows)
+
+
+def _includes(narrow: Callable[[Rows], Rows], row: Model, rows: Rows) -> bool:
+    return narrow is every or bool(narrow(rows.filter(pk=row.pk)).exists())

@@ -1,0 +1,150 @@
+"""Perform an action for a caller: find, check, lock, compare, act. Every face calls this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import DataError, transaction
+from pydantic import BaseModel
+
+from jobs.actions.declared import Action, Call, Noun
+from jobs.core import barrier
+from jobs.core.errors import (
+    AccessDenied,
+    ActionRefused,
+    ArgumentError,
+    FairshiftError,
+    FieldError,
+    NotFound,
+    OptionError,
+    PayloadTooLarge,
+    PermissionMissing,
+    StaleRow,
+    UnknownTask,
+)
+from jobs.core.phrases import phrase
+from jobs.models import ApiToken
+from jobs.models.access import Access
+from jobs.owners.caps import refuse_more_runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What an action did."""
+
+    row: Any
+    body: Any
+    value: Any
+    """What its verb returned."""
+    text: str
+    count: int | None = None
+    """How many runs it adds, if it adds any."""
+
+
+def find(noun: Noun, key: Any, *, by: Access) -> Any:
+    """Return the row with this key that the caller sees; raise NotFound if there is none.
+
+    A row of another owner is as unknown as one that does not exist.
+    """
+    try:
+        if noun.owner is None:
+            # It has no owner, and is not readable behind the barrier.
+            with barrier.lifted():
+                found = noun.rows().filter(**{noun.key: key}).first()
+        else:
+            mine = by.narrowed(noun.rows(), path=noun.owner)
+            found = mine.filter(**{noun.key: key}).first()
+    except (ValueError, OverflowError, DataError, ValidationError):
+        # No row can have this key, such as one with NUL.
+        found = None
+    if found is None:
+        raise NotFound(noun.name)
+    return found
+
+
+def refuse_unless(noun: Noun, action: Action, row: Any, *, by: Access) -> None:
+    """Raise AccessDenied unless the caller has the action's scope and permission for a row."""
+    owner_id = noun.owner_of(row)
+    if not by.has(action.scope, owner_id):
+        where = "this owner" if owner_id is not None else "the whole installation"
+        raise AccessDenied(action.scope.value, where)
+    if not _permits(by, action):
+        raise PermissionMissing(action.permission, is_token=isinstance(by.actor, ApiToken))
+
+
+def available(noun: Noun, row: Any, *, by: Access) -> list[Action]:
+    """Return the actions that the caller can perform on a row now."""
+    owner_id = noun.owner_of(row)
+    allowed = [one for one in noun.actions if by.has(one.scope, owner_id) and _permits(by, one)]
+    with barrier.lifted():
+        return [action for action in allowed if action.is_offered_for(row, noun.rows())]
+
+
+def perform(
+    noun: Noun,
+    action: Action,
+    key: Any,
+    body: BaseModel,
+    *,
+    by: Access,
+    once: str | None = None,
+    is_version: Callable[[Any], bool] | None = None,
+) -> Done:
+    """Perform an action on the row with this key; return what it did.
+
+    `once` is an idempotency key. `is_version` says whether a locked row is the version that the
+    caller has read. Raises NotFound, AccessDenied, StaleRow; ActionRefused if the action does not
+    apply; LimitExceeded; and what the verb raises, OptionError with the field of the body.
+    """
+    found = find(noun, key, by=by)
+    refuse_unless(noun, action, found, by=by)
+    with barrier.lifted(), _locked(noun, action, found) as row:
+        if is_version is not None and not is_version(row):
+            raise StaleRow(noun.name)
+        if not action.applies_to(row, noun.rows()):
+            refusal = phrase(action.refused, row=str(row))
+            if action.is_repeatable:
+                return Done(row=row, body=body, value=None, text=refusal)
+            raise ActionRefused(refusal, action.conflict)
+        count = None if action.adds is None else action.adds(row, body)
+        if getattr(body, "dry_run", False):
+            return Done(row=row, body=body, value=None, text="", count=count)
+        if count is not None:
+            refuse_more_runs(row.owner_id, adding=count)
+        value = action.act(row, Call(body=body, actor=by.actor, once=once))
+        return Done(row=row, body=body, value=value, text=action.done(row, value), count=count)
+
+
+def problem_of(error: FairshiftError) -> tuple[str | None, str]:
+    """Return the field of the body that an error is about, and the problem; None: no field."""
+    match error:
+        case ArgumentError() | PayloadTooLarge() | UnknownTask():
+            return "arguments", str(error)
+        case OptionError(option=field, problem=problem) | FieldError(field=field, problem=problem):
+            return field, problem
+        case ActionRefused(problem=problem):
+            return None, problem
+    return None, str(error)
+
+
+@contextmanager
+def _locked(noun: Noun, action: Action, found: Any) -> Iterator[Any]:
+    if not action.locks:
+        yield found
+        return
+    with transaction.atomic():
+        row = noun.rows().select_for_update(of=("self",)).filter(pk=found.pk).first()
+        if row is None:
+            # Deleted since it was found.
+            raise NotFound(noun.name)
+        yield row
+
+
+def _permits(by: Access, action: Action) -> bool:
+    # Permissions have no owner, and are not readable behind the barrier.
+    with barrier.lifted():
+        return by.permits(action.permission)

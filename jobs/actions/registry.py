@@ -1,0 +1,11 @@
+"""All nouns that have actions."""
+
+from typing import Final
+
+from jobs.actions.jobs import JOBS
+from jobs.actions.owners import OWNERS
+from jobs.actions.runs import RUNS
+from jobs.actions.submissions import SUBMISSIONS
+from jobs.actions.workers import WORKERS
+
+NOUNS: Final = (JOBS, OWNERS, RUNS, SUBMISSIONS, WORKERS)

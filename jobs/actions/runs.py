@@ -1,0 +1,144 @@
+"""Actions on one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from django.utils.translation import gettext_noop as _
+from pydantic import Field
+
+from jobs.actions.declared import Action, Call, NeededReason, Noun, Reason, Rows, Shown, told
+from jobs.catalog.redaction import hidden_arguments
+from jobs.core.errors import StateConflict
+from jobs.core.phrases import Phrase, phrase
+from jobs.core.states import ENDED, REOPENABLE, WAITING, State
+from jobs.models import Run, Scope, WindowPolicy
+from jobs.models.access import Access
+from jobs.runs.bulk import CANCELLABLE
+from jobs.runs.manual_retry import retry_run
+from jobs.runs.override import held_by, override_windows
+from jobs.runs.reads.choices import word_of
+from jobs.runs.reads.story import readable
+
+IS_CANCELLED: Final = frozenset({State.CANCELLED, State.CANCELLING})
+
+
+class Retry(Reason):
+    """A retry, with the same arguments or with others."""
+
+    arguments: Annotated[
+        dict[str, Any] | None,
+        Shown(
+            _("Arguments"),
+            _("All arguments by name, as a JSON object. Unchanged: the run keeps its arguments."),
+        ),
+    ] = Field(None, description="All arguments of the new attempts, by name; null: those it has.")
+
+
+def _cancel(run: Any, call: Call) -> None:
+    run.cancel(**call.audited)
+    if run.state not in IS_CANCELLED:
+        raise StateConflict(str(run.id), run.state, "cancelled")
+
+
+def _cancelled(run: Any, _value: Any) -> Phrase:
+    return phrase(_("This run is %(state)s now."), state=str(word_of(run.state)))
+
+
+def _retry(run: Any, call: Call) -> None:
+    retry_run(run, arguments=call.body.arguments, **call.audited)
+
+
+def _arguments(run: Any, access: Access) -> Mapping[str, Any]:
+    """Return the arguments as JSON; None for a person who may not see them.
+
+    Empty if some were given by position.
+    """
+    if not access.sees_arguments(run.owner_id):
+        return {"arguments": None}
+    return {"arguments": readable(lambda: _by_name(run), otherwise="")}
+
+
+def _by_name(run: Any) -> str:
+    args, kwargs = hidden_arguments(run.task, *run.arguments)
+    return "" if args else json.dumps(kwargs, indent=2, ensure_ascii=False)
+
+
+def _override(run: Any, call: Call) -> tuple[int, list[str]]:
+    count = override_windows([run.id], **call.audited)
+    return count, held_by([run.id])
+
+
+def _overridden(_run: Any, value: tuple[int, list[str]]) -> Phrase:
+    _count, holding = value
+    if not holding:
+        return phrase(_("This run may start outside its windows."))
+    text = _(
+        "This run may start outside its windows. Only superusers override shared calendars, which"
+        " still hold it: %(calendars)s."
+    )
+    return phrase(text, calendars=", ".join(holding))
+
+
+def _that_obey_windows(runs: Rows) -> Rows:
+    waiting = runs.filter(state__in=sorted(WAITING))
+    return waiting.exclude(window_policy__in=[WindowPolicy.OVERRIDDEN, WindowPolicy.SHARED])
+
+
+RUNS: Final = Noun(
+    name="run",
+    rows=lambda: Run.objects.select_related("owner", "job", "target"),
+    key="id",
+    key_kind="uuid",
+    view="jobs.view_run",
+    actions=(
+        Action(
+            name="retry",
+            label=_("Retry"),
+            explains=_("It is queued again with a fresh set of attempts."),
+            scope=Scope.OPERATE,
+            permission="jobs.retry_run",
+            body=Retry,
+            initial=_arguments,
+            applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
+            refused=_("Only runs that failed, expired or were cancelled can be retried."),
+            act=_retry,
+            done=told(_("It is queued again with a fresh set of attempts.")),
+        ),
+        Action(
+            name="cancel",
+            label=_("Cancel"),
+            explains=_(
+                "A waiting run never starts. One that a worker has started is asked to stop."
+            ),
+            scope=Scope.OPERATE,
+            permission="jobs.cancel_run",
+            applies=lambda runs: runs.exclude(state__in=sorted(ENDED - IS_CANCELLED)),
+            offered=lambda runs: runs.filter(state__in=sorted(CANCELLABLE)),
+            refused=_("Only runs that have not ended and were not asked to stop can be cancelled."),
+            act=_cancel,
+            done=_cancelled,
+            is_destructive=True,
+        ),
+        Action(
+            name="override",
+            label=_("Override windows"),
+            explains=_(
+                "It starts despite its owner's calendars and freezes. Shared calendars still hold"
+                " it unless a superuser overrides. Limits of owners and locks still apply."
+            ),
+            scope=Scope.OPERATE,
+            permission="jobs.override_window",
+            body=NeededReason,
+            applies=lambda runs: runs.filter(state__in=sorted(WAITING)),
+            offered=_that_obey_windows,
+            refused=_("This run does not wait, or may start outside its windows already."),
+            is_repeatable=True,
+            act=_override,
+            done=_overridden,
+            locks=False,
+        ),
+    ),
+)

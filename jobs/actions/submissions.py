@@ -1,0 +1,130 @@
+"""Actions on all runs of a submission."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext_noop as _
+
+from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
+from jobs.core.phrases import Phrase, phrase
+from jobs.core.states import ENDED, WAITING, State
+from jobs.models import Run, Scope, Submission, WindowPolicy
+from jobs.models.verbs import Cancelled
+from jobs.runs.manual_retry import reopen_failed
+from jobs.runs.override import held_by_of, override_submission
+
+CANCELLABLE: Final = frozenset(State) - ENDED - {State.CANCELLING}
+
+
+def _with(submissions: Rows, runs: Rows) -> Rows:
+    return submissions.filter(Exists(runs.filter(submission=OuterRef("pk"))))
+
+
+def _count(submission: Any, states: frozenset[State]) -> int:
+    progress = submission.progress
+    return sum(progress[state] for state in states)
+
+
+def _cancel(submission: Any, call: Call) -> Cancelled:
+    moved: Cancelled = submission.cancel(**call.audited)
+    return moved
+
+
+def _cancelled(_submission: Any, moved: Cancelled) -> Phrase:
+    text = _("%(ended)s of its runs cancelled, %(stopping)s asked to stop.")
+    return phrase(text, ended=moved.cancelled, stopping=moved.stopping)
+
+
+def _retry(submission: Any, call: Call) -> tuple[int, int]:
+    return reopen_failed(submission, **call.audited)
+
+
+def _retried(_submission: Any, value: tuple[int, int]) -> Phrase:
+    moved, left = value
+    if not left:
+        return phrase(_("%(moved)s of its runs queued again."), moved=moved)
+    text = _("%(moved)s of its runs queued again, %(left)s are left: retry them once more.")
+    return phrase(text, moved=moved, left=left)
+
+
+def _override(submission: Any, call: Call) -> tuple[int, list[str]]:
+    count = override_submission(submission, **call.audited)
+    return count, held_by_of(submission)
+
+
+def _overridden(_submission: Any, value: tuple[int, list[str]]) -> Phrase:
+    count, holding = value
+    if not holding:
+        return phrase(_("%(count)s of its runs may start outside their windows."), count=count)
+    text = _(
+        "%(count)s of its runs may start outside their windows. Only superusers override shared"
+        " calendars, which still hold some: %(calendars)s."
+    )
+    return phrase(text, count=count, calendars=", ".join(holding))
+
+
+SUBMISSIONS: Final = Noun(
+    name="submission",
+    rows=lambda: Submission.objects.select_related("owner"),
+    view="jobs.view_submission",
+    actions=(
+        Action(
+            name="cancel",
+            label=_("Cancel"),
+            explains=_(
+                "Waiting runs never start. Runs that a worker has started are asked to stop."
+            ),
+            scope=Scope.OPERATE,
+            permission="jobs.cancel_submission",
+            applies=lambda rows: _with(rows, Run.objects.filter(state__in=sorted(CANCELLABLE))),
+            refused=_("Every run of this submission has ended, or was asked to stop."),
+            is_repeatable=True,
+            counts=lambda submission: _count(submission, CANCELLABLE),
+            act=_cancel,
+            done=_cancelled,
+            locks=False,
+            is_destructive=True,
+        ),
+        Action(
+            name="retry",
+            label=_("Retry the failed runs"),
+            explains=_("Each failed run is queued again with a fresh set of attempts."),
+            scope=Scope.OPERATE,
+            permission="jobs.retry_run",
+            applies=lambda rows: _with(rows, Run.objects.filter(state=State.FAILED)),
+            refused=_("No run of this submission has failed."),
+            is_repeatable=True,
+            counts=lambda submission: _count(submission, frozenset({State.FAILED})),
+            act=_retry,
+            done=_retried,
+            locks=False,
+        ),
+        Action(
+            name="override",
+            label=_("Override windows"),
+            explains=_(
+                "Its waiting runs start despite their owner's calendars and freezes. Shared"
+                " calendars still hold them unless a superuser overrides. Limits of owners and"
+                " locks still apply."
+            ),
+            scope=Scope.OPERATE,
+            permission="jobs.override_window",
+            body=NeededReason,
+            applies=lambda rows: _with(rows, Run.objects.filter(state__in=sorted(WAITING))),
+            offered=lambda rows: _with(
+                rows,
+                Run.objects.filter(state__in=sorted(WAITING))
+                .exclude(window_policy=WindowPolicy.OVERRIDDEN)
+                .exclude(window_policy=WindowPolicy.SHARED),
+            ),
+            refused=_("No run of this submission waits for a window."),
+            is_repeatable=True,
+            counts=lambda submission: _count(submission, frozenset(WAITING)),
+            act=_override,
+            done=_overridden,
+            locks=False,
+        ),
+    ),
+)

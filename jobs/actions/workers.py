@@ -1,0 +1,57 @@
+"""Actions on workers. All owners share a worker, so they need a scope for the installation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.utils.translation import gettext_noop as _
+
+from jobs.actions.declared import Action, Call, Noun, told
+from jobs.models import Scope, Worker
+from jobs.system.draining import drain_worker, undrain_worker
+
+
+def _drain(worker: Any, call: Call) -> None:
+    drain_worker(worker, **call.audited)
+
+
+def _undrain(worker: Any, call: Call) -> None:
+    undrain_worker(worker, **call.audited)
+
+
+WORKERS: Final = Noun(
+    name="worker",
+    rows=Worker.objects.all,
+    owner=None,
+    key_kind="uuid",
+    view="jobs.view_worker",
+    actions=(
+        Action(
+            name="drain",
+            label=_("Drain"),
+            explains=_(
+                "From its next heartbeat it takes no more runs, ends those that it has, and gives"
+                " back those that wait in it. It stays, and can take work again."
+            ),
+            scope=Scope.OPERATE,
+            permission="jobs.change_worker",
+            applies=lambda workers: workers.beating(),
+            offered=lambda workers: workers.beating().filter(draining_since=None),
+            refused=_("Worker %(row)s has stopped or was lost, or drains already."),
+            act=_drain,
+            done=told(_("%(row)s drains.")),
+        ),
+        Action(
+            name="undrain",
+            label=_("Take work again"),
+            explains=_("From its next heartbeat it takes runs from the queues that it had before."),
+            scope=Scope.OPERATE,
+            permission="jobs.change_worker",
+            applies=lambda workers: workers.beating(),
+            offered=lambda workers: workers.beating().exclude(draining_since=None),
+            refused=_("Worker %(row)s has stopped or was lost, or takes work already."),
+            act=_undrain,
+            done=told(_("%(row)s takes work again.")),
+        ),
+    ),
+)

@@ -1,0 +1,142 @@
+"""The form of an action, drawn from its body: a field for each that has `Shown`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from pydantic import AwareDatetime, BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from jobs.actions import Action, Shown
+from jobs.core.conf import setting
+from jobs.core.strict_json import JsonError, parse
+from jobs.models.fields import no_nul
+from jobs.pages.kit.widgets import date_and_time
+
+LIMITS: Final = {"max_length": "max_length", "ge": "min_value", "le": "max_value"}
+"""The names of pydantic's limits, and those of Django's fields."""
+
+
+class JsonField(forms.CharField):
+    """A JSON object as text."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text.strip():
+            return None
+        try:
+            found = parse(text.encode(), max_depth=setting("API_MAX_DEPTH"))
+        except JsonError as error:
+            where = f"{error.field}: " if error.field else ""
+            raise forms.ValidationError(f"{where}{error.problem}") from None
+        if not isinstance(found, dict):
+            raise forms.ValidationError(gettext("write a JSON object of names and values"))
+        return found
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return str(initial or "").split() != str(data or "").split()
+
+
+class BodyForm(forms.Form):
+    """The fields of a body. Valid only if the body is valid, too, which is `body` then."""
+
+    model: type[BaseModel]
+    body: Any = None
+    data: Any
+    initial: Any
+    announcement: Any = ""
+
+    once = forms.CharField(
+        required=False, max_length=64, initial=secrets.token_urlsafe, widget=forms.HiddenInput
+    )
+    """A key by which a form that is sent twice acts once."""
+    counted = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The count that the form before showed."""
+    keys = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The keys of selected rows, with commas; empty: the form is about one row."""
+    back = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The page that asked for it."""
+
+    def __init__(self, data: Any, *, initial: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, initial=dict(initial or {}))
+        for name in [name for name, value in self.initial.items() if value is None]:
+            del self.fields[name], self.initial[name]
+        zone = gettext("In your zone, %s.") % timezone.get_current_timezone_name()
+        for field in self.fields.values():
+            if isinstance(field, forms.SplitDateTimeField):
+                field.help_text = f"{field.help_text} {zone}".strip()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        same = {name for name in self.initial if name not in self.changed_data}
+        own = ((name, cleaned.get(name)) for name in self.model.model_fields if name not in same)
+        given = {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in own
+            if value not in (None, "")
+        }
+        if self.errors:
+            return cleaned
+        try:
+            self.body = self.model(**given)
+        except ValidationError as error:
+            for fault in error.errors():
+                self.refuse(str(fault["loc"][0]), fault["msg"].removeprefix("Value error, "))
+        return cleaned
+
+    def refuse(self, field: str | None, problem: Any) -> None:
+        """Show a problem at its field, or above all if the form does not have it."""
+        self.add_error(field if field in self.fields else None, problem)
+
+
+def form_of(action: Action) -> type[BodyForm]:
+    """Return the form of an action."""
+    fields = {
+        name: _field(info, shown)
+        for name, info in action.body.model_fields.items()
+        for shown in info.metadata
+        if isinstance(shown, Shown)
+    }
+    order = [*(name for name in fields if name != "reason"), "reason"]
+    own = {"model": action.body, "field_order": order, **fields}
+    return type(f"{action.body.__name__}Form", (BodyForm,), own)
+
+
+def _field(info: FieldInfo, shown: Shown) -> forms.Field:
+    given: dict[str, Any] = {
+        "label": _(shown.label),
+        "help_text": _(shown.help) if shown.help else "",
+        "required": info.is_required(),
+    }
+    for limit in info.metadata:
+        for theirs, ours in LIMITS.items():
+            if (value := getattr(limit, theirs, None)) is not None:
+                given[ours] = value
+    kind = _kind(info.annotation)
+    if kind is dict:
+        attrs = {"rows": 8, "class": "mono", "spellcheck": "false"}
+        return JsonField(**given, strip=False, widget=forms.Textarea(attrs=attrs))
+    if kind in (datetime, AwareDatetime):
+        return forms.SplitDateTimeField(**given, widget=date_and_time(step="1"))
+    if kind is bool:
+        return forms.BooleanField(**{**given, "required": False})
+    if kind in (int, float):
+        return (forms.IntegerField if kind is int else forms.FloatField)(**given)
+    text = forms.TextInput(attrs={"size": 60, "autofocus": True})
+    return forms.CharField(**given, validators=[no_nul], widget=text)
+
+
+def _kind(annotation: Any) -> Any:
+    """Return the type of a field that may be None."""
+    while get_origin(annotation) in (Union, UnionType) or hasattr(annotation, "__metadata__"):
+        found = [one for one in get_args(annotation) if one is not NoneType]
+        annotation = found[0]
+    return get_origin(annotation) or annotation

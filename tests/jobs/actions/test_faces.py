@@ -1,0 +1,202 @@
+"""jobs/actions: each action of the registry does the same in every face.
+
+A new action is in the table by being declared. It needs an entry in BODIES if its body has required
+fields, and in READY if a fresh row does not have the state that it applies to.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from jobs.actions import Action, Noun, perform
+from jobs.actions.registry import NOUNS
+from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
+from jobs.core.sql import now
+from jobs.core.states import State
+from jobs.models import AuditEntry, Job, Owner, Run, Submission, Worker
+from jobs.models.access import access_of
+from jobs.owners.limits import pause_owner
+from jobs.recurring.pause import pause_jobs
+from jobs.runs.recording import move
+from jobs.system.draining import drain_worker
+from tests.jobs.admin.conftest import hidden
+from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
+from tests.jobs.api.matrix import rows
+from tests.jobs.scenes import living_worker
+
+REASON: Final = "agreed by phone"
+UNTIL: Final = "2199-01-01T06:00:00Z"
+BODIES: Final[Mapping[str, dict[str, Any]]] = {
+    "pause_job": {"until": UNTIL},
+    "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
+}
+READY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "retry_run": lambda run: move([run.pk], to=State.FAILED),
+    "retry_submission": lambda submission: move(
+        list(submission.runs.values_list("pk", flat=True)), to=State.FAILED
+    ),
+    "resume_owner": pause_owner,
+    "resume_job": lambda job: pause_jobs([job.pk], until=now() + timedelta(days=1)),
+    "undrain_worker": drain_worker,
+}
+ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
+    "owner": lambda owner: owner,
+    "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
+    "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
+    "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
+    "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An action, and a row of acme that it applies to."""
+
+    noun: Noun
+    action: Action
+
+    @property
+    def id(self) -> str:
+        return f"{self.action.name}_{self.noun.name}"
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return {"reason": REASON, **BODIES.get(self.id, {})}
+
+    def row_of(self, owner: Owner) -> Any:
+        row = ROWS[self.noun.name](owner)
+        READY.get(self.id, lambda _row: None)(row)
+        return row
+
+    def key_of(self, row: Any) -> str:
+        return str(getattr(row, self.noun.key))
+
+    def api(self, key: Any) -> str:
+        return f"/{self.noun.plural}/{key}/{self.action.name}"
+
+    def page(self, row: Any) -> str:
+        return reverse(f"jobs:{self.noun.name}_action", args=[self.key_of(row), self.action.name])
+
+    def fields(self) -> dict[str, str]:
+        """Return the body as a browser sends it."""
+        sent = {}
+        for name, value in self.body.items():
+            if name in ("until", "start", "end"):
+                day, _, clock = value.removesuffix("Z").partition("T")
+                sent |= {f"{name}_0": day, f"{name}_1": clock}
+            else:
+                sent[name] = value
+        return sent
+
+
+CASES: Final = [Case(noun, action) for noun in NOUNS for action in noun.actions]
+each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+OF_OWNERS: Final = [case for case in CASES if case.noun.owner is not None]
+
+
+def audited(case: Case) -> list[str]:
+    """Return the actors of the entries about rows of its noun, with the reason of these scenes."""
+    entries = AuditEntry.objects.filter(reason=REASON, object_type=case.noun.name)
+    return list(entries.values_list("actor_name", flat=True))
+
+
+@each
+def test_the_api_performs_it(case: Case, acme: Owner, caller: Caller) -> None:
+    """With one entry of the audit; a row that does not exist is 404."""
+    row = case.row_of(acme)
+    client = caller() if case.noun.owner is None else caller(acme)
+    answer = post(client, case.api(case.key_of(row)), case.body)
+    assert answer.status_code in (200, 202), answer.content
+    [actor] = audited(case)
+    assert actor.startswith("token scene")
+
+
+@each
+def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
+    """Its button is on the row's page, a GET changes nothing, and the form acts once."""
+    row = case.row_of(acme)
+    own = reverse(f"jobs:{case.noun.name}", args=[case.key_of(row)])
+    assert case.page(row) in as_root.get(own).content.decode()
+    sent = case.fields()
+    answer = as_root.get(case.page(row))
+    # One that counts first asks twice.
+    for _ in range(1 if case.action.is_for_many else 2):
+        assert not audited(case)
+        answer = as_root.post(case.page(row), {**hidden(answer), **sent})
+    assert answer.status_code == 302 and answer.url == own
+    assert audited(case) == ["root"]
+
+
+# A worker has no buttons in the admin, and a run those of its own verbs.
+IN_ADMIN: Final = [case for case in OF_OWNERS if case.noun.name != "run"]
+
+
+@pytest.mark.parametrize("case", IN_ADMIN, ids=lambda case: case.id)
+def test_the_admin_leads_to_the_page(case: Case, acme: Owner, as_root: Client) -> None:
+    """And the page leads back to the row in the admin."""
+    row = case.row_of(acme)
+    change = reverse(f"admin:jobs_{case.noun.name}_change", args=[row.pk])
+    button = reverse(f"admin:jobs_{case.noun.name}_actions", args=[row.pk, case.action.name])
+    assert button in as_root.get(change).content.decode()
+    page = as_root.get(button, follow=True)
+    assert page.redirect_chain[-1][0].startswith(case.page(row))
+    assert f'href="{change}"' in page.content.decode()
+
+
+@pytest.mark.parametrize("case", OF_OWNERS, ids=lambda case: case.id)
+def test_it_is_refused_alike(case: Case, acme: Owner, stranger: Owner, root: User) -> None:
+    """A foreign row is as unknown as none; without the scope or the permission nothing moves."""
+    mine, theirs = case.row_of(acme), case.row_of(stranger)
+    permission = case.action.permission.partition(".")[2]
+    logged_in(permission, name="olga", acme="admin")
+    logged_in(permission, name="vera", acme="viewer")
+    logged_in(name="bob", acme="admin")
+    body = case.action.body(**case.body)
+
+    def performed(name: str, key: str, **given: Any) -> Any:
+        access = access_of(User.objects.get(username=name))
+        return perform(case.noun, case.action, key, body, by=access, **given)
+
+    for key in (case.key_of(theirs), "0", "\x00", str(2**80)):
+        with pytest.raises(NotFound):
+            performed("olga", key)
+    with pytest.raises(AccessDenied):
+        performed("vera", case.key_of(mine))
+    with pytest.raises(PermissionMissing):
+        performed("bob", case.key_of(mine))
+    with pytest.raises(StaleRow):
+        performed("olga", case.key_of(mine), is_version=lambda _row: False)
+    assert not audited(case)
+    performed("olga", case.key_of(mine))
+    assert audited(case) == ["olga"]
+
+
+MANY: Final = [case for case in OF_OWNERS if case.action.is_for_many]
+
+
+@pytest.mark.parametrize("case", MANY, ids=lambda case: case.id)
+def test_a_selection_is_narrowed(case: Case, acme: Owner, stranger: Owner) -> None:
+    """Keys of other owners in a form have no effect; a selection of none says so."""
+    mine, theirs = case.row_of(acme), case.row_of(stranger)
+    codes = (case.action.permission.partition(".")[2], case.noun.view.partition(".")[2])
+    olga = logged_in(*codes, name="olga", acme="operator")
+    url = reverse(f"jobs:{case.noun.name}_actions", args=[case.action.name])
+    for keys in (case.key_of(theirs), "nonsense", "\x00", "", "0"):
+        answer = olga.post(url, {**case.fields(), "keys": keys})
+        assert answer.status_code == 302 and not audited(case), keys
+    both = f"{case.key_of(mine)},{case.key_of(theirs)}"
+    olga.post(url, {**case.fields(), "keys": both})
+    assert audited(case) == ["olga"]
+
+
+def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
+    """Under its noun, with an id that names both."""
+    paths = caller(acme).get(f"{ROOT}/openapi.json").json()["paths"]
+    ids = {one["post"]["operationId"] for one in paths.values() if "post" in one}
+    assert {case.id for case in CASES} <= ids
