@@ -1,6 +1,7 @@
 """Publishes and withdraws hints, and counts the messages of a queue.
 
-A publish has a deadline. After a failure, further calls fail at once for a short time.
+A publish has a deadline. After a failure, further calls fail at once for a short time,
+unless Redis answers and only refuses to write.
 
 Hints in the outbox need not be published now: the sweep publishes what is left. So their callers do
 not wait long for a connection. A thread opens it and sends the hints that wait for it, and a later
@@ -10,6 +11,7 @@ call uses it. The same holds for all callers after a failure.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +24,7 @@ from celery import Celery
 from kombu import Connection
 from redis import Redis
 from redis.exceptions import ConnectionError as LostConnection
+from redis.exceptions import ResponseError
 
 from fleet.broker.opening import open_connection
 from fleet.broker.sender import Sender
@@ -43,6 +46,9 @@ Callers whose hints are in no outbox wait for the first one as long as their `ti
 CHUNK: Final = 500
 MOST_WAITING: Final = 10_000
 """Hints of the outbox that wait for a connection at most; the sweep publishes the others."""
+
+_REFUSES_WRITES: Final = re.compile(r"used memory > 'maxmemory'|\bMISCONF\b")
+"""Errors of a Redis that is full, or cannot save. It answers, and the connection is sound."""
 
 Send = Callable[[Any], object]
 """Sends hints on a channel."""
@@ -183,7 +189,8 @@ class Broker:
             raise
         except Exception as error:
             # Kombu, redis-py and sockets raise different classes.
-            self._drop(pause=PAUSE_AFTER_FAILURE)
+            if not (isinstance(error, ResponseError) and _REFUSES_WRITES.search(str(error))):
+                self._drop(pause=PAUSE_AFTER_FAILURE)
             self.refuses_password = refuses_password(error)
             raise BrokerUnavailable(f"{type(error).__name__}: {error}") from error
         finally:

@@ -36,7 +36,7 @@ class WorkerQuerySet(models.QuerySet["Worker"]):
         return self.beating().filter(models.Q(queues=[]) | _LACKS_REDIS)
 
     def without_redis(self) -> WorkerQuerySet:
-        """Beating workers that would take runs, and get no answer from Redis."""
+        """Beating workers that would take runs, and cannot use Redis."""
         return self.beating().filter(_LACKS_REDIS).exclude(queues=[])
 
 
@@ -84,7 +84,7 @@ class Worker(models.Model):
     def why_idle(self) -> str:
         """Say why a beating worker takes no runs; empty if it does."""
         if self.queues:
-            return phrase("gets no answer from Redis") if self.lacks_redis else ""
+            return phrase("cannot use Redis") if self.lacks_redis else ""
         if self.draining_since is not None:
             return phrase("is draining")
         return phrase("has no process") if self.slots == 0 else phrase("consumes no queue")

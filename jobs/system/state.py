@@ -48,7 +48,7 @@ class SystemState:
     queues: frozenset[str]
     """Queues with a worker that is alive."""
     without_redis: tuple[str, ...] = ()
-    """Nodes with a heartbeat and no answer from Redis. A name is empty if it may not be seen."""
+    """Nodes with a heartbeat that cannot use Redis. A name is empty if it may not be seen."""
     lost: tuple[str, ...] = ()
     """Nodes whose heartbeat stopped within LOST_FOR, and that have not come back."""
     unpublished_since: datetime | None = None

@@ -71,7 +71,7 @@ FAULTS: Final = {
         codes={"without_redis", "unserved"},
         findings={"D317", "D304"},
         alerts={"NoWorkers", "QueueStuck", "Problem"},
-        why="gets no answer from Redis",
+        why="cannot use Redis",
     ),
     "no system worker": Fault(
         made=killed("system"),

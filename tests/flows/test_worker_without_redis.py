@@ -63,7 +63,7 @@ def test_a_worker_that_redis_does_not_answer_is_named(
         found = Run.objects.get(id=run.id)
         assert found.state == State.QUEUED
         assert found.why_waiting() == (
-            f"No worker takes from queue 'jobs': worker {row.hostname} gets no answer from Redis."
+            f"No worker takes from queue 'jobs': worker {row.hostname} cannot use Redis."
         )
     alive.unlink(missing_ok=True)
     beat_at = row.heartbeat_at

@@ -112,7 +112,7 @@ class WorkerAdmin(RecordAdmin):
             text = _("no process") if worker.slots == 0 else _("consumes no queue")
             return html.badge(text, "failed")
         if worker.lacks_redis:
-            return html.badge(_("gets no answer from Redis"), "failed")
+            return html.badge(_("cannot use Redis"), "failed")
         return html.badge(_("alive"), "succeeded")
 
     heartbeat = html.column_of(_("last heartbeat"), "heartbeat_at", html.moment)

@@ -79,14 +79,14 @@ def _without_redis(facts: Facts) -> Problem | None:
     return Problem(
         code="without_redis",
         text=ngettext(
-            "%(count)s worker gets no answer from Redis, and takes no runs%(names)s.",
-            "%(count)s workers get no answer from Redis, and take no runs%(names)s.",
+            "%(count)s worker cannot use Redis, and takes no runs%(names)s.",
+            "%(count)s workers cannot use Redis, and take no runs%(names)s.",
             len(names),
         )
         % {"count": number(len(names)), "names": _in_brackets(names)},
         todo=_(
-            "Its log says why: most often a password or a way to Redis that has changed. Mend that,"
-            " and restart the worker."
+            "Its log says why: most often a password or a way to Redis that has changed, or a Redis"
+            " that is full. Mend that, and restart the worker if it does not come back."
         ),
         is_bad=not serves_all or bool(facts.unserved),
         query={"state": "idle"},

@@ -75,7 +75,7 @@ def test_with_a_worker_that_takes_nothing(run: Run) -> None:
 def test_with_a_worker_that_redis_does_not_answer(run: Run) -> None:
     """It is named, as long as no other one takes from the queue."""
     cut_off(living_worker("w1@here"))
-    expected = "No worker takes from queue 'jobs': worker w1@here gets no answer from Redis."
+    expected = "No worker takes from queue 'jobs': worker w1@here cannot use Redis."
     assert why(run) == expected
     living_worker("w2@here")
     assert why(run) == NO_HINT.format("next of acme's runs")
@@ -106,6 +106,19 @@ def test_taken_since_it_was_read(run: Run) -> None:
     assert run.why_waiting() == "A worker has taken it and starts it next."
     recorded(at, Kind.STARTED)
     assert run.why_waiting() == ""
+
+
+def test_while_redis_is_full(acme: Owner) -> None:
+    """It refuses the hint, and answers: nothing else is said, from the first moment."""
+    living_worker()
+    with dispatch.broker().client(timeout=10) as client:
+        client.config_set("maxmemory", 1)
+    try:
+        for place in ("next", "behind 1", "behind 2"):
+            assert why(submitted(acme)[0]) == NO_HINT.format(f"{place} of acme's runs")
+    finally:
+        with dispatch.broker().client(timeout=10) as client:
+            client.config_set("maxmemory", 0)
 
 
 def test_due_later(acme: Owner) -> None:

@@ -105,7 +105,7 @@ def test_a_worker_that_redis_does_not_answer_does_not_count(
     beat(replace(node, redis_silent_seconds=seconds), [])
     assert Worker.objects.alive().exists() == counts
     assert Worker.objects.idle().exists() == Worker.objects.without_redis().exists() != counts
-    assert Worker.objects.get().why_idle() == ("" if counts else "gets no answer from Redis")
+    assert Worker.objects.get().why_idle() == ("" if counts else "cannot use Redis")
     beat(node, [])
     assert Worker.objects.alive().exists() and not Worker.objects.idle().exists()
 

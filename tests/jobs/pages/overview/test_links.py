@@ -216,7 +216,7 @@ def lost_worker(_acme: Owner) -> Shown:
 
 def without_redis(_acme: Owner) -> Shown:
     cut_off(living_worker("w2@here"))
-    return Shown(("w2@here", "gets no answer from Redis"), ("w1@here",))
+    return Shown(("w2@here", "cannot use Redis"), ("w1@here",))
 
 
 def clock(_acme: Owner) -> Shown:
