@@ -268,31 +268,3 @@ def test_settings_with_which_nothing_starts(
     done = doctor(sound, **environ)
     assert done.returncode == 1 and words in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.proof
-def test_processes_that_are_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Killed one after the other, with work that waits: each by its own id."""
-    with installed(tmp_path_factory.mktemp("missing")) as it:
-        it.python(MANY_DAYS, **it.urls).communicate(timeout=300)
-        # Its workers have no key ring.
-        submitted = it.submitter("--count", "1", prefix="waiting")
-        assert submitted.wait() == 0
-        it.drained()
-        for name in ("one", "two"):
-            it.stack.kill_group(name)
-        waiting = it.submitter("--count", "1", prefix="more")
-        assert waiting.wait() == 0
-        wait_for(lambda: {"D304", "D309"} <= found(it).keys(), seconds=20, what="the jobs' workers")
-        it.stack.kill_group("system")
-        it.stack.kill_group("beat")
-        wait_for(lambda: "D301" in found(it), seconds=20, what="all workers")
-        it.statement("UPDATE jobs_cursor SET beat_at = now() - interval '1 min'")
-        it.statement(
-            "INSERT INTO jobs_outbox (run_ids, created_at) VALUES ('{}', now() - interval '2 min')"
-        )
-        expected = {"D301", "D302", "D306"}
-        wait_for(lambda: expected <= found(it).keys(), seconds=30, what="the end of beat's lease")
-        told = found(it)
-        assert "Start a celery worker" in told["D301"]["fix"]
-        assert "Start a celery beat" in told["D302"]["fix"]

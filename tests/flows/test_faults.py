@@ -42,6 +42,8 @@ class Fault:
     """What doctor finds; effects come beside."""
     alerts: set[str] = field(default_factory=set)
     """Those that fire if this lasts; no others."""
+    also_alerts: set[str] = field(default_factory=set)
+    """But for these, whose cause comes and goes."""
     why: str = ""
     """Part of what a run that waits says; empty: it is not asked."""
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -142,6 +144,18 @@ FAULTS: Final = {
         why="Redis does not answer",
         up={"redis": 0, "postgresql": 1},
     ),
+    "a full Redis": Fault(
+        made=faults.full_redis,
+        codes={"without_redis", "unpublished"},
+        # Workers notice it one after the other.
+        also={"pulse", "beat", "system_worker", "unserved", "unsent", *LATER},
+        findings={"D204", "D306", "D317"},
+        alerts={"NoWorkers", "SystemWorkerSilent", "UnpublishedRuns", "Problem"},
+        # A beat that cannot send gives its lead up, and takes it again.
+        also_alerts={"BeatSilent"},
+        why="cannot use Redis",
+        up={"redis": 1, "postgresql": 1},
+    ),
     "a PostgreSQL that hangs": Fault(
         made=partial(faults.hung, server="postgres"),
         status="unreadable",
@@ -208,7 +222,7 @@ def test_a_fault_is_named_within_a_minute_and_nothing_else(world: World, name: s
         found = {one["code"] for one in told.get("problems", ())}
         assert fault.codes <= found <= fault.codes | fault.also, told["problems"]
         assert fault.findings <= world.findings()
-        faults.assert_alerts(text, fault.alerts, folder=world.folder)
+        faults.assert_alerts(text, fault.alerts, also=fault.also_alerts, folder=world.folder)
         assert seen <= fault.codes | fault.also
     if run:
         wait_for(lambda: world.state(run) == "succeeded", seconds=MINUTE, every=1, what="the run")
