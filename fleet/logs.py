@@ -76,8 +76,7 @@ class BoundFacts(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        facts = bound_facts()
-        for name in BOUND:
+        facts = bound_facts() | {"event": getattr(record, "event", "")}
+        for name in ("event", *BOUND):
             setattr(record, name, facts.get(name, ""))
-        record.event = getattr(record, "event", "")
         return True
