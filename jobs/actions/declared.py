@@ -149,9 +149,14 @@ class Action:
     is_destructive: bool = False
 
     @property
+    def is_counted(self) -> bool:
+        """Whether a form shows how many runs it adds, and asks again."""
+        return "dry_run" in self.body.model_fields
+
+    @property
     def is_for_many(self) -> bool:
-        """Whether it can be performed on selected rows; one that counts first asks about one."""
-        return "dry_run" not in self.body.model_fields
+        """Whether it can be performed on selected rows: its form is the same for each."""
+        return not self.is_counted and self.initial is None
 
     def applies_to(self, row: Model, rows: Rows) -> bool:
         """Say whether it can move a row now."""

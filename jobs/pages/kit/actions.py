@@ -195,7 +195,7 @@ def _is_counted(visit: Visit, noun: Noun, action: Action, row: Any, form: BodyFo
 
     A count that has changed may mean a changed schedule, so it is confirmed anew.
     """
-    if action.is_for_many:
+    if not action.is_counted:
         return True
     try:
         body = form.body.model_copy(update={"dry_run": True})
