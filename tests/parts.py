@@ -92,7 +92,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "fleet/transport": QUEUE,
     "fleet/worker": WORKER,
     "jobs": EVERYTHING,
-    "jobs/admin": ("jobs/admin", "browser", "jobs/locale"),
+    "jobs/admin": ("jobs/admin", "browser", "jobs/locale", "own_users"),
     "jobs/api": (*SITE, "jobs/api", "flows/test_command_line.py"),
     "jobs/calendars": ("jobs/calendars", "jobs/windows", "flows/test_windows.py", "mutations"),
     "jobs/catalog": ("jobs/catalog", *WORKER),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
+from django.db.models import Q
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
@@ -82,9 +83,13 @@ def _overridden(_run: Any, value: tuple[int, list[str]]) -> Phrase:
     return phrase(text, calendars=", ".join(holding))
 
 
-def _that_obey_windows(runs: Rows) -> Rows:
-    waiting = runs.filter(state__in=sorted(WAITING))
-    return waiting.exclude(window_policy__in=[WindowPolicy.OVERRIDDEN, WindowPolicy.SHARED])
+def that_obey_windows(runs: Rows) -> Rows:
+    """Return the waiting runs that a calendar may delay, or that require one."""
+    waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
+    # A superuser may override the shared calendars that still hold a run.
+    waiting = waiting.exclude(~Q(state=State.HELD), window_policy=WindowPolicy.SHARED)
+    required = Q(window_policy=WindowPolicy.REQUIRED)
+    return waiting.filter(required | Q(owner__calendar_version__gt=0))
 
 
 RUNS: Final = Noun(
@@ -133,7 +138,7 @@ RUNS: Final = Noun(
             permission="jobs.override_window",
             body=NeededReason,
             applies=lambda runs: runs.filter(state__in=sorted(WAITING)),
-            offered=_that_obey_windows,
+            offered=that_obey_windows,
             refused=_("This run does not wait, or may start outside its windows already."),
             is_repeatable=True,
             act=_override,

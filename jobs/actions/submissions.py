@@ -8,9 +8,10 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_noop as _
 
 from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
+from jobs.actions.runs import that_obey_windows
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import ENDED, WAITING, State
-from jobs.models import Run, Scope, Submission, WindowPolicy
+from jobs.models import Run, Scope, Submission
 from jobs.models.verbs import Cancelled
 from jobs.runs.manual_retry import reopen_failed
 from jobs.runs.override import held_by_of, override_submission
@@ -113,12 +114,7 @@ SUBMISSIONS: Final = Noun(
             permission="jobs.override_window",
             body=NeededReason,
             applies=lambda rows: _with(rows, Run.objects.filter(state__in=sorted(WAITING))),
-            offered=lambda rows: _with(
-                rows,
-                Run.objects.filter(state__in=sorted(WAITING))
-                .exclude(window_policy=WindowPolicy.OVERRIDDEN)
-                .exclude(window_policy=WindowPolicy.SHARED),
-            ),
+            offered=lambda rows: _with(rows, that_obey_windows(Run.objects.all())),
             refused=_("No run of this submission waits for a window."),
             is_repeatable=True,
             counts=lambda submission: _count(submission, frozenset(WAITING)),

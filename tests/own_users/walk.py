@@ -83,7 +83,7 @@ def acted(client: Client, acme: Owner, rows: dict[str, Any]) -> dict[str, Any]:
     """Use a form, verbs, an import and the API; return what holds then."""
     add_member(client, acme)
     confirm(client, reverse("admin:jobs_owner_actions", args=[acme.pk, "pause"]), reason="audit")
-    client.post(reverse("jobs:resume_owner", args=["acme"]), {"reason": "over"})
+    client.post(reverse("jobs:owner_action", args=["acme", "resume"]), {"reason": "over"})
     imported = reverse("admin:jobs_calendar_import", args=[rows["calendar"]])
     sent = {
         "file": SimpleUploadedFile("x.ics", FILE.replace("\n", "\r\n").encode()),

@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
+from jobs.actions.runs import that_obey_windows
 from jobs.admin.kit import html
 from jobs.admin.kit.verbs import Act, ReasonForm, Verb
-from jobs.core.states import WAITING, State
 from jobs.models import AuditEntry, Run, WindowPolicy
 from jobs.runs.override import held_by, override_windows
 
@@ -25,15 +24,6 @@ class RequiredReasonForm(ReasonForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["reason"].required = True
-
-
-def _waiting(runs: QuerySet[Any]) -> QuerySet[Any]:
-    """Return the waiting runs that a calendar may delay, or that require one."""
-    waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
-    # A superuser may override the shared calendars that still hold a run.
-    waiting = waiting.exclude(~Q(state=State.HELD), window_policy=WindowPolicy.SHARED)
-    required = Q(window_policy=WindowPolicy.REQUIRED)
-    return waiting.filter(required | Q(owner__calendar_version__gt=0))
 
 
 def _override(keys: Sequence[UUID], act: Act) -> int:
@@ -66,7 +56,7 @@ OVERRIDE = Verb(
     name="override",
     label=lazy("Override windows"),
     permission="jobs.override_window",
-    applies=_waiting,
+    applies=that_obey_windows,
     act=_override,
     done=lazy("let start outside their windows"),
     refused=_refused(lazy("This run does not wait, or may start outside its windows already.")),

@@ -41,6 +41,8 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
     "retry_submission": lambda submission: move(
         list(submission.runs.values_list("pk", flat=True)), to=State.FAILED
     ),
+    "override_run": lambda run: rows.window_of(run.owner),
+    "override_submission": lambda submission: rows.window_of(submission.owner),
     "resume_owner": pause_owner,
     "resume_job": lambda job: pause_jobs([job.pk], until=now() + timedelta(days=1)),
     "undrain_worker": drain_worker,

@@ -54,7 +54,10 @@ def test_each_model_has_a_name_of_its_own() -> None:
 def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for model in base.__subclasses__():
         # Generic models get one more subclass for each type that is put in.
-        if model.__module__.startswith("jobs.api.") and "[" not in model.__name__:
+        if (
+            model.__module__.startswith(("jobs.api.", "jobs.actions."))
+            and "[" not in model.__name__
+        ):
             yield model
         yield from _models(model)
 

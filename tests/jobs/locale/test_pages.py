@@ -15,6 +15,7 @@ from django.urls import URLPattern, resolve
 from django.utils import translation
 
 from fleet import Kind
+from jobs.actions.registry import NOUNS
 from jobs.models import Owner, SavedView
 from jobs.urls import urlpatterns
 from tests.browser.story import LONG, tell
@@ -42,7 +43,10 @@ DATA: Final = re.compile(
 )
 """What is the same in every language: data, names and units."""
 LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
-NO_PAGES: Final = {"calendar_feed", "logout", "theme", "metrics", "live", "ready"}
+NO_PAGES: Final = {"calendar_feed", "logout", "theme", "metrics", "live", "ready"} | {
+    f"{noun.name}_actions" for noun in NOUNS
+}
+"""Actions on selected rows have the page of the action on one."""
 
 
 class Texts(HTMLParser):

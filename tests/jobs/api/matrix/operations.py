@@ -75,6 +75,7 @@ FIT: Final = {"task": "tests.add", "targets": ["sw-1", "sw-2"]}
 BODIES: Final[dict[str, Any]] = {
     "forecast_runs": FIT,
     "cancel_submission": {},
+    "retry_submission": {},
     "override_submission": {"reason": "urgent"},
     "override_run": {"reason": "urgent"},
     "create_calendar": {"name": "program"},
