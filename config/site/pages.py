@@ -30,7 +30,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             parts.append({part[1]: []})
         for title, target in LINK.findall(line):
             address = _address("README.md", target)
-            if address is not None and isinstance(pages := [*parts[-1].values()][0], list):
+            if address is not None and isinstance(pages := next(iter(parts[-1].values())), list):
                 pages.append({title: address.partition("#")[0]})
     parts.append({"Changes": "root/CHANGELOG.md"})
     config.nav = parts
@@ -45,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_given: Any) -> str:
     """Lead links to pages of the site; others become text."""
     here = page.file.src_uri
 
