@@ -98,7 +98,7 @@ def _actions(here: Site) -> None:
 def _refusals(here: Site, run_id: str) -> None:
     """Each kind of failure has its exit status, and a line that says what to do."""
     said = fairshift(here, "cancel", run_id, status=1)
-    assert said.startswith("fairshift: state_conflict: run ")
+    assert said.startswith("fairshift: state_conflict: ")
     said = fairshift(here, "submit", "flows.misbehave", "--arg", "wya=x", status=1)
     assert "invalid" in said and "wya" in said
     assert "at least one filter" in fairshift(here, "cancel", status=2)
