@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from django.db.models import Model
 from django.utils.translation import gettext_noop as _
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from jobs.actions import texts
 from jobs.core.phrases import Phrase, phrase
@@ -30,24 +30,21 @@ class Shown:
     help: str = ""
 
 
+REASON: Final = Shown(_("Reason"), _("Stored in the audit and shown in the history."))
+
+
 class Reason(BaseModel):
     """The reason of an action."""
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: Annotated[
-        texts.Reason, Shown(_("Reason"), _("Stored in the audit and shown in the history."))
-    ] = ""
+    reason: Annotated[texts.Reason, REASON] = ""
 
 
 class NeededReason(Reason):
     """The reason of an action that needs one."""
 
-    reason: Annotated[
-        texts.Reason,
-        Field(min_length=1, pattern=r"\S"),
-        Shown(_("Reason"), _("Stored in the audit and shown in the history.")),
-    ]
+    reason: Annotated[texts.NeededReason, REASON]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,12 @@ from django.utils.translation import gettext_noop as _
 from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
 from jobs.actions.runs import that_obey_windows
 from jobs.core.phrases import Phrase, phrase
-from jobs.core.states import ENDED, WAITING, State
+from jobs.core.states import WAITING, State
 from jobs.models import Run, Scope, Submission
 from jobs.models.verbs import Cancelled
+from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.manual_retry import reopen_failed
 from jobs.runs.override import held_by_of, override_submission
-
-CANCELLABLE: Final = frozenset(State) - ENDED - {State.CANCELLING}
 
 
 def _with(submissions: Rows, runs: Rows) -> Rows:

@@ -35,6 +35,7 @@ Key = Annotated[Text, Field(min_length=1, max_length=KEY_LIMIT)]
 Reason = Annotated[
     Text, Field(max_length=REASON_LIMIT, description="Stored in the history and the audit.")
 ]
+NeededReason = Annotated[Reason, Field(min_length=1, pattern=r"\S")]
 Moment = Annotated[
     AwareDatetime,
     BeforeValidator(_is_written_out),

@@ -9,9 +9,8 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import ConfigDict, Field
 
-from jobs.actions.texts import Moment, Name, Slug, TaskName
+from jobs.actions.texts import Moment, Name, NeededReason, Slug, TaskName
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.reasons import NeededReason
 from jobs.api.runs.acting import BulkResult, move_found
 from jobs.api.runs.finding import visible_runs
 from jobs.core.states import State

@@ -226,14 +226,6 @@ async def asubmit_many(
     )
 
 
-def run_job_once(
-    job: Job, *, idempotency_key: str, actor: Actor = None, reason: str = ""
-) -> Run | None:
-    """Submit one run of a job now, and audit it; None when the key has made a run before."""
-    run, is_new = run_job_by_key(job, idempotency_key=idempotency_key, actor=actor, reason=reason)
-    return run if is_new else None
-
-
 @transaction.atomic
 def run_job_by_key(
     job: Job, *, idempotency_key: str | None, actor: Actor = None, reason: str = ""

@@ -10,7 +10,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from jobs.actions.submissions import CANCELLABLE
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter, linked
@@ -18,6 +17,7 @@ from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb, always
 from jobs.admin.runs.submission_page import cancelled_in_words, progress_of
 from jobs.models import Backfill, BackfillState, Job, Run
+from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.reads.counts import states_by
 
 LOOKS: Final = {

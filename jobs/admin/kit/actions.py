@@ -9,25 +9,20 @@ from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django_object_actions import DjangoObjectActions
 
 from jobs.actions import Action, Noun, available
-from jobs.admin.kit.base import OwnedAdmin
+from jobs.admin.kit.buttons import ButtonAdmin
 from jobs.models.access import access_of
 from jobs.pages.kit.actions import SELECTED, address_of, selection_view
 
 
-class ActionAdmin(DjangoObjectActions, OwnedAdmin):
+class ActionAdmin(ButtonAdmin):
     """Pages of rows with actions. Mix in before other admin classes."""
 
     noun: ClassVar[Noun]
-
-    class Media:
-        # In place of the style sheet of DjangoObjectActions.
-        css = {"all": ("jobs/admin.css",)}
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         found = super().get_actions(request)
@@ -49,24 +44,10 @@ class ActionAdmin(DjangoObjectActions, OwnedAdmin):
             return []
         return [one.name for one in available(self.noun, row, by=access_of(request.user))]
 
-    def _get_tool_dict(self, tool_name: str) -> dict[str, Any]:
-        return {
-            "name": tool_name,
-            "label": _(self._action(tool_name).label),
-            "standard_attrs": {"class": "fs-verb", "title": ""},
-            "custom_attrs": {},
-            # A link, because it only opens the page that asks.
-            "button_type": "a",
-        }
+    def button_label(self, name: str) -> str:
+        return _(self._action(name).label)
 
-    def _get_action_urls(self) -> list[URLPattern]:
-        """Replace the library's view, which acts without asking."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_actions"
-        self.tools_view_name = f"{self.admin_site.name}:{name}"
-        view = self.admin_site.admin_view(self._ask)
-        return [path("<path:pk>/actions/<slug:tool>/", view, name=name)]
-
-    def _ask(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
+    def ask(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
         row = self.get_object(request, unquote(pk))
         if row is None:
             raise Http404

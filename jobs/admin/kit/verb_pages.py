@@ -14,13 +14,12 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from django_object_actions import DjangoObjectActions
 
-from jobs.admin.kit.base import OwnedAdmin
 from jobs.admin.kit.bulk import act_on_many
-from jobs.admin.kit.verbs import Act, Verb, fresh, sign, unsign
+from jobs.admin.kit.buttons import ButtonAdmin
+from jobs.admin.kit.verbs import Act, Confirmed, Verb, sign, unsign
 from jobs.core.counting import CAP, RoundCount, within
 from jobs.core.errors import FairshiftError
 from jobs.models import Scope, access
@@ -30,15 +29,11 @@ SAMPLE: Final = 10
 COUNT_MILLISECONDS: Final = 3_000
 
 
-class VerbAdmin(DjangoObjectActions, OwnedAdmin):
+class VerbAdmin(ButtonAdmin):
     """Pages of rows that verbs act on. Mix in before other admin classes."""
 
     verbs: ClassVar[tuple[Verb, ...]] = ()
     verb_scope: ClassVar[Scope] = Scope.OPERATE
-
-    class Media:
-        # In place of the style sheet of DjangoObjectActions.
-        css = {"all": ("jobs/admin.css",)}
 
     # --- which verbs a person has ------------------------------------------------------------
 
@@ -61,7 +56,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
         found = super().get_actions(request)
         if self.actions is None or IS_POPUP_VAR in request.GET:
             return found
-        allowed = [verb for verb in self.verbs if verb.is_for_many and self.may(request, verb)]
+        allowed = [verb for verb in self.verbs if self.may(request, verb)]
         return {verb.name: (_action(verb), verb.name, verb.label) for verb in allowed} | found
 
     def get_change_actions(self, request: HttpRequest, object_id: str, form_url: str) -> list[str]:
@@ -74,23 +69,8 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             and self._ready(verb, self._only(request, row), request).exists()
         ]
 
-    def _get_tool_dict(self, tool_name: str) -> dict[str, Any]:
-        verb = self._verb(tool_name)
-        return {
-            "name": verb.name,
-            "label": verb.label,
-            "standard_attrs": {"class": "fs-verb", "title": ""},
-            "custom_attrs": {},
-            # A link, because it only opens the confirmation page.
-            "button_type": "a",
-        }
-
-    def _get_action_urls(self) -> list[URLPattern]:
-        """Replace the library's view, which checks neither owners nor permissions."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_actions"
-        self.tools_view_name = f"{self.admin_site.name}:{name}"
-        view = self.admin_site.admin_view(self.confirm_one)
-        return [path("<path:pk>/actions/<slug:tool>/", view, name=name)]
+    def button_label(self, name: str) -> Any:
+        return self._verb(name).label
 
     def _verb(self, name: str) -> Verb:
         for verb in self.verbs:
@@ -103,7 +83,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
 
     # --- one row -----------------------------------------------------------------------------
 
-    def confirm_one(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
+    def ask(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
         """Show the confirmation page of one row; act on the row after a confirmed POST."""
         verb = self._verb(tool)
         row = self.get_object(request, unquote(pk))
@@ -125,7 +105,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
                 messages.warning(request, _("This page was out of date. Please look again."))
                 form = form_class(initial=request.POST.dict())
             elif form.is_valid():
-                act = _act(request, form, nonce=confirmed.nonce, is_bulk=False)
+                act = _act(request, form, is_bulk=False)
                 self._act_on_one(request, verb, row, act)
                 return HttpResponseRedirect(back)
         return self._confirmation(
@@ -135,7 +115,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
             rows=[row],
             count=1,
             back=back,
-            hidden={"confirmed": sign(verb, request, fresh(mark=verb.mark(row)))},
+            hidden={"confirmed": sign(verb, request, Confirmed(mark=verb.mark(row)))},
         )
 
     def _act_on_one(self, request: HttpRequest, verb: Verb, row: Any, act: Act) -> None:
@@ -170,7 +150,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
         if shown is not None:
             rows = shown.left_of(rows)
             if form.is_valid():
-                act = _act(request, form, nonce=shown.nonce, is_bulk=True)
+                act = _act(request, form, is_bulk=True)
                 after = self._act_on_many(request, verb, rows, act)
                 if after is None:
                     return None
@@ -183,7 +163,7 @@ class VerbAdmin(DjangoObjectActions, OwnedAdmin):
         if last is None:
             messages.warning(request, _("None of the selected rows can be %s.") % verb.done)
             return None
-        shown = shown or fresh(until=str(last))
+        shown = shown or Confirmed(until=str(last))
         count = within(COUNT_MILLISECONDS, rows.count)
         is_across = request.POST.get("select_across") == "1"
         keys = [""] if is_across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
@@ -271,5 +251,5 @@ def _action(verb: Verb) -> Callable[..., HttpResponse | None]:
     return act
 
 
-def _act(request: HttpRequest, form: forms.Form, *, nonce: str, is_bulk: bool) -> Act:
-    return Act(actor=request.user, data=form.cleaned_data, nonce=nonce, is_bulk=is_bulk)
+def _act(request: HttpRequest, form: forms.Form, *, is_bulk: bool) -> Act:
+    return Act(actor=request.user, data=form.cleaned_data, is_bulk=is_bulk)

@@ -7,7 +7,6 @@ whose row has changed since, is shown again and has no effect.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -19,7 +18,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models.fields import no_nul
-from jobs.pages.kit.until import RequiredUntilFields, UntilFields
 
 SALT: Final = "fairshift.admin.verb"
 AGE_SECONDS: Final = 900
@@ -39,14 +37,6 @@ class ReasonForm(forms.Form):
     )
 
 
-class UntilForm(UntilFields, ReasonForm):
-    """An end, and a reason. Without an end: until resumed."""
-
-
-class RequiredUntilForm(RequiredUntilFields, ReasonForm):
-    """An end, which is required, and a reason."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
     """The arguments of a confirmed verb."""
@@ -54,8 +44,6 @@ class Act:
     actor: Any
     data: dict[str, Any]
     """The cleaned data of the confirmed form."""
-    nonce: str
-    """The same for every repetition of one confirmed form: a double click acts once."""
     results: list[Any] = field(default_factory=list)
     """Filled by the verb, for its message."""
     is_bulk: bool
@@ -64,10 +52,6 @@ class Act:
     @property
     def reason(self) -> str:
         return self.data.get("reason", "")
-
-    def key_of(self, row: models.Model) -> str:
-        """Return the idempotency key of this form and a row."""
-        return f"admin:{self.nonce}:{row.pk}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +73,6 @@ class Verb:
     form: type[forms.Form] = ReasonForm
     form_of: Callable[[Any], type[forms.Form]] | None = None
     """Makes the form of a row, when it depends on the row."""
-    is_for_many: bool = True
-    """False: it is no bulk action."""
     mark: Callable[[Any], str] = field(default=lambda _row: "")
     """The facts of a row that must be unchanged when its form is confirmed."""
     audits_bulk: bool = False
@@ -107,9 +89,8 @@ class Verb:
 class Confirmed:
     """What a confirmation page showed."""
 
-    nonce: str
-    mark: str
-    until: str
+    mark: str = ""
+    until: str = ""
     """The last key of the selection: later rows were not shown, and stay unchanged."""
     after: str = ""
     """The last key that was acted on, when the time limit came before the end."""
@@ -123,11 +104,6 @@ class Confirmed:
 def always(text: Any) -> Callable[[Any], Any]:
     """Return a function that gives every row the same text."""
     return lambda _row: text
-
-
-def fresh(*, mark: str = "", until: str = "") -> Confirmed:
-    """Return the facts of a new confirmation page, with a nonce of its own."""
-    return Confirmed(nonce=secrets.token_urlsafe(12), mark=mark, until=until)
 
 
 def sign(verb: Verb, request: HttpRequest, shown: Confirmed) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from ninja import Query, Schema
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from jobs.actions.texts import Reason
-
-NeededReason = Annotated[Reason, Field(min_length=1, pattern=r"\S")]
 
 
 class ReasonBody(Schema):

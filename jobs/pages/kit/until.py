@@ -27,12 +27,3 @@ class UntilFields(forms.Form):
         if until is not None and until <= now():
             raise forms.ValidationError(_("This time is in the past."))
         return until
-
-
-class RequiredUntilFields(UntilFields):
-    """An end in the future."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["until"].required = True
-        self.fields["until"].help_text = _("To stop it without an end, clear “enabled”.")
