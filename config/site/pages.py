@@ -1,4 +1,4 @@
-"""What MkDocs cannot know of docs/: its order, the pages of the root, and links to code.
+"""Hooks of MkDocs: the order of docs/, the pages of the root, and links to code.
 
 `docs/README.md` has the order: each bold word begins a part, and each link is a page of it. The
 site has no code, so links to files beside Markdown become text.
