@@ -35,6 +35,8 @@ PATHS = (
     "/submissions/{submission}/cancel/",
     "/jobs/",
     "/jobs/{job}/",
+    "/jobs/{job}/pause/",
+    "/jobs/{job}/backfill/",
     "/calendars/",
     "/calendars/{calendar}/",
     "/calendars/{calendar}/fit/",
@@ -57,6 +59,7 @@ PATHS = (
     "/owners/",
     "/owners/acme/",
     "/owners/acme/limits/",
+    "/owners/acme/pause/",
 )
 """The pages that every look visits. A new page adds its path; `tell` and `rows` have the keys."""
 
