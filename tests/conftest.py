@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import suppress
 from importlib import import_module
@@ -48,15 +49,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 import_module(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the files so that lanes always have one that waits beside one that computes.
 
-    The files of both kinds are spread evenly. Lanes take whole files from the beginning.
+    The files of each kind are spread evenly: two browsers side by side fill two cores. Lanes take
+    whole files from the beginning.
     """
     files = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
-    kinds: dict[bool, list[list[pytest.Item]]] = {True: [], False: []}
+    kinds: dict[str, list[list[pytest.Item]]] = defaultdict(list)
     for file in files:
-        kinds[file[0].path.relative_to(ROOT).parts[0] in WAITING].append(file)
+        folder = file[0].path.relative_to(ROOT).parts[0]
+        kinds[folder if folder in WAITING else ""].append(file)
     places = [
         (number / len(kind), file) for kind in kinds.values() for number, file in enumerate(kind)
     ]

@@ -88,7 +88,7 @@ def test_a_job_is_made_and_run_in_the_browser(browse: Browse, acme: Owner) -> No
     page.get_by_role("button", name="Run now").click()
     page.locator(".messagelist a").click()
     # A page that is still arriving has a part of it.
-    page.locator(".fs-facts", has_text="fairshift.http_request").first.wait_for()
+    page.locator("dl", has_text="fairshift.http_request").first.wait_for()
     assert Run.objects.get().job == Job.objects.get()
 
 

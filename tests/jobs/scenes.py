@@ -53,11 +53,11 @@ def living_worker(hostname: str = "w1@here", *, queues: Sequence[str] = ("jobs",
 
 
 def silence(worker: UUID, *, seconds: float) -> None:
-    """Let a worker's last heartbeat be that long ago."""
+    """Let a worker's last heartbeat, and Redis's last answer to it, be that long before."""
     sql.query(
-        "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %s) "
-        "WHERE id = %s",
-        [seconds, worker],
+        "UPDATE jobs_worker SET heartbeat_at = heartbeat_at - make_interval(secs => %(ago)s), "
+        "redis_answered_at = redis_answered_at - make_interval(secs => %(ago)s) WHERE id = %(id)s",
+        {"ago": seconds, "id": worker},
     )
 
 
