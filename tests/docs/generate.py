@@ -253,7 +253,6 @@ PARTS: Final[dict[str, Callable[[str], str]]] = {
     "metrics": metrics,
     "doctor": doctor,
     "run_costs": lambda _before: tables.run_costs(measured()),
-    "run_rates": lambda _before: tables.run_rates(measured()),
     "run_ceilings": lambda _before: tables.run_ceilings(measured()),
     "run_steps": lambda _before: tables.run_steps(measured()),
 }

@@ -1,11 +1,7 @@
-"""cost: what a durable run costs with 1, 2 and 4 workers, and whether a simulation knew it.
-
-The simulation gets the points of one worker, and no other.
-"""
+"""cost: what a durable run costs with 1, 2 and 4 workers."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,32 +16,19 @@ from tests.benchmarks.members.durable import submitted, wait_recorded
 from tests.benchmarks.rows import Row
 from tests.benchmarks.scale.cost import cost_of_a_run, without_idle
 from tests.benchmarks.scale.measured import (
-    CALIBRATING,
-    CROWDED,
-    FLUSH,
     IDLE,
     SLOTS,
     SUBMIT,
     SUBMIT_MANY,
     TASK_MS,
-    costs_of,
-    layout_of,
     point_name,
 )
-from tests.benchmarks.scale.readings import (
-    MAIN,
-    bytes_on_disk,
-    crowding,
-    flush_seconds,
-    reading,
-)
-from tests.benchmarks.scale.simulation import simulate
+from tests.benchmarks.scale.readings import MAIN, bytes_on_disk, reading
 from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
 
 WORKERS: Final = (1, 2, 4)
 MOST_RATE: Final = 2_500.0
 """Runs a second that are expected at most: it decides how many runs are submitted."""
-CORES: Final = len(os.sched_getaffinity(0))
 OWNERS: Final = 10
 WINDOW: Final = (0.25, 0.85)
 """The parts of the runs that have ended when the two readings are taken: all slots are busy."""
@@ -54,14 +37,12 @@ POLL_SECONDS: Final = 0.01
 PATIENCE_SECONDS: Final = 60.0
 CALLS: Final = 10
 """Calls of `submit_many`, each for an owner of its own."""
-NEAR: Final = (1 / 1.2, 1 / 0.8)
-"""Measured by simulated, when the simulation is at most 20 % off."""
 
 Samples = dict[str, list[float]]
 
 
 def measure(world: World) -> list[Row]:
-    """Measure submits, an idle worker and runs; simulate the runs; commits are durable."""
+    """Measure submits, an idle worker and runs; commits are durable."""
     world.commits_are_durable()
     found: dict[str, Samples] = defaultdict(lambda: defaultdict(list))
 
@@ -71,8 +52,6 @@ def measure(world: World) -> list[Row]:
 
     for number in world.turns():
         world.begin()
-        add(FLUSH, {"seconds": flush_seconds()})
-        add(CROWDED, {"part": crowding(others=CORES - 1)})
         add(SUBMIT_MANY, _submits(world, is_single=False))
         add(SUBMIT, _submits(world, is_single=True))
         for workers in WORKERS:
@@ -83,48 +62,15 @@ def measure(world: World) -> list[Row]:
                 for ms in TASK_MS:
                     cost = busy.cost(ms, label=f"r{number}")
                     add(point_name(workers, ms), without_idle(cost, idle))
-    return [*_before_runs(found), *_beside_simulation(found)]
+    return _rows(found)
 
 
-def _before_runs(found: Mapping[str, Samples]) -> list[Row]:
-    units = {
-        SUBMIT_MANY: "runs/s",
-        SUBMIT: "runs/s",
-        FLUSH: "seconds",
-        CROWDED: "part",
-        IDLE: "CPU ms/s",
-    }
+def _rows(found: Mapping[str, Samples]) -> list[Row]:
     return [
-        Row(what=what, unit=unit, figure=median(found[what][unit]), samples=found[what])
-        for what, unit in units.items()
-    ]
-
-
-def _beside_simulation(found: Mapping[str, Samples]) -> list[Row]:
-    medians = {
-        what: {name: median(values) for name, values in samples.items()}
+        Row(what=what, unit=unit, figure=median(samples[unit]), samples=samples)
         for what, samples in found.items()
-    }
-    costs = costs_of(medians, cores=CORES)
-    rows = []
-    for workers in WORKERS:
-        for ms in TASK_MS:
-            what = point_name(workers, ms)
-            layout = layout_of(medians, workers, ms, cores=CORES)
-            simulated = simulate(costs, layout, task_seconds=ms / 1000)
-            rows.append(
-                Row(
-                    what=what,
-                    unit="runs/s",
-                    figure=medians[what]["runs/s"],
-                    baseline=simulated.rate,
-                    against="simulated, calibrated with it" if what in CALIBRATING else "simulated",
-                    at_least=NEAR[0],
-                    at_most=NEAR[1],
-                    samples=found[what],
-                )
-            )
-    return rows
+        for unit in ["CPU ms/s" if what == IDLE else "runs/s"]
+    ]
 
 
 @contextmanager

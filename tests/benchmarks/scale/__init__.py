@@ -1,4 +1,1 @@
-"""How far it goes: what a durable run costs, and a simulation of more workers and cores.
-
-docs/operate/scale.md has the figures. `python -m tests.benchmarks.scale --help` simulates.
-"""
+"""What a durable run costs: the tables of docs/operate/scale.md."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from django.db import connection
@@ -23,9 +20,6 @@ POSTGRES: Final = "PostgreSQL"
 REDIS: Final = "Redis"
 CALLER: Final = "caller"
 """This process: it submits, and then only looks."""
-
-FLUSHES: Final = 300
-WORKS: Final = 50
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _COUNTED: Final = """
@@ -88,48 +82,6 @@ def bytes_on_disk() -> int:
     with connection.cursor() as cursor:
         cursor.execute(_BYTES)
         return int(cursor.fetchone()[0])
-
-
-def flush_seconds() -> float:
-    """Return how much longer a commit takes because it waits for the disk: the median of many."""
-    took: dict[str, list[float]] = {"on": [], "off": []}
-    with connection.cursor() as cursor:
-        for setting, found in took.items():
-            cursor.execute("SELECT set_config('synchronous_commit', %s, false)", [setting])
-            for _ in range(FLUSHES):
-                began = time.perf_counter()
-                cursor.execute("SELECT pg_logical_emit_message(true, 'benchmark', 'x')")
-                found.append(time.perf_counter() - began)
-        cursor.execute("RESET synchronous_commit")
-    return max(0.0, median(took["on"]) - median(took["off"]))
-
-
-def crowding(*, others: int) -> float:
-    """Return by what part this core is slower while so many others are busy, too.
-
-    Two threads of one core, as a virtual machine often has them, are slower by a third.
-    """
-    alone = _work_seconds()
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
-    try:
-        time.sleep(0.2)  # Python has started
-        beside = _work_seconds()
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
-    return max(0.0, 1.0 - alone / beside)
-
-
-def _work_seconds() -> float:
-    """Return the CPU time of some work of Python: the median of many."""
-    found = []
-    for _ in range(WORKS):
-        began = time.process_time()
-        words = {str(number): number for number in range(20_000)}
-        sum(words[str(number)] for number in range(20_000))
-        found.append(time.process_time() - began)
-    return median(found)
 
 
 def tree_seconds(pid: int, program: str = "") -> float:

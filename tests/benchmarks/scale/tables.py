@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tests.benchmarks.scale.costs import Layout
 from tests.benchmarks.scale.measured import (
-    CALIBRATING,
     IDLE,
+    ONE_WORKER,
     SLOTS,
     SUBMIT,
     SUBMIT_MANY,
     TASK_MS,
     Measured,
-    costs_of,
     point_name,
 )
-from tests.benchmarks.scale.simulation import simulate
 
 A_DAY: Final = 100_000_000
 DAY_SECONDS: Final = 86_400
@@ -25,15 +22,13 @@ PEAK: Final = 0.1
 """The part of a day's runs in its busiest hour."""
 MEAN_RATE: Final = A_DAY / DAY_SECONDS
 PEAK_RATE: Final = A_DAY * PEAK / 3_600
-STEP_MS: Final = 1_000
-"""The length of the tasks of the steps."""
 STEPS: Final = (
-    ("1 machine for all, 2 cores", Layout(1, 32, cores=2)),
-    ("1 machine for all, 8 cores", Layout(4, 32, cores=8)),
-    ("PostgreSQL 4 cores, workers apart", Layout(8, 64, cores=2, postgres_cores=4)),
-    ("PostgreSQL 8 cores", Layout(24, 64, cores=2, postgres_cores=8)),
-    ("PostgreSQL 16 cores", Layout(48, 64, cores=2, postgres_cores=16)),
+    ("1 machine for all, 2 cores", 1, 32),
+    ("1 machine for all, 8 cores", 4, 32),
+    ("PostgreSQL 4 cores, workers apart", 8, 64),
+    ("PostgreSQL 8 cores", 24, 64),
 )
+"""What runs where, how many workers, and the slots of each."""
 KINDS: Final = (
     ("caller", "CPU of the caller, µs"),
     ("worker, main process", "CPU of the worker's main process, µs"),
@@ -88,20 +83,6 @@ def _cell(measured: Measured, column: str, name: str) -> str:
     return "–" if value is None else _number(value)
 
 
-def run_rates(measured: Measured) -> str:
-    """Return how far the simulated rates are from the measured ones, at most."""
-    errors = [
-        abs(simulated / measured.medians[name]["runs/s"] - 1)
-        for name, simulated in measured.simulated.items()
-        if name not in CALIBRATING
-    ]
-    points = len(CALIBRATING) + len(errors)
-    return (
-        f"It is calibrated with {len(CALIBRATING)} of {points} measured points. Of the others it"
-        f" differs by at most {max(errors):.0%}."
-    )
-
-
 def run_ceilings(measured: Measured) -> str:
     """Return what 100 million runs a day need of the two servers, by mean and peak."""
     heads = ["100,000,000 runs a day", f"mean, {MEAN_RATE:,.0f} runs/s"]
@@ -123,7 +104,7 @@ def _connections(measured: Measured) -> str:
 
 
 def _needs(measured: Measured) -> Iterator[list[str]]:
-    batched, alone = CALIBRATING[0], CALIBRATING[-1]
+    batched, alone = ONE_WORKER[0], ONE_WORKER[-1]
     for server in ("Redis", "PostgreSQL"):
         for submit, point, what in (
             (SUBMIT_MANY, batched, "large batches"),
@@ -136,15 +117,15 @@ def _needs(measured: Measured) -> Iterator[list[str]]:
     commits = [_of_run(measured, "commits of PostgreSQL", point) for point in (batched, alone)]
     yield _at_rates("commits a second, large batches", commits[0])
     yield _at_rates("commits a second, small batches, single submits", commits[1])
-    wal = max(_of_run(measured, "WAL bytes", point) for point in CALIBRATING)
+    wal = max(_of_run(measured, "WAL bytes", point) for point in ONE_WORKER)
     yield _at_rates("WAL, MB/s", wal / 1e6, digits=1)
     yield ["WAL, GB a day", f"{wal * A_DAY / 1e9:,.0f}", ""]
-    disk = max(measured.medians[point]["bytes on disk"] for point in CALIBRATING)
+    disk = max(measured.medians[point]["bytes on disk"] for point in ONE_WORKER)
     yield ["disk, GB a day, before a vacuum", f"{disk * A_DAY / 1e9:,.0f}", ""]
 
 
 def _of_run(measured: Measured, name: str, point: str) -> float:
-    submit = SUBMIT_MANY if point == CALIBRATING[0] else SUBMIT
+    submit = SUBMIT_MANY if point == ONE_WORKER[0] else SUBMIT
     return measured.medians[submit][name] + measured.medians[point][name]
 
 
@@ -153,28 +134,30 @@ def _at_rates(what: str, of_a_run: float, *, digits: int = 0) -> list[str]:
 
 
 def run_steps(measured: Measured) -> str:
-    """Return the simulated steps, with tasks of a second."""
-    costs = costs_of(measured.medians, cores=measured.cores)
+    """Return what busy slots need with tasks of a second, admitted one by one."""
     heads = ["step", "workers × slots", "runs/s", "a day", "cores of workers"]
     heads += ["of PostgreSQL", "of Redis"]
-    submit = measured.medians[SUBMIT_MANY]
     rows = []
-    for name, layout in STEPS:
-        slots = layout.workers * layout.slots
-        found = simulate(costs, layout, task_seconds=STEP_MS / 1000, runs=max(1_000, 4 * slots))
-        more = [found.rate * submit[f"CPU µs, {kind}"] / 1e6 for kind in ("PostgreSQL", "Redis")]
+    for name, workers, slots in STEPS:
+        rate = workers * slots
+        of_workers = _cores(measured, rate, "worker, main process", "worker, children")
         rows.append(
             [
                 name,
-                f"{layout.workers} × {layout.slots}",
-                f"{found.rate:,.0f}",
-                f"{found.rate * DAY_SECONDS / 1e6:,.0f} million",
-                f"{found.worker_cores:.1f}",
-                f"{found.postgres_cores + more[0]:.2f}",
-                f"{found.redis_cores + more[1]:.2f}",
+                f"{workers} × {slots}",
+                f"{rate:,}",
+                f"{rate * DAY_SECONDS / 1e6:,.0f} million",
+                f"{of_workers:.1f}",
+                f"{_cores(measured, rate, 'PostgreSQL'):.2f}",
+                f"{_cores(measured, rate, 'Redis'):.2f}",
             ]
         )
     return _table(heads, rows)
+
+
+def _cores(measured: Measured, rate: float, *kinds: str) -> float:
+    used = (measured.medians[point] for point in (SUBMIT_MANY, ONE_WORKER[-1]))
+    return rate * sum(of.get(f"CPU µs, {kind}", 0.0) for of in used for kind in kinds) / 1e6
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
