@@ -16,7 +16,7 @@ from tests.mutations.mutation import Mutation
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 COPIED: Final = ("config", "fleet", "jobs", "templates", "tests", "manage.py", "pyproject.toml")
-MARKS: Final = ("-- guard: ", "# guard: ")
+MARK: Final = "-- guard: "
 TESTS_FAILED: Final = 1
 PATIENCE_SECONDS: Final = 240
 
@@ -44,19 +44,14 @@ def copied(folder: Path) -> Path:
 
 def guards(folder: Path) -> Iterator[tuple[str, Path, int]]:
     """Find each comment `-- guard: …`: its words, its file, the index of the guarded line."""
-    places = (
-        *("jobs/*/sql/*.sql", "jobs/pages/**/*.py", "jobs/runs/reads/*.py"),
-        "fleet/**/*.lua",
-    )
+    places = ("jobs/*/sql/*.sql", "fleet/**/*.lua")
     for path in sorted(path for place in places for path in folder.glob(place)):
         lines = path.read_text().splitlines()
         for at, line in enumerate(map(str.lstrip, lines)):
-            for mark in MARKS:
-                if line.startswith(mark):
-                    below = range(at + 1, len(lines))
-                    comment = mark.split()[0]
-                    guarded = next(n for n in below if not lines[n].lstrip().startswith(comment))
-                    yield line.removeprefix(mark), path, guarded
+            if line.startswith(MARK):
+                below = range(at + 1, len(lines))
+                guarded = next(n for n in below if not lines[n].lstrip().startswith("--"))
+                yield line.removeprefix(MARK), path, guarded
 
 
 def break_guard(mutation: Mutation, folder: Path) -> None:

@@ -11,7 +11,7 @@ ASSERTION: Final = "AssertionError"
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """The line below a comment `-- guard: …` of a statement, script or page, replaced."""
+    """The line below a comment `-- guard: …` of a statement or script, replaced."""
 
     guard: str
     """The comment's words; the row's name."""

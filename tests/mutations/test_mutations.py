@@ -1,4 +1,4 @@
-"""Each guard of a statement, a script or a page, broken once: the tests named beside it fail.
+"""Each guard of a statement or a script, broken once: the tests named beside it fail.
 
 `make chaos WHAT=mutations` plays the whole table, about seven seconds a row.
 """
@@ -19,7 +19,6 @@ from django.db import connection
 from fleet.transport import scripts
 from tests.mutations import (
     in_context,
-    in_pages,
     in_queue,
     in_recurring,
     in_retention,
@@ -38,7 +37,7 @@ from tests.mutations.mutation import Mutation
 
 TABLE = (
     *(*in_runs.ROWS, *in_recurring.ROWS, *in_rollups.ROWS, *in_retention.ROWS),
-    *(*in_pages.ROWS, *in_queue.ROWS, *in_context.ROWS),
+    *(*in_queue.ROWS, *in_context.ROWS),
 )
 DATABASE = "mutants"
 

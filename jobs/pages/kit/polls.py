@@ -58,7 +58,6 @@ def unchanged(request: HttpRequest, stamp: str | None) -> HttpResponse | None:
     if stamp is None:
         return None
     for digest, nonce, seal in _given(request):
-        # guard: an ETag of another stamp, such as another visitor's, is not that of this answer
         if seal and constant_time_compare(seal, _seal(digest, nonce, stamp)):
             return _not_modified(digest, stamp)
     return None

@@ -55,15 +55,12 @@ class Visit:
 
     def rows(self, rows: Rows, *, path: str = "owner") -> Rows:
         """Narrow rows to those that the visitor sees, and to the chosen owner."""
-        # guard: a list has rows of the visitor's owners only
         seen = self.access.narrowed(rows, path=path)
-        # guard: a list has rows of the chosen owner only
         return seen if self.owner is None else seen.filter(**{path: self.owner.pk})
 
     def one(self, rows: models.QuerySet[Row], *, path: str = "owner", **key: Any) -> Row:
         """Return the row with this key; raise the answer 404 if the visitor sees no such row."""
         try:
-            # guard: a row of another owner is not found
             found = self.access.narrowed(rows, path=path).filter(**key).first()
         except (ValueError, OverflowError, DataError):
             # No row can have this key, such as one with NUL.
@@ -78,7 +75,6 @@ class Visit:
 
     def refuse_unless(self, permission: str, scope: Scope, owner_id: int | None) -> None:
         """Raise the answer 403 unless the visitor may use a verb on a row of an owner."""
-        # guard: a verb needs its scope for the owner of the row
         if not self.may(permission, scope, owner_id):
             raise forbidden()
 
@@ -115,7 +111,6 @@ class Visit:
         }
 
     def _offered(self) -> list[str]:
-        # guard: the switch offers the visitor's owners only
         rows = self.access.narrowed(Owner.objects.all(), path="pk").order_by("slug")
         return list(rows.values_list("slug", flat=True)[:OFFERED])
 
@@ -133,7 +128,6 @@ def page(name: str, *, permission: str, methods: tuple[str, ...] = ("GET",)) -> 
     def made(view: View) -> View:
         @wraps(view)
         def answer(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
-            # guard: a page needs a login
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path(), login_address())
             if request.method not in allowed:
@@ -183,14 +177,12 @@ def show_error(request: HttpRequest, error: PageError) -> HttpResponse:
 
 def _admitted(request: HttpRequest, permission: str) -> Access:
     access = access_of(request.user)
-    # guard: a page needs its permission
     if not access.permits(permission):
         raise forbidden()
     return access
 
 
 def _visit(request: HttpRequest, access: Access, name: str, stamp: str | None) -> Visit:
-    # guard: a page is behind the barrier
     if not access.sees_all:
         barrier.raise_for(access.owner_ids())
     owner = _chosen(request, access)
@@ -201,7 +193,6 @@ def _chosen(request: HttpRequest, access: Access) -> Owner | None:
     slug = request.GET.get("owner", "").strip()
     if not slug:
         return None
-    # guard: an owner of others cannot be chosen
     rows = access.narrowed(Owner.objects.all(), path="pk")
     found = None if "\x00" in slug else rows.filter(slug=slug).first()
     if found is None:

@@ -36,7 +36,6 @@ class Admission:
 
 def admission_of(request: HttpRequest) -> Admission:
     """Decide on a request. A proxy's headers do not count: any client can write them."""
-    # guard: an address that is not listed needs a token
     if _is_listed(request.META.get("REMOTE_ADDR", "")):
         return Admission()
     given = request.META.get("HTTP_AUTHORIZATION", "")
@@ -69,7 +68,6 @@ def _of_token(secret: str) -> Admission:
     _good.pop(digest, None)
     if token is None:
         return Admission(HTTPStatus.UNAUTHORIZED)
-    # guard: metrics are of all owners, so a token of one does not open them
     if not access_of(token).sees_all:
         return Admission(HTTPStatus.FORBIDDEN)
     _good[digest] = time.monotonic()

@@ -34,7 +34,6 @@ MILLISECONDS: Final = 3_000
 @page("owners", permission="jobs.view_owner")
 def plan(visit: Visit) -> HttpResponse:
     """Show the form, and with its data the plan."""
-    # guard: a plan names all owners
     if not visit.access.sees_all:
         raise forbidden()
     form = PlanForm(visit.request.GET, now=now())

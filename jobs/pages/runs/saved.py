@@ -137,7 +137,6 @@ def delete_view(visit: Visit, key: int) -> HttpResponse:
 
 
 def _mine(visit: Visit) -> Any:
-    # guard: a saved view is its user's only
     return SavedView.objects.filter(user_id=visit.access.actor.pk)
 
 

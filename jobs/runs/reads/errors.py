@@ -28,7 +28,6 @@ class ErrorTexts(NamedTuple):
 
 def message_of(run: Run, access: Access) -> str | None:
     """Return the message of a run's last error; None if the caller may not see it."""
-    # guard: error texts are shown as arguments are
     if not access.sees_arguments(run.owner_id):
         return None
     return run.error_text
@@ -41,7 +40,6 @@ def shown(message: str | None) -> str:
 
 def texts_of(attempt: Attempt, run: Run, access: Access) -> ErrorTexts:
     """Return the texts of an attempt's error; `run` is the attempt's."""
-    # guard: error texts of attempts are shown as arguments are
     if not access.sees_arguments(run.owner_id):
         return ErrorTexts(None, None)
     return ErrorTexts(*attempt.texts(run))
