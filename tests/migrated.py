@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).parent.parent
 CACHE: Final = ROOT / f".pytest_cache/migrated-{os.geteuid()}"
 MADE_OF: Final = (
     *("requirements.lock", "config/settings.py", "config/embedded"),
-    *("jobs/migrations", "jobs/models"),
+    *("jobs/migrations", "jobs/models", "jobs/system/periodic.py"),
 )
 KEPT: Final = 3
 """The newest copies, which stay: those of other environments and of code that is tried out."""

@@ -1,23 +1,6 @@
-"""Rows of a new installation, for tests that have removed or changed them."""
-
-from importlib import import_module
-
-from django.apps import apps
+"""The cursor of a new installation, for tests that have removed or changed it."""
 
 from jobs.core import sql
-
-migration = import_module("jobs.migrations.0006_periodic_tasks")
-rollups = import_module("jobs.migrations.0010_rollups")
-retention = import_module("jobs.migrations.0015_retention")
-later = import_module("jobs.migrations.0024_rounds_by_the_pulse")
-
-
-def make_periodic_tasks() -> None:
-    """Make those that are missing, as the migrations do."""
-    migration.make_periodic_tasks(apps, None)
-    rollups.make_periodic_task(apps, None)
-    retention.make_periodic_task(apps, None)
-    later.remove_periodic_tasks(apps, None)
 
 
 def make_cursor() -> None:

@@ -19,8 +19,8 @@ def test_a_change_of_what_it_is_made_of_makes_another_one(tmp_path: Path) -> Non
         "requirements.lock",
         "config/settings.py",
         "jobs/models/run.py",
-        "jobs/migrations/0004_runs.py",
-        "jobs/migrations/sql/0004_runs.sql",
+        "jobs/migrations/0003_runs.py",
+        "jobs/migrations/sql/0003_runs.sql",
         "config/embedded/postgres.py",
     ):
         with (tmp_path / name).open("a") as file:

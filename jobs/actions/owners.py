@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import REASON, Action, Call, Noun, Reason, Shown, told
-from jobs.actions.texts import Moment, Text
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.texts import Moment
 from jobs.models import Owner, Scope
-from jobs.owners.limits import PAUSE_REASON_LIMIT, pause_owner, resume_owner
+from jobs.owners.limits import pause_owner, resume_owner
 
 
 class OwnerPause(Reason):
@@ -19,7 +19,6 @@ class OwnerPause(Reason):
     until: Annotated[Moment | None, Shown(_("Until"), _("Empty: until a person resumes it."))] = (
         Field(None, description="Null: until it is resumed.")
     )
-    reason: Annotated[Text, Field(max_length=PAUSE_REASON_LIMIT), REASON] = ""
 
 
 def _pause(owner: Any, call: Call) -> None:

@@ -22,7 +22,7 @@ from psycopg import ClientCursor
 from jobs.core import sql
 
 ROLE: Final = "fairshift_tenant"
-"""The role that migration 0007 creates. It cannot log in; it is the same in all databases."""
+"""The role that `0005_barrier.sql` creates. It cannot log in; it is the same in all databases."""
 
 # One message is one transaction, also in autocommit. In a transaction of the caller, what follows
 # the statement must not have the role. After an error, the rollback takes it back.

@@ -9,11 +9,15 @@ FILES = (
     "0005_calendars",
     "0005_calendar_changes",
     "0005_known_tasks",
+    "0005_retention",
+    "0005_barrier",
 )
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0004_runs")]
+    initial = True
+
+    dependencies = [("jobs", "0004_webhooks_and_mails")]
 
     operations = [
         migrations.RunSQL(

@@ -120,7 +120,7 @@ class Owner(models.Model):
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True, editable=False)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True)
     paused_reason = models.CharField(
-        _("reason of the pause"), max_length=200, blank=True, validators=[no_nul]
+        _("reason of the pause"), max_length=500, blank=True, validators=[no_nul]
     )
     zone = models.CharField(
         _("time zone"), max_length=64, default="UTC", validators=[validate_zone]

@@ -18,7 +18,6 @@ from jobs.models.verbs import Actor
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.runs import preparation
 
-PAUSE_REASON_LIMIT: Final = 200
 LAST_YEAR: Final = 9998
 """Python has no later year than 9999, and an offset may lead there."""
 
@@ -32,7 +31,7 @@ def pause_owner(
     after LAST_YEAR.
     """
     owner = preparation.as_owner(owner)
-    refuse_text("reason", reason, most=PAUSE_REASON_LIMIT)
+    refuse_text("reason", reason, most=REASON_LIMIT)
     if until is not None:
         refuse_naive("until", until)
         if until.year > LAST_YEAR:

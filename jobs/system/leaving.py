@@ -19,10 +19,9 @@ from jobs.core.conf import setting
 from jobs.definitions import inbox
 from jobs.models import Backfill, Leader, Run, Worker
 from jobs.system.lease import BEAT
+from jobs.system.periodic import EVERY
 
 _ROLE: Final = "fairshift_tenant"
-_INTERVALS: Final = (1, 2, 5, 10, 600, 3_600)
-"""Seconds of the intervals that migrations have made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +71,8 @@ def remove_entries() -> int:
         rows = _entries()
         intervals = set(rows.values_list("interval_id", flat=True)) - {None}
         count = rows._raw_delete(connection.alias)
-        made = Q(pk__in=intervals) | Q(period="seconds", every__in=_INTERVALS)
+        seconds = {seconds for seconds, _label in EVERY.values()}
+        made = Q(pk__in=intervals) | Q(period="seconds", every__in=seconds)
         IntervalSchedule.objects.filter(made, periodictask=None).delete()
         PeriodicTasks.update_changed()
     return count

@@ -94,7 +94,7 @@ def task_of(round_: str) -> str:
 
 
 def _after_migrations(using: str, **_signal: Any) -> None:
-    # After a step back, an older code does not know all rounds; its migrations made its own.
+    # After `migrate jobs zero`, as of an installation that leaves, none comes back.
     if using == router.db_for_write(PeriodicTask) and is_migrated(using):
         make_missing()
 

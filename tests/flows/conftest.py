@@ -19,6 +19,7 @@ from jobs.models import Owner, Run, Submission, WebhookEndpoint
 from jobs.models.owner import slug_of
 from jobs.system.notices import rounds
 from jobs.system.partitions import make_partitions
+from jobs.system.periodic import make_missing
 from tests.audit import EMPTY_AUDIT
 from tests.few_partitions import django_db_setup
 from tests.flows.installation import Installation, installed
@@ -27,7 +28,7 @@ from tests.flows.world import broker_client, make_owner
 from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
-from tests.periodic import make_cursor, make_periodic_tasks
+from tests.periodic import make_cursor
 from tests.proxy import Proxy
 from tests.waiting import wait_for
 
@@ -256,7 +257,7 @@ def _empty() -> None:
         cursor.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY CASCADE")
     slug_of.cache_clear()  # as after `flush`
     make_partitions()
-    make_periodic_tasks()
+    make_missing()
     make_cursor()
     with broker_client() as client:
         client.flushdb()

@@ -15,7 +15,7 @@ from tests.judge.log import SubmitLog, TaskLog
 from tests.judge.rows import HistoryEntry
 from tests.judge.sqlreader import read_rows
 
-TABLES = PROJECT / "jobs/migrations/sql/0004_runs.sql"
+TABLES = PROJECT / "jobs/migrations/sql/0003_runs.sql"
 LIBPQ = ("host", "port", "user", "password", "dbname")
 SUCCEEDED = [["queued", 1.5, ""], ["admitted", 2, ""], ["running", 3, ""], ["succeeded", 4, "x"]]
 

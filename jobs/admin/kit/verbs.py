@@ -17,11 +17,11 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from jobs.core.inputs import REASON_LIMIT
 from jobs.models.fields import no_nul
 
 SALT: Final = "fairshift.admin.verb"
 AGE_SECONDS: Final = 900
-REASON_LIMIT: Final = 200
 
 
 class ReasonForm(forms.Form):

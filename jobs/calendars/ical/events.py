@@ -20,9 +20,9 @@ from jobs.calendars.ical.times import (
     times,
 )
 from jobs.core.errors import IcalError
+from jobs.core.inputs import REASON_LIMIT
 
 UID_LIMIT: Final = 450
-REASON_LIMIT: Final = 500
 
 
 @dataclass(frozen=True, slots=True)

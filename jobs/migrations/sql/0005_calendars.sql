@@ -1,8 +1,9 @@
 -- Decisions about calendars, for admission and for the code that predicts admission.
 
--- Return the ids of the calendars that apply to a run of an owner, a job and a target, in order. Job
--- and target may be null.
-CREATE FUNCTION jobs_calendars(of_owner bigint, of_job bigint, of_target bigint)
+-- Return the ids of the calendars that count for a run of an owner, a job and a target, in order. Job
+-- and target may be null. By the run's window policy these are: none when it is overridden; 'shared'
+-- leaves those without an owner, on which its operator could not decide; else all that apply.
+CREATE FUNCTION jobs_calendars(of_owner bigint, of_job bigint, of_target bigint, policy text)
 RETURNS bigint[] LANGUAGE sql STABLE AS $$
     SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM (
         SELECT calendar_id FROM jobs_attachment WHERE owner_id = of_owner
@@ -13,6 +14,16 @@ RETURNS bigint[] LANGUAGE sql STABLE AS $$
         JOIN jobs_attachment AS a ON a.group_id = g.targetgroup_id
         WHERE g.target_id = of_target
     ) AS applying (id)
+    WHERE policy <> 'overridden' AND (
+        policy <> 'shared'
+        OR EXISTS (SELECT FROM jobs_calendar AS c WHERE c.id = applying.id AND c.owner_id IS NULL)
+    )
+$$;
+
+-- All that apply, as for a run without a policy. PostgreSQL expands this in the calling statement.
+CREATE FUNCTION jobs_calendars(of_owner bigint, of_job bigint, of_target bigint)
+RETURNS bigint[] LANGUAGE sql STABLE AS $$
+    SELECT jobs_calendars(of_owner, of_job, of_target, '')
 $$;
 
 -- Return three times for a set of calendars at a moment. until: all are open before it, less the
@@ -51,8 +62,12 @@ RETURNS timestamptz LANGUAGE sql STABLE AS $$
     WHERE c.id = ANY(calendars) AND c."end" <> 'let run'
 $$;
 
--- Return how long an opening an attempt needs: the time limit in its run's policy.
+-- Return how long an opening an attempt needs: the time limit in its run's policy. What raw SQL has
+-- written in place of a number is no limit: it must not stop statements that read many policies.
 CREATE FUNCTION jobs_needed(policy jsonb) RETURNS interval LANGUAGE sql IMMUTABLE AS $$
     SELECT make_interval(secs => coalesce(
-        (policy ->> 'time_limit_seconds')::float8, (policy ->> 'soft_time_limit_seconds')::float8, 0))
+        (jsonb_path_query_first(policy, '$.time_limit_seconds
+            ? (@.type() == "number" && @ >= 0 && @ <= 1000000000)'))::float8,
+        (jsonb_path_query_first(policy, '$.soft_time_limit_seconds
+            ? (@.type() == "number" && @ >= 0 && @ <= 1000000000)'))::float8, 0))
 $$;

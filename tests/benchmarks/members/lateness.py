@@ -86,13 +86,13 @@ def _clear() -> None:
     from jobs.core.sql import now
     from jobs.models import Cursor, Tick
     from jobs.schedules import slot_of
-    from tests.periodic import make_periodic_tasks
+    from jobs.system.periodic import make_missing
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobs_job CASCADE")
     Tick.objects.all().delete()
     Cursor.objects.update(slot=slot_of(now()))
-    make_periodic_tasks()
+    make_missing()
     PeriodicTasks.update_changed()
 
 

@@ -66,7 +66,7 @@ def test_a_pause_until_a_time_ends_with_it(committed: None, acme: Owner) -> None
 @pytest.mark.parametrize(
     ("bad", "option"),
     [
-        ({"reason": "x" * 201}, "reason: is text of at most 200 characters"),
+        ({"reason": "x" * 501}, "reason: is text of at most 500 characters"),
         ({"reason": "nul \x00"}, "reason: "),
         ({"until": datetime(2030, 1, 1)}, "until: is a datetime with a time zone"),  # noqa: DTZ001
         ({"until": "2030-01-01"}, "until: is a datetime with a time zone"),

@@ -18,9 +18,9 @@ from jobs.models import Cursor, Job, Owner, Tick
 from jobs.recurring.late_commits import trigger_late_commits
 from jobs.recurring.pulse import REST_SLOTS, make_ticks
 from jobs.schedules import moment_of, slot_of
+from jobs.system.periodic import make_missing
 from tests.jobs.recurring.scenes import at, recurring, runs_of
 from tests.jobs.scenes import at_once, messages, open_transaction, row_held
-from tests.periodic import make_periodic_tasks
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -198,7 +198,7 @@ def test_a_tick_that_somebody_is_at_is_not_waited_for() -> None:
 
 def test_ticks_do_not_stand_behind_what_has_piled_up() -> None:
     """What beat sends is behind them, however much of it there is."""
-    make_periodic_tasks()
+    make_missing()
     entries = PeriodicTask.objects.filter(name__startswith="fairshift: ")
     for entry in entries:
         for _ in range(3):

@@ -25,8 +25,8 @@ from jobs.models.recurring import SentEntry
 from jobs.system import beat as beat_module
 from jobs.system import lease
 from jobs.system.beat import Scheduler
+from jobs.system.periodic import make_missing
 from tests.jobs.scenes import row_held
-from tests.periodic import make_periodic_tasks
 
 QUEUE = "heard"
 HOUR = timedelta(hours=1)
@@ -70,7 +70,7 @@ def as_installed(committed: None) -> Iterator[None]:
     yield
     PeriodicTask.objects.all().delete()
     IntervalSchedule.objects.all().delete()
-    make_periodic_tasks()
+    make_missing()
 
 
 def now() -> datetime:

@@ -23,7 +23,7 @@ from tests.few_partitions import KEPT_DAYS, drop_partitions
 from tests.jobs.scenes import admitted, at_once, behind, living_worker, recorded
 
 AHEAD = KEPT_DAYS + 3  # days
-MIGRATION = Path("jobs/migrations/sql/0004_partitions.sql")
+MIGRATION = Path("jobs/migrations/sql/0003_partitions.sql")
 
 
 def homes() -> dict[UUID, str]:

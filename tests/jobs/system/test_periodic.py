@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.apps import apps
 from django.core.management import call_command
 from django.db.models.signals import post_migrate
-from django_celery_beat.models import PeriodicTask, PeriodicTasks
+from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+from pytest_django import Settings
 
 from jobs.checks.database import check_deployed_database
 from jobs.core import sql
@@ -20,7 +22,9 @@ from jobs.models import Job, Owner
 from jobs.pages.overview.operator import Operator
 from jobs.pages.overview.reading import read
 from jobs.pages.overview.verdict import problems_of
+from jobs.system.beat import ROUNDS
 from jobs.system.partitions import make_partitions
+from jobs.system.periodic import make_missing
 from jobs.tasks import settle
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.system.test_beat import Beat, beat
@@ -45,12 +49,22 @@ def flushed() -> None:
     )
 
 
-def test_a_flush_leaves_what_a_migration_makes(db: None) -> None:
-    """All of them, and as `migrate` has made them."""
+def test_migrate_and_flush_make_one_for_each_round(db: None) -> None:
+    """Under a name that Celery knows, on the queue of the system worker."""
     before = ours()
-    assert len(before) == 10
+    assert sorted(task for task, *_ in before.values()) == sorted(ROUNDS & set(current_app.tasks))
+    assert {queue for _task, _args, queue, *_ in before.values()} == {"system"}
     flushed()
     assert ours() == before
+
+
+def test_they_are_on_the_queue_of_the_system_worker(db: None, settings: Settings) -> None:
+    """A setting names that queue. A project that has two intervals of one second is no error."""
+    PeriodicTask.objects.all().delete()
+    IntervalSchedule.objects.create(every=1, period="seconds")
+    settings.FAIRSHIFT = {"SYSTEM_QUEUE": "inner"}
+    assert len(make_missing()) == len(ROUNDS)
+    assert {queue for _task, _args, queue, *_ in ours().values()} == {"inner"}
 
 
 def test_what_an_operator_has_changed_stays(db: None) -> None:
@@ -65,10 +79,10 @@ def test_what_an_operator_has_changed_stays(db: None) -> None:
     assert {*PeriodicTask.objects.values_list("name", "enabled", "interval", "queue")} == before
 
 
-def test_a_step_back_brings_no_round_that_older_code_lacks(db: None) -> None:
-    """While a migration is not applied, each migration makes its own."""
+def test_none_comes_back_when_the_migrations_are_taken_back(db: None) -> None:
+    """An installation that leaves keeps nothing: while a migration is not applied, none is made."""
     PeriodicTask.objects.all().delete()
-    sql.query("DELETE FROM django_migrations WHERE app = 'jobs' AND name LIKE '0026%%'")
+    sql.query("DELETE FROM django_migrations WHERE app = 'jobs' AND name LIKE '0005%%'")
     flushed()
     assert ours() == {}
 

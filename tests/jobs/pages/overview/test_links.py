@@ -20,6 +20,7 @@ from jobs.recurring import health
 from jobs.schedules import slot_of
 from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.notices.interests import stop, why_stopped
+from jobs.system.periodic import make_missing
 from tests.fleet.fair_queues import Queue
 from tests.flows.world import broker_client, publishing_to
 from tests.jobs.admin.conftest import stored_job
@@ -34,7 +35,6 @@ from tests.jobs.pages.overview.test_verdict import NO_PAGE
 from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
-from tests.periodic import make_periodic_tasks
 
 PAGE = reverse("jobs:overview")
 
@@ -57,7 +57,7 @@ def as_chief(committed: None, no_ticks: None) -> Iterator[Client]:
     client.force_login(chief)
     yield client
     chief.delete()
-    make_periodic_tasks()
+    make_missing()
 
 
 def lost(hostname: str) -> None:

@@ -6,7 +6,7 @@ CREATE FUNCTION jobs_tenant_owners() RETURNS bigint[] LANGUAGE sql STABLE PARALL
     SELECT coalesce(nullif(current_setting('fairshift.owner_ids', true), ''), '{}')::bigint[]
 $$;
 
--- Create the policies. The subqueries are evaluated once for each statement, not for each row.
+-- Create the policies. Tables of all owners, such as totals, have none: the role may not read them. The subqueries are evaluated once for each statement, not for each row.
 DO $$
 DECLARE
     owned text := 'owner_id = ANY ((SELECT jobs_tenant_owners())::bigint[])';
@@ -21,6 +21,10 @@ DECLARE
         'jobs_missed', owned,
         'jobs_submission', owned,
         'jobs_run', owned,
+        'jobs_rollup', owned,
+        'jobs_webhookendpoint', owned,
+        'jobs_webhookdelivery', owned,
+        'jobs_mailsubscription', owned,
         -- Rows without an owner of their own are seen with the row that they belong to.
         'jobs_attempt', 'EXISTS (SELECT FROM jobs_run r WHERE r.id = run_id)',
         'jobs_backfill', 'EXISTS (SELECT FROM jobs_job j WHERE j.id = job_id)',

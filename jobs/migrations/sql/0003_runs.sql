@@ -41,6 +41,13 @@ CREATE TABLE jobs_run (
     stop_at       timestamptz,
     window_policy varchar(10) NOT NULL DEFAULT '',
     earlier_attempts integer NOT NULL DEFAULT 0,
+    -- Encrypted texts of errors, in place of those above:
+    error_data    bytea,
+    error_key     smallint NOT NULL DEFAULT 0,
+    -- What a running task writes of itself:
+    progress      jsonb,
+    checkpoint    bytea,
+    checkpoint_key smallint NOT NULL DEFAULT 0,
     CONSTRAINT run_state_known CHECK (state IN (
         'scheduled', 'held', 'queued', 'admitted', 'running', 'cancelling',
         'retrying', 'succeeded', 'failed', 'cancelled', 'expired'))
@@ -90,6 +97,9 @@ CREATE INDEX run_closing ON jobs_run (not_after) WHERE state = 'queued' AND not_
 CREATE INDEX run_stopping ON jobs_run (stop_at)
     WHERE state IN ('admitted', 'running') AND stop_at IS NOT NULL;
 
+-- Rollups: runs that ended in one minute, which are few, as succeeded ones always have an attempt:
+CREATE INDEX run_ended ON jobs_run (ended_at) WHERE state IN ('failed', 'cancelled', 'expired');
+
 CREATE TABLE jobs_run_default PARTITION OF jobs_run DEFAULT;
 
 CREATE TABLE jobs_attempt (
@@ -104,7 +114,18 @@ CREATE TABLE jobs_attempt (
     error_type    varchar(200) NOT NULL DEFAULT '',
     error_message text NOT NULL DEFAULT '',
     traceback     text NOT NULL DEFAULT '',
+    queued_at     timestamptz,
+    -- When the row was written, for the rollups:
+    recorded_at   timestamptz DEFAULT clock_timestamp(),
+    run_state     varchar(10) NOT NULL DEFAULT '',
+    error_data    bytea,
+    error_key     smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, token)
 ) PARTITION BY RANGE (run_id);
+
+-- Rollups: attempts of one minute. Values rise with the pages of the table, so their ranges suffice, and
+-- an insert writes nothing. Autovacuum summarizes a range of pages when it is full:
+CREATE INDEX attempt_recorded ON jobs_attempt USING brin (recorded_at)
+    WITH (pages_per_range = 64, autosummarize = on);
 
 CREATE TABLE jobs_attempt_default PARTITION OF jobs_attempt DEFAULT;
