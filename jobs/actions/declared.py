@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Annotated, Any, Final
 
 from django.db.models import Model
@@ -76,6 +77,10 @@ class Noun:
     """Django's converter of that field in addresses: int, str or uuid."""
     owner: str | None = "owner"
     """The path from a row to its owner; None: rows belong to the whole installation."""
+    section: str = ""
+    """The entry in the navigation that its pages belong to; empty: its plural."""
+    shown_by: str = ""
+    """The field with the row on whose page it is shown; empty: it has a page of its own."""
     view: str
     """Django's permission to see rows."""
     actions: tuple[Action, ...]
@@ -92,7 +97,10 @@ class Noun:
         """Return the id of a row's owner; None: the row belongs to the installation."""
         if self.owner is None:
             return None
-        return row.pk if self.owner == "pk" else row.owner_id
+        if self.owner == "pk":
+            return row.pk
+        *parents, last = self.owner.split("__")
+        return getattr(reduce(getattr, parents, row), f"{last}_id")
 
 
 def told(template: str) -> Callable[[Any, Any], Phrase]:

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from jobs.actions.backfills import BACKFILLS
 from jobs.actions.jobs import JOBS
 from jobs.actions.owners import OWNERS
 from jobs.actions.runs import RUNS
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.actions.workers import WORKERS
 
-NOUNS: Final = (JOBS, OWNERS, RUNS, SUBMISSIONS, WORKERS)
+NOUNS: Final = (BACKFILLS, JOBS, OWNERS, RUNS, SUBMISSIONS, WORKERS)

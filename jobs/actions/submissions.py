@@ -11,7 +11,7 @@ from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
 from jobs.actions.runs import that_obey_windows
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import WAITING, State
-from jobs.models import Run, Scope, Submission
+from jobs.models import Backfill, Run, Scope, Submission
 from jobs.models.verbs import Cancelled
 from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.manual_retry import reopen_failed
@@ -20,6 +20,13 @@ from jobs.runs.override import held_by_of, override_submission
 
 def _with(submissions: Rows, runs: Rows) -> Rows:
     return submissions.filter(Exists(runs.filter(submission=OuterRef("pk"))))
+
+
+def _with_work_left(submissions: Rows) -> Rows:
+    # A backfill that has not made its first run is cancelled, too.
+    backfills = Backfill.objects.filter(submission=OuterRef("pk"), done_at=None)
+    runs = Run.objects.filter(submission=OuterRef("pk"), state__in=sorted(CANCELLABLE))
+    return submissions.filter(Exists(backfills) | Exists(runs))
 
 
 def _count(submission: Any, states: frozenset[State]) -> int:
@@ -32,7 +39,8 @@ def _cancel(submission: Any, call: Call) -> Cancelled:
     return moved
 
 
-def _cancelled(_submission: Any, moved: Cancelled) -> Phrase:
+def cancelled(_row: Any, moved: Cancelled) -> Phrase:
+    """Return what to say after a cancel of the runs of a submission."""
     text = _("%(ended)s of its runs cancelled, %(stopping)s asked to stop.")
     return phrase(text, ended=moved.cancelled, stopping=moved.stopping)
 
@@ -78,12 +86,12 @@ SUBMISSIONS: Final = Noun(
             ),
             scope=Scope.OPERATE,
             permission="jobs.cancel_submission",
-            applies=lambda rows: _with(rows, Run.objects.filter(state__in=sorted(CANCELLABLE))),
+            applies=_with_work_left,
             refused=_("Every run of this submission has ended, or was asked to stop."),
             is_repeatable=True,
             counts=lambda submission: _count(submission, CANCELLABLE),
             act=_cancel,
-            done=_cancelled,
+            done=cancelled,
             locks=False,
             is_destructive=True,
         ),

@@ -15,6 +15,7 @@ from ninja.operation import Operation
 
 from jobs.api import (
     audit,
+    backfills,
     calendars,
     dead_letters,
     exports,
@@ -49,6 +50,7 @@ RESOURCES: Final = (
     ("/calendars", calendars.router),
     ("/windows", windows.router),
     ("/jobs", job_resource.router),
+    ("/backfills", backfills.router),
     ("/tokens", tokens.router),
     ("/webhooks", webhooks.router),
     ("/mail-subscriptions", mail_subscriptions.router),

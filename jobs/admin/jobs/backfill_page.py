@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.backfills import BACKFILLS
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter, linked
-from jobs.admin.kit.verb_pages import VerbAdmin
-from jobs.admin.kit.verbs import Act, Verb, always
-from jobs.admin.runs.submission_page import cancelled_in_words, progress_of
-from jobs.models import Backfill, BackfillState, Job, Run
-from jobs.runs.bulk import CANCELLABLE
+from jobs.admin.runs.submission_page import progress_of
+from jobs.models import Backfill, BackfillState, Job
 from jobs.runs.reads.counts import states_by
 
 LOOKS: Final = {
@@ -28,41 +26,14 @@ LOOKS: Final = {
 """The badge of each state is that of a run's state."""
 
 
-def _cancel(keys: Sequence[int], act: Act) -> int:
-    backfills = Backfill.objects.select_related("submission__owner").filter(pk__in=keys)
-    for backfill in backfills:
-        act.results.append(backfill.submission.cancel(actor=act.actor, reason=act.reason))
-    return len(backfills)
-
-
-def _can_be_cancelled(backfills: QuerySet[Any]) -> QuerySet[Any]:
-    open_runs = Run.objects.filter(
-        submission=OuterRef("submission_id"), state__in=sorted(CANCELLABLE)
-    )
-    return backfills.filter(Q(done_at__isnull=True) | Exists(open_runs))
-
-
-CANCEL = Verb(
-    name="cancel",
-    label=_("Cancel"),
-    permission="jobs.cancel_submission",
-    applies=_can_be_cancelled,
-    act=_cancel,
-    done=_("cancelled"),
-    refused=always(_("Every run of this backfill has ended.")),
-    warning=_("No more runs are made, and its runs that have not ended are cancelled."),
-    message=cancelled_in_words,
-)
-
-
 class BackfillOwnerFilter(OwnerFilter):
     column = "job__owner_id"
 
 
 @admin.register(Backfill)
-class BackfillAdmin(VerbAdmin, RecordAdmin):
+class BackfillAdmin(ActionAdmin, RecordAdmin):
+    noun = BACKFILLS
     owner_path = "job__owner"
-    verbs = (CANCEL,)
     list_display = (
         "span",
         "life",

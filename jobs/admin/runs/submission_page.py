@@ -16,7 +16,6 @@ from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.kit.verbs import Act
 from jobs.admin.runs.forecast import rest_in_words
 from jobs.admin.runs.submit_page import SubmitPage
 from jobs.core.sql import now
@@ -24,14 +23,6 @@ from jobs.core.states import State
 from jobs.models import Run, Submission
 from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
-
-
-def cancelled_in_words(row: Any, act: Act) -> str:
-    """Return the message about a cancelled submission or backfill, with the numbers of runs."""
-    [moved] = act.results
-    facts = {"cancelled": f"{moved.cancelled:,}", "stopping": f"{moved.stopping:,}"}
-    message = _("%(row)s: %(cancelled)s of its runs cancelled, %(stopping)s asked to stop.")
-    return message % {"row": row, **facts}
 
 
 def progress_of(row: Any, submission: Submission, *, total: int) -> str:

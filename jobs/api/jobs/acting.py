@@ -28,7 +28,7 @@ def _run(request: HttpRequest, response: HttpResponse, done: Done) -> RunDetails
     made, _is_new = done.value
     with barrier.lifted():
         run = Run.objects.select_related("owner", "job", "target").get(id=made.id)
-        response["Location"] = f"{request.path.rpartition('/jobs/')[0]}/runs/{run.id}"
+        response["Location"] = f"{_root(request)}/runs/{run.id}"
         return RunDetails.of_run(run, caller(request))
 
 
@@ -37,8 +37,13 @@ def _backfill(request: HttpRequest, response: HttpResponse, done: Done) -> Any:
     if made is None:
         facts = {"start": done.body.start, "end": done.body.end}
         return BackfillMade(id=None, submission=None, count=done.count or 0, made=0, **facts)
-    response["Location"] = f"{request.path}s/{made.pk}"
+    response["Location"] = f"{_root(request)}/backfills/{made.pk}"
     return BackfillMade.of(made)
+
+
+def _root(request: HttpRequest) -> str:
+    """Return the path of the API."""
+    return request.path.rpartition("/jobs/")[0]
 
 
 serve(

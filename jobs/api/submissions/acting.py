@@ -15,6 +15,7 @@ from jobs.api.runs.overriding import Overridden
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunProgress
 from jobs.core import barrier
+from jobs.models import Submission
 from jobs.models.verbs import Cancelled
 from jobs.runs.override import held_by_of
 
@@ -26,6 +27,12 @@ class SubmissionCancelled(Schema):
     stopping: int = Field(description="Active runs that a worker is asked to stop.")
     progress: RunProgress
 
+    @classmethod
+    def of(cls, submission: Submission, done: Done) -> SubmissionCancelled:
+        """Return the effect of an action that cancels a submission."""
+        moved = done.value or Cancelled()
+        return cls(progress=_progress(submission), **moved._asdict())
+
 
 class SubmissionRetried(Schema):
     """The effect of a retry of failed runs."""
@@ -36,8 +43,7 @@ class SubmissionRetried(Schema):
 
 
 def _cancelled(_request: HttpRequest, _response: HttpResponse, done: Done) -> SubmissionCancelled:
-    moved = done.value or Cancelled()
-    return SubmissionCancelled(progress=_progress(done.row), **moved._asdict())
+    return SubmissionCancelled.of(done.row, done)
 
 
 def _retried(_request: HttpRequest, _response: HttpResponse, done: Done) -> SubmissionRetried:

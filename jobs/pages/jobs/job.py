@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions.backfills import BACKFILLS
 from jobs.actions.jobs import JOBS
 from jobs.calendars import gate
 from jobs.calendars.visibility import visible_rows
@@ -45,7 +46,10 @@ def job(visit: Visit, key: int) -> HttpResponse:
         failing_since=failing_since(found) if line.is_failing else None,
         last_failed=next((run for run, _took in runs if run.state == State.FAILED), None),
         missed=_newest(Missed.objects.filter(job=found).order_by("-first_at")),
-        backfills=_newest(Backfill.objects.filter(job=found).order_by("-pk")),
+        backfills=[
+            (one, buttons(visit, BACKFILLS, one))
+            for one in _newest(Backfill.objects.filter(job=found).order_by("-pk"))
+        ],
         calendars=_calendars(visit, found),
         buttons=buttons(visit, JOBS, found),
         admin_url=nav.admin_address(user, "job_change", found.pk),

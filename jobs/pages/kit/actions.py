@@ -36,7 +36,7 @@ BUDGET_SECONDS: Final = 20.0
 def action_view(noun: Noun) -> View:
     """Return the view of all actions of a noun; its address ends with the action's name."""
 
-    @page(noun.plural, permission=noun.view, methods=("GET", "POST"))
+    @page(noun.section or noun.plural, permission=noun.view, methods=("GET", "POST"))
     def view(visit: Visit, key: Any, name: str) -> HttpResponse:
         action = noun.action(name)
         if action is None:
@@ -59,7 +59,7 @@ def selection_view(noun: Noun) -> View:
     The admin calls it with `keys` and `back`, to ask; its form comes to the noun's own address.
     """
 
-    @page(noun.plural, permission=noun.view, methods=("GET", "POST"))
+    @page(noun.section or noun.plural, permission=noun.view, methods=("GET", "POST"))
     def view(visit: Visit, name: str, *, keys: Sequence[Any] = (), back: str = "") -> HttpResponse:
         action = noun.action(name)
         if action is None or not action.is_for_many:
@@ -225,5 +225,10 @@ def _back(visit: Visit, row: Any, noun: Noun) -> str:
     asked = visit.request.POST.get("back") or visit.request.GET.get("back", "")
     if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/"):
         return asked
-    own = visit.address(noun.name, getattr(row, noun.key)) if row else visit.address(noun.plural)
+    if row is None:
+        own = visit.address(noun.section or noun.plural)
+    elif noun.shown_by:
+        own = visit.address(noun.shown_by, getattr(row, noun.shown_by).pk)
+    else:
+        own = visit.address(noun.name, getattr(row, noun.key))
     return own or reverse("jobs:overview")

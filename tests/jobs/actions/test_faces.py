@@ -19,7 +19,7 @@ from jobs.actions.registry import NOUNS
 from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import AuditEntry, Job, Owner, Run, Submission, Worker
+from jobs.models import AuditEntry, Backfill, Job, Owner, Run, Submission, Worker
 from jobs.models.access import access_of
 from jobs.owners.limits import pause_owner
 from jobs.recurring.pause import pause_jobs
@@ -48,12 +48,15 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
     "undrain_worker": drain_worker,
 }
 ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
+    "backfill": lambda owner: Backfill.objects.get(pk=rows.backfill_of(owner)),
     "owner": lambda owner: owner,
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
     "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
     "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
     "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
 }
+AUDITED: Final = {"backfill": "submission"}
+"""The nouns whose actions are audited on another row, and its noun."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,12 @@ class Case:
 
     def key_of(self, row: Any) -> str:
         return str(getattr(row, self.noun.key))
+
+    def own(self, row: Any) -> str:
+        """Return the page of a row, or of the row that shows it."""
+        name = self.noun.shown_by
+        key = getattr(row, name).pk if name else self.key_of(row)
+        return reverse(f"jobs:{name or self.noun.name}", args=[key])
 
     def api(self, key: Any) -> str:
         return f"/{self.noun.plural}/{key}/{self.action.name}"
@@ -104,7 +113,8 @@ OF_OWNERS: Final = [case for case in CASES if case.noun.owner is not None]
 
 def audited(case: Case) -> list[str]:
     """Return the actors of the entries about rows of its noun, with the reason of these scenes."""
-    entries = AuditEntry.objects.filter(reason=REASON, object_type=case.noun.name)
+    noun = AUDITED.get(case.noun.name, case.noun.name)
+    entries = AuditEntry.objects.filter(reason=REASON, object_type=noun)
     return list(entries.values_list("actor_name", flat=True))
 
 
@@ -123,7 +133,7 @@ def test_the_api_performs_it(case: Case, acme: Owner, caller: Caller) -> None:
 def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
     """Its button is on the row's page, a GET changes nothing, and the form acts once."""
     row = case.row_of(acme)
-    own = reverse(f"jobs:{case.noun.name}", args=[case.key_of(row)])
+    own = case.own(row)
     assert case.page(row) in as_root.get(own).content.decode()
     sent = case.fields()
     answer = as_root.get(case.page(row))

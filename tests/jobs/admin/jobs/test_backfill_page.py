@@ -143,19 +143,20 @@ def test_a_backfill_is_followed_and_cancelled(as_root: Client, hourly: Job) -> N
     assert "24 queued" in listed and "unreadable" not in listed
     page = reverse("admin:jobs_backfill_change", args=[made.pk])
     assert "24 / 24" in as_root.get(page).content.decode()
-    url = reverse("admin:jobs_backfill_actions", args=[made.pk, "cancel"])
-    asked = as_root.get(url)
-    as_root.post(url, {**asked.context["hidden"], "reason": "wrong range"})
+    url = reverse("jobs:backfill_action", args=[made.pk, "cancel"])
+    as_root.post(url, sent(as_root.get(url), reason="wrong range"))
     assert set(Run.objects.values_list("state", flat=True)) == {"cancelled"}
     again = as_root.get(url, follow=True)
     assert "has ended" in said(again)[-1]
 
 
-def test_one_that_is_being_made_is_stopped(as_root: Client, hourly: Job) -> None:
-    """Before its first run as well."""
+@pytest.mark.parametrize("noun", ["backfill", "submission"])
+def test_one_that_is_being_made_is_stopped(as_root: Client, hourly: Job, noun: str) -> None:
+    """Before its first run as well; also by a cancel of its submission."""
     made = backfill(hourly, START, END)
-    url = reverse("admin:jobs_backfill_actions", args=[made.pk, "cancel"])
-    as_root.post(url, as_root.get(url).context["hidden"])
+    key = made.pk if noun == "backfill" else made.submission_id
+    url = reverse(f"jobs:{noun}_action", args=[key, "cancel"])
+    as_root.post(url, sent(as_root.get(url)))
     make_pending_runs()
     assert not Run.objects.exists()
     page = as_root.get(reverse("admin:jobs_backfill_change", args=[made.pk]))

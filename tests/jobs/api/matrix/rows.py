@@ -125,8 +125,7 @@ def job_of(owner: Owner) -> int:
 
 
 def backfill_of(owner: Owner) -> int:
-    """Return a backfill of the owner's newest job, whose key is `job_id`."""
-    job = Job.objects.filter(owner=owner).latest("pk")
+    job = Job.objects.get(pk=job_of(owner))
     return backfill(job, now() - timedelta(hours=1), now()).pk
 
 
@@ -184,7 +183,7 @@ PARAMETERS: Final[dict[str, Parameter]] = {
     "user": Parameter(member_of, "nobody99"),
     "worker_id": Parameter(lambda _owner: _lasting_worker(), UUID(int=9), is_owned=False),
 }
-"""By the name of the parameter; a row of a job comes after `job_id`."""
+"""By the name of the parameter."""
 
 SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
     "retry_run": {"run_id": cancelled_run_of},
