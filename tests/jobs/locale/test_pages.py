@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from django.utils import translation
 
 from fleet import Kind
 from jobs.actions.registry import NOUNS
+from jobs.core.sql import now
 from jobs.models import Owner, SavedView
 from jobs.urls import urlpatterns
 from tests.browser.story import LONG, tell
@@ -29,9 +31,10 @@ UNREAD: Final = {"script", "style", "pre", "code", "time", "textarea"}
 """Elements with data, or with nothing for a reader."""
 DATA: Final = re.compile(
     r"""
-    https?://\S+ | \b(?:owner|webhookendpoint)\ \d+  # addresses, rows of the audit
+    https?://\S+ | \b(?:owner|job|webhookendpoint)\ \d+  # addresses, rows of the audit
     |[0-9a-f]{8}-[0-9a-f-]{27}  # ids
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
+    |backfill\ of\ Backup  # the label of its submission
     |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|notices|prefork|ci|Nightly|Backup
        |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
        |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1|ni
@@ -129,6 +132,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
         "open": waiting.pk,
         "submission": waiting.submission_id,
         "job": job.pk,
+        "backfill": job.backfill(now() - timedelta(days=3), now()).pk,
         "calendar": calendar.pk,
         "window": asked.pk,
         "worker": worker,
@@ -162,9 +166,10 @@ PATHS: Final = (
     "/jobs/",
     "/jobs/?search=none",
     "/jobs/{job}/",
-    "/jobs/{job}/run-now/",
+    "/jobs/{job}/run/",
     "/jobs/{job}/pause/",
     "/jobs/{job}/backfill/",
+    "/backfills/{backfill}/cancel/",
     "/calendars/",
     "/calendars/?search=none",
     "/calendars/{calendar}/",
@@ -224,7 +229,8 @@ def test_no_text_of_a_page_is_outside_gettext(
 def test_every_page_is_visited() -> None:
     """A new page is added to PATHS."""
     keys = dict.fromkeys(("run", "open", "worker"), UUID(int=1))
-    keys |= dict.fromkeys(("submission", "job", "calendar", "window", "view", "webhook"), 1)
+    others = ("submission", "job", "backfill", "calendar", "window", "view", "webhook")
+    keys |= dict.fromkeys(others, 1)
     paths = [urlsplit(path.format(**keys)).path for path in PATHS]
     pages = {each.name for each in urlpatterns if isinstance(each, URLPattern)}
     assert pages - NO_PAGES == {resolve(path).url_name for path in paths}
