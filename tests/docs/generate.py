@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -48,16 +47,15 @@ def generated(page: str) -> str:
 
 
 def settings(before: str) -> str:
-    """Return a row for each setting with a variable; its purpose is taken from the old row."""
-    rows = [line.split(" | ", 3) for line in before.splitlines() if line.startswith("| `")]
-    purposes = {code_words(row[0])[0]: row[3] for row in rows}
-    head = ["| variable | default | unit and limits | effect |", "|---|---|---|---|"]
-    for key, rule in RULES.items():
-        if rule.kind is not Kind.NAME:
-            name = f"FAIRSHIFT_{key}"
-            purpose = purposes.get(name, f"{UNSAID} |")
-            head.append(f"| `{name}` | {_default(rule)} | {_limits(key, rule)} | {purpose}")
-    return "\n".join(head)
+    """Return a line for each setting with a variable; its purpose is taken from the old line."""
+    lines = [line.partition("): ") for line in before.splitlines() if line.startswith("- `")]
+    purposes = {code_words(name)[0]: purpose for name, _, purpose in lines}
+    names = {f"FAIRSHIFT_{key}": (key, rule) for key, rule in RULES.items()}
+    return "\n".join(
+        f"- `{name}` ({_default(rule)}{_limits(key, rule)}): {purposes.get(name, UNSAID)}"
+        for name, (key, rule) in names.items()
+        if rule.kind is not Kind.NAME
+    )
 
 
 def _default(rule: Rule) -> str:
@@ -69,32 +67,16 @@ def _default(rule: Rule) -> str:
 
 
 def _limits(key: str, rule: Rule) -> str:
-    if rule.kind is Kind.SWITCH:
-        return "on or off"
-    if rule.kind is Kind.NETWORKS:
-        return "comma-separated networks"
-    if rule.kind is Kind.FOLDER:
-        return "an absolute path"
-    if rule.kind in {Kind.TEXT, Kind.KEYS}:
-        return "text"
+    """Return the limits of a number, with the unit if its name does not end with it."""
     if rule.kind not in {Kind.SECONDS, Kind.WHOLE}:
-        return "comma-separated words"
+        return ""
     unit = {
-        "BYTES": "bytes",
-        "ATTEMPTS": "attempts",
-        "FAILURES": "attempts",
-        "AHEAD": "days",
-        "DAYS": "days",
-        "NICENESS": "steps of `nice`",
-        "BATCH": "runs",
-        "DEPTH": "levels",
-        "MINUTE": "requests a minute",
-        "RUNS": "runs",
-        "JOBS": "jobs",
-        "NAMES": "names",
-        "STREAMS": "answers",
-    }
-    return f"{unit.get(key.rpartition('_')[2], 'seconds')}, {rule.least:,} to {rule.most:,}"
+        "CHILD_NICENESS": " steps of `nice`",
+        "API_MAX_DEPTH": " levels",
+        "API_TOKEN_PER_MINUTE": " requests",
+        "API_OWNER_PER_MINUTE": " requests",
+    }.get(key, "")
+    return f"; {rule.least:,} to {rule.most:,}{unit}"
 
 
 def celery_settings(_before: str) -> str:
@@ -127,33 +109,37 @@ def exceptions(_before: str) -> str:
 
 
 def events(_before: str) -> str:
-    """Return a line for each event of the two catalogues, by name."""
+    """Return the events of the two catalogues by name, those with the same advice in one line."""
     catalogues = [*vars(fleet_events).values(), *vars(jobs_events).values()]
-    found = {each.name: each for each in catalogues if isinstance(each, Event)}
-    return "\n".join(
-        f"- `{name}` ({logging.getLevelName(each.level).lower()}): {each.advice}"
-        for name, each in sorted(found.items())
-    )
+    found = {each.name: each.advice for each in catalogues if isinstance(each, Event)}
+    alike: dict[str, list[str]] = {}
+    for name, advice in sorted(found.items()):
+        alike.setdefault(advice, []).append(f"`{name}`")
+    return "\n".join(f"- {', '.join(names)}: {advice}" for advice, names in alike.items())
 
 
 def checks(_before: str) -> str:
-    """Return a line for each message of the system checks; `…` stands for a value."""
-    found = [row for path in (PROJECT / "jobs/checks").glob("*.py") for row in _messages(path)]
-    return _listed(found)
+    """Return a line for each id of the system checks with its messages; `…` stands for a value."""
+    return _listed(
+        row for path in (PROJECT / "jobs/checks").glob("*.py") for row in _messages(path)
+    )
 
 
 def doctor(_before: str) -> str:
-    """Return a line for each message of the doctor that no system check has."""
+    """Return a line for each id of the doctor that no system check has."""
     folder = PROJECT / "jobs/management/doctor"
     found = [row for path in folder.glob("*.py") for row in _messages(path)]
     return _listed([*found, *_of_overview(folder / "running.py")])
 
 
-def _listed(found: list[tuple[str, str, str]]) -> str:
-    return "\n".join(f"- `{number}` {text} *{hint}*" for number, text, hint in sorted(found))
+def _listed(found: Iterable[tuple[str, str]]) -> str:
+    alike: dict[str, list[str]] = {}
+    for number, text in sorted(found):
+        alike.setdefault(number, []).append(text)
+    return "\n".join(f"- `{number}` {' Or: '.join(texts)}" for number, texts in alike.items())
 
 
-def _of_overview(running: Path) -> Iterator[tuple[str, str, str]]:
+def _of_overview(running: Path) -> Iterator[tuple[str, str]]:
     """Yield the rules of the overview that have an id of the doctor."""
     [ids] = re.findall(r"^IDS: .*? = (\{.*?^\})", running.read_text(), re.MULTILINE | re.DOTALL)
     numbers = ast.literal_eval(ids)
@@ -163,7 +149,7 @@ def _of_overview(running: Path) -> Iterator[tuple[str, str, str]]:
             given = {str(word.arg): word.value for word in node.keywords}
             code = getattr(given["code"], "value", "")
             if code in numbers:
-                yield numbers[code], _first_text(given["text"]), _first_text(given["todo"])
+                yield numbers[code], _first_text(given["text"])
 
 
 def _first_text(node: ast.expr) -> str:
@@ -171,18 +157,14 @@ def _first_text(node: ast.expr) -> str:
     return re.sub(r"%\(\w+\)s", "…", str(next(one for one in texts if isinstance(one, str))))
 
 
-def _messages(path: Path) -> Iterator[tuple[str, str, str]]:
-    constants = _constants(path) | {"SEE": ""}  # the page says it once
+def _messages(path: Path) -> Iterator[tuple[str, str]]:
+    constants = _constants(path)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         given = {word.arg: word.value for word in getattr(node, "keywords", ())}
         if isinstance(node, ast.Call) and {"id", "hint"} <= set(given):
-            texts, hints = _texts(node.args[0], constants), _texts(given["hint"], constants)
-            if not isinstance(given["id"], ast.Constant):
-                continue  # those of the overview
-            number = str(given["id"].value)
-            if len(hints) > len(texts):
-                hints = [" Or: ".join(hints)]
-            yield from ((number, *pair) for pair in zip(texts, hints, strict=True))
+            number = given["id"]
+            if isinstance(number, ast.Constant):  # those of the overview have none
+                yield from ((str(number.value), text) for text in _texts(node.args[0], constants))
 
 
 def _texts(node: ast.expr, constants: dict[str, str]) -> list[str]:
@@ -193,12 +175,8 @@ def _texts(node: ast.expr, constants: dict[str, str]) -> list[str]:
         return [str(node.value).replace("__", r"\_\_")]
     if isinstance(node, ast.JoinedStr):
         return ["".join(_texts(part, constants)[0] for part in node.values).strip()]
-    if isinstance(node, ast.FormattedValue):
-        value = node.value
-        if isinstance(value, ast.Name):
-            return [constants.get(value.id, "…")]
-        if isinstance(value, ast.Call) and ast.unparse(value.func) == "how_to_set":
-            return [ast.literal_eval(value.args[0])]
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        return [constants.get(node.value.id, "…")]
     return ["…"]
 
 

@@ -1,16 +1,17 @@
-"""docs/operate/settings.md: its tables hold exactly the variables that the code reads."""
+"""docs/operate/settings.md: its lists hold exactly the variables that the code reads."""
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from config.settings import env
 from jobs.core.conf import DEFAULTS
-from tests.docs.pages import PROJECT, code_words, read, table
+from tests.docs.pages import PROJECT, code_words, entries, read, table
 
 PAGE = read("docs/operate/settings.md")
-OWN = table(PAGE, after="## Fairshift's own")
-INSTALLATION = table(PAGE, after="## The installation's")
-FLOWER = table(PAGE, after="## Flower's")
+OWN = entries(PAGE, after="## Fairshift's own")
+INSTALLATION = entries(PAGE, after="## The installation's")
+FLOWER = entries(PAGE, after="## Flower's")
 PREFIX = "FAIRSHIFT_"
 
 ENVIRON = re.compile(r"environ(?:\.get|\.setdefault|\.pop)?[\[(]\s*\"([A-Z_]+)\"")
@@ -18,19 +19,19 @@ ENVIRON = re.compile(r"environ(?:\.get|\.setdefault|\.pop)?[\[(]\s*\"([A-Z_]+)\"
 NOT_OURS = {"DJANGO_SETTINGS_MODULE"}
 
 
-def names(rows: list[list[str]]) -> list[str]:
+def names(rows: Iterable[Sequence[str]]) -> list[str]:
     return [code_words(row[0])[0] for row in rows]
 
 
 def test_every_variable_is_listed_once_and_no_other() -> None:
-    """What the settings file reads is in the tables, and what is in the tables is read."""
+    """What the settings file reads is in the lists, and what is in the lists is read."""
     listed = names(OWN) + names(INSTALLATION)
     assert len(listed) == len(set(listed))
     assert set(listed) == env._known
 
 
 def test_variables_read_elsewhere_are_known() -> None:
-    """A variable that another module reads is in a table of the page, or in CONTRIBUTING's."""
+    """A variable that another module reads is in a list of the page, or in CONTRIBUTING's."""
     modules = [
         path for top in ("config", "fleet", "jobs") for path in (PROJECT / top).rglob("*.py")
     ]
@@ -40,7 +41,7 @@ def test_variables_read_elsewhere_are_known() -> None:
 
 
 def test_every_key_of_fairshift_is_described() -> None:
-    """Each key has a variable in the table, or is named as one without."""
+    """Each key has a variable in the list, or is named as one without."""
     with_variable = {name.removeprefix(PREFIX) for name in names(OWN)}
     sentence = PAGE[PAGE.index("have no variable") :].partition("\n\n")[0]
     without = {word for word in code_words(sentence) if word.isupper()}
