@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from jobs.catalog.ends import RunEnd, SubmissionEnd
     from jobs.catalog.hooks import on_run_end, on_submission_end
     from jobs.catalog.registry import job
+    from jobs.catalog.secret import Secret
     from jobs.celery_setup import celery_app, setup_celery
     from jobs.core.errors import CheckpointError, StaleAttempt
-    from jobs.core.secret import Secret
     from jobs.definitions.upsert import delete_jobs, upsert_jobs
     from jobs.forecast.will_it_fit import will_it_fit
     from jobs.recurring.backfill import backfill
@@ -55,7 +55,7 @@ _HOMES = {
     "Discard": "fleet.steering",
     "RunContext": "jobs.catalog.context",
     "RunEnd": "jobs.catalog.ends",
-    "Secret": "jobs.core.secret",
+    "Secret": "jobs.catalog.secret",
     "Snooze": "fleet.steering",
     "StaleAttempt": "jobs.core.errors",
     "SubmissionEnd": "jobs.catalog.ends",

@@ -124,6 +124,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
         *(*STORAGE, "chaos/test_mixed.py", "chaos/test_retention.py", "mutations"),
     ),
     "jobs/templatetags": ("browser", "jobs/pages"),
+    "jobs/system/verdict": (*DOCTOR, "jobs/system/verdict", "jobs/pages", "flows/test_faults.py"),
     "jobs/windows": ("jobs/windows", "jobs/calendars", "flows/test_windows.py", "mutations"),
     "pyproject.toml": INSTALLING,
     "requirements.lock": EVERYTHING,

@@ -14,9 +14,9 @@ from typing import Any, Final, get_args
 
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
+from jobs.catalog.secret import Hidden
 from jobs.core.conf import setting
 from jobs.core.errors import ArgumentError, FairshiftError
-from jobs.core.secret import Hidden
 
 SHOWN: Final = "••••"
 """The text in place of a hidden value."""

@@ -2,7 +2,7 @@
 
 A `Phrase` is its English text, so the API, the command line and stored rows need no more. It keeps
 its template and values: a page renders it again with the functions of a `Language`. This is for
-code without Django; `jobs/pages/kit/language.py` has the reader's language. `make messages` finds
+code without Django; `jobs/core/language.py` has the reader's language. `make messages` finds
 the templates, since they are literals in the calls of the functions here.
 """
 

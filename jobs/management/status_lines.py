@@ -12,10 +12,10 @@ from jobs.core.states import State
 from jobs.management import progress_lines
 from jobs.management.owner_table import span
 from jobs.owners.standing import Standing
-from jobs.pages.overview.facts import Problem
-from jobs.pages.overview.reading import Read
-from jobs.pages.overview.verdict import problems_of
 from jobs.runs.reads.progress import Reporting
+from jobs.system.verdict.facts import Problem
+from jobs.system.verdict.reading import Read
+from jobs.system.verdict.rules import problems_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

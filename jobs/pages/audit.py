@@ -9,11 +9,11 @@ from django import forms
 from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from jobs.core.language import in_language, lazy_in_language
 from jobs.core.sql import now
 from jobs.models import AuditEntry
 from jobs.models.fields import OWNER_LIMIT, no_nul
 from jobs.owners.audited import ACTIONS, AuditFilter, action_in_words, audited, slugs_of
-from jobs.pages.kit.language import in_language, lazy_in_language
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.rows import row_address

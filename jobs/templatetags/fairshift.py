@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.core import language
 from jobs.models import Run, TaskProgress
 from jobs.models.access import Access
-from jobs.pages.kit import language, pieces, times
-from jobs.pages.kit.numbers import number as plain_number
+from jobs.pages.kit import pieces, times
 from jobs.runs.reads.errors import message_of, shown
 
 register = template.Library()
@@ -60,19 +60,19 @@ def number(value: Any) -> str:
 @register.filter
 def percent(part: float | None) -> str:
     """Return a part of 1 in percent, with one decimal; nothing as a dash."""
-    return times.NOTHING if part is None else f"{plain_number(100 * part, decimals=1)} %"
+    return times.NOTHING if part is None else f"{language.number(100 * part, decimals=1)} %"
 
 
 @register.filter
 def decimal(value: float | None) -> str:
     """Return a number with two decimals; nothing as a dash."""
-    return times.NOTHING if value is None else plain_number(value, decimals=2)
+    return times.NOTHING if value is None else language.number(value, decimals=2)
 
 
 @register.filter
 def in_steps(progress: TaskProgress) -> str:
     """Return a task's progress as text: percent, steps, note."""
-    return progress.shown(lambda steps, decimals: plain_number(steps, decimals=decimals))
+    return progress.shown(lambda steps, decimals: language.number(steps, decimals=decimals))
 
 
 @register.filter

@@ -143,7 +143,7 @@ def _of_overview(running: Path) -> Iterator[tuple[str, str]]:
     """Yield the rules of the overview that have an id of the doctor."""
     [ids] = re.findall(r"^IDS: .*? = (\{.*?^\})", running.read_text(), re.MULTILINE | re.DOTALL)
     numbers = ast.literal_eval(ids)
-    verdict = (PROJECT / "jobs/pages/overview/verdict.py").read_text(encoding="utf-8")
+    verdict = (PROJECT / "jobs/system/verdict/rules.py").read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(verdict)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Problem":
             given = {str(word.arg): word.value for word in node.keywords}

@@ -11,9 +11,9 @@ from fleet.transport import scripts
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run, Worker
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
-from jobs.pages.overview.verdict import problems_of
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
+from jobs.system.verdict.rules import problems_of
 from tests.flows.processes import Processes
 from tests.flows.world import ended, outcomes
 from tests.proxy import NONE, Faults, Proxy

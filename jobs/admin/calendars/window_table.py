@@ -14,8 +14,8 @@ from jobs.admin.kit import html
 from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import clock, next_occurrences
 from jobs.calendars.reads.window_state import state_of
+from jobs.core.language import in_language
 from jobs.models import Calendar, Window
-from jobs.pages.kit.language import in_language
 from jobs.windows import in_words
 
 MOST: Final = 200

@@ -33,11 +33,11 @@ from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import with_fields
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.core.errors import ScheduleError
+from jobs.core.language import in_language
 from jobs.definitions.fields import SCHEDULE
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.upsert import remove
 from jobs.models import Job, Missed, ScheduleKind
-from jobs.pages.kit.language import in_language
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
 from jobs.runs.reads.counts import last_results

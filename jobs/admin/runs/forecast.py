@@ -13,10 +13,10 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit import html
 from jobs.core.counting import within
+from jobs.core.language import in_language
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, first_estimate, forecast_rest
 from jobs.models import Submission
-from jobs.pages.kit.language import in_language
 
 MILLISECONDS: Final = 1_000
 """A page waits no longer for a forecast."""

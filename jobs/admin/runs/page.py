@@ -18,10 +18,10 @@ from jobs.admin.kit.verbs import Act, Verb
 from jobs.admin.runs.override import OVERRIDE
 from jobs.admin.runs.run_task import FAIL, MOVE
 from jobs.admin.runs.story import story_of
+from jobs.core.language import in_language
 from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
 from jobs.models.access import access_of
-from jobs.pages.kit.language import in_language
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads.choices import word_of

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
 from jobs.admin.runs.override import overridden_in_words
+from jobs.core.language import in_language
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
 from jobs.models.access import Access
-from jobs.pages.kit.language import in_language
 from jobs.runs.reads.causes import cause_in_words
 from jobs.runs.reads.errors import HIDDEN, message_of, shown, texts_of
 from jobs.runs.reads.story import (

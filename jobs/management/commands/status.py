@@ -143,9 +143,9 @@ def _read(has_answered: Event) -> Any:
 
 def _status() -> Any:
     from jobs.management.status_lines import status_of
-    from jobs.pages.overview.operator import Operator
-    from jobs.pages.overview.reading import read
     from jobs.runs.reads.progress import newest_progress
+    from jobs.system.verdict.operator import Operator
+    from jobs.system.verdict.reading import read
 
     return status_of(read(Operator()), newest_progress(most=PROGRESS_SHOWN))
 

@@ -13,10 +13,10 @@ from fleet import counted
 from jobs.core.version import __version__
 from jobs.management.doctor.postgres import described
 from jobs.models import Worker
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
-from jobs.pages.overview.verdict import problems_of
 from jobs.system.state import CLOCK_SECONDS
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
+from jobs.system.verdict.rules import problems_of
 
 IDS: Final[Mapping[str, str]] = {
     "old_transaction": "fairshift.D106",

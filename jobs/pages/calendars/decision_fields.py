@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import named_occurrences
+from jobs.core.language import in_language
 from jobs.models import Window
-from jobs.pages.kit.language import in_language
 from jobs.pages.kit.until import UntilFields
 from jobs.windows import in_words
 

@@ -12,13 +12,13 @@ from jobs.calendars.changes import AHEAD
 from jobs.calendars.reads.month import scope_of
 from jobs.calendars.reads.next_openings import next_openings, planned_runs
 from jobs.core import barrier
+from jobs.core.language import number
 from jobs.core.sql import now
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.of_calendar import fits, waiting_for
 from jobs.models import Calendar, Scope
 from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.kit import nav
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 
 OPENINGS: Final = 10

@@ -16,12 +16,12 @@ from jobs.calendars.reads import month_layout, status
 from jobs.calendars.reads.month_layout import Day, Mark, Strip
 from jobs.calendars.reads.window_state import to_be_approved
 from jobs.core import barrier
+from jobs.core.language import number
 from jobs.core.sql import now
 from jobs.models import Calendar, Scope, Window
 from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.calendars.words import applies_to, words_of
 from jobs.pages.kit import nav
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.windows import Span
 

@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _
 from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import Timetable, times_of
 from jobs.calendars.reads.window_state import WindowState, state_of
+from jobs.core.language import in_language, number
 from jobs.models import Window
-from jobs.pages.kit.language import in_language
-from jobs.pages.kit.numbers import number
 from jobs.windows import in_words
 
 PILLS: Final[Mapping[str, tuple[str, str]]] = {

@@ -8,9 +8,9 @@ from typing import Any, Final
 from django.http import HttpResponse
 
 from jobs.core.ids import time_of
+from jobs.core.language import in_language
 from jobs.models import Owner, Scope
 from jobs.pages.failures.filter import FailureFilter, failed_runs
-from jobs.pages.kit.language import in_language
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.dead_letters import ErrorGroup, Groups, by_error, group_failed
 from jobs.runs.reads.errors import shown

@@ -12,12 +12,12 @@ from django.utils.translation import ngettext
 
 from jobs.core import barrier
 from jobs.core.counting import capped_count
+from jobs.core.language import number
 from jobs.models import Scope
 from jobs.models.run import RunQuerySet
 from jobs.pages.failures.filter import FailureFilter, failed_runs, query_of
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import forbidden, not_found
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs import bulk
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.errors import ScheduleError
+from jobs.core.language import in_language
 from jobs.core.states import ENDED, State
 from jobs.models import Job
-from jobs.pages.kit.language import in_language
 from jobs.pages.kit.visit import Visit
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life

@@ -18,12 +18,11 @@ from django.utils.translation import gettext, ngettext
 from jobs.actions import Action, Done, Noun, available, find, perform, problem_of, refuse_unless
 from jobs.core import barrier
 from jobs.core.errors import AccessDenied, FairshiftError, NotFound, PermissionMissing
+from jobs.core.language import in_language, number
 from jobs.models import Run
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.body_form import BodyForm, form_of
 from jobs.pages.kit.errors import forbidden, not_found
-from jobs.pages.kit.language import in_language
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 
 View = Callable[..., HttpResponse]

@@ -13,8 +13,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.core.language import number
 from jobs.core.states import State
-from jobs.pages.kit.numbers import number
 from jobs.runs.reads.choices import word_of
 
 SIGNS: Final[Mapping[str, tuple[str, str]]] = {

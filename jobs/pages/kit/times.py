@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from jobs.pages.kit.numbers import number
+from jobs.core.language import number
 
 NOTHING: Final = "–"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from jobs.pages.metrics.samples import Samples
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import installation
-from jobs.pages.overview.verdict import problems_of
 from jobs.system.state import system_state
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import installation
+from jobs.system.verdict.rules import problems_of
 
 
 def measure(*, is_redis_away: bool) -> Samples:

@@ -1,5 +1,4 @@
-"""The overview: whether all is well, and if not, what to do.
+"""The overview: whether all is well, by the verdict, and the numbers of now.
 
-`reading.py` reads, `verdict.py` decides from `facts.py`, `words.py` says why an owner waits,
-`picture.py` draws, `page.py` shows. `operator.py` is a visitor who sees all rows.
+`words.py` says why an owner waits, `picture.py` draws, `page.py` shows.
 """

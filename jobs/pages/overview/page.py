@@ -13,13 +13,13 @@ from jobs.forecast.soon import opens_next
 from jobs.models import Owner
 from jobs.pages.kit import nav
 from jobs.pages.kit.visit import Visit, page
-from jobs.pages.overview.facts import Problem
 from jobs.pages.overview.picture import outcome_bars
-from jobs.pages.overview.reading import OWNERS, Read, owner_ids, read
-from jobs.pages.overview.verdict import problems_of
 from jobs.pages.overview.words import why_now
 from jobs.system.rollups.histogram import Percentiles
 from jobs.system.rollups.reads import Minute
+from jobs.system.verdict.facts import Problem
+from jobs.system.verdict.reading import OWNERS, Read, owner_ids, read
+from jobs.system.verdict.rules import problems_of
 
 PERMISSIONS: Final[Mapping[str, str]] = {
     "job": "jobs.view_job",

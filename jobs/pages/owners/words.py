@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from fleet import OwnerState
+from jobs.core.language import number
 from jobs.models import Owner
 from jobs.owners.work import OwnerWork
 from jobs.pages.kit import times
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.pieces import pill
 
 

@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.core import barrier
+from jobs.core.language import number
 from jobs.models import Owner, Run, Scope
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import forbidden
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.filter import RunFilterForm
 from jobs.runs import bulk

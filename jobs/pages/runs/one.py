@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 
 from jobs.actions.runs import RUNS
 from jobs.core import barrier
+from jobs.core.language import in_language
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
 from jobs.models.access import Access
 from jobs.pages.kit.actions import buttons
-from jobs.pages.kit.language import in_language
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page

@@ -13,12 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.core import barrier
+from jobs.core.language import number
 from jobs.models import SavedView
 from jobs.models.fields import no_nul
 from jobs.models.saved_view import VIEW_NAME_LIMIT, VIEW_QUERY_LIMIT
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.errors import not_found
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.filter import RunFilterForm
 

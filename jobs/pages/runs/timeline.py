@@ -11,9 +11,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.core.language import in_language
 from jobs.core.states import ENDED, State
 from jobs.pages.kit import times
-from jobs.pages.kit.language import in_language
 from jobs.pages.kit.pieces import SIGNS
 from jobs.runs.reads.causes import cause_in_words
 from jobs.runs.reads.choices import word_of

@@ -15,9 +15,9 @@ from jobs.checks import broker as checks
 from jobs.management.doctor import broker as doctor
 from jobs.management.doctor.part import Part
 from jobs.models import Owner, Run
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
-from jobs.pages.overview.verdict import problems_of
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
+from jobs.system.verdict.rules import problems_of
 from tests.flows.secured import ADMIN, Secured, secured
 from tests.flows.world import publishing_to
 from tests.jobs.scenes import living_worker, submitted

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from django.utils import translation
 
+from jobs.core.language import in_language
 from jobs.core.phrases import (
     Language,
     capitalised,
@@ -16,7 +17,6 @@ from jobs.core.phrases import (
     phrase_for,
     short_day,
 )
-from jobs.pages.kit.language import in_language
 
 GERMAN = {
     "every minute": "jede Minute",

@@ -14,8 +14,8 @@ from django.urls import path
 from django.utils import translation
 
 from jobs.api.kit.front import fronted
+from jobs.core.language import number
 from jobs.models import Owner
-from jobs.pages.kit.numbers import number
 from jobs.pages.kit.polls import PART
 from tests.jobs.locale.catalogue import MO, PO, stored, untranslated, wanted, written
 

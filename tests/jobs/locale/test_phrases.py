@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import translation
 
+from jobs.core.language import in_language
 from jobs.owners.audited import ACTIONS, action_in_words
-from jobs.pages.kit.language import in_language
 from jobs.runs.reads.causes import KNOWN, cause_in_words
 from jobs.schedules import Schedule
 from jobs.schedules import in_words as schedule_in_words

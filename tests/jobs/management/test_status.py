@@ -16,9 +16,9 @@ from jobs.core import sql
 from jobs.management.commands import status as command
 from jobs.management.status_lines import as_renderable, status_of
 from jobs.models import Owner, Run, Worker
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
 from jobs.runs.reads.progress import newest_progress
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
 from tests.commands import python
 from tests.jobs.scenes import (
     admitted,

@@ -19,12 +19,12 @@ from pytest_django import Settings
 from jobs.checks.database import check_deployed_database
 from jobs.core import sql
 from jobs.models import Job, Owner
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
-from jobs.pages.overview.verdict import problems_of
 from jobs.system.beat import ROUNDS
 from jobs.system.partitions import make_partitions
 from jobs.system.periodic import make_missing
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
+from jobs.system.verdict.rules import problems_of
 from jobs.tasks import settle
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.system.test_beat import Beat, beat

@@ -11,8 +11,8 @@ from jobs.checks import wiring
 from jobs.management.doctor import running
 from jobs.management.status_lines import DEGRADED, HEALTHY, status_of
 from jobs.models import Worker
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
 from tests.jobs.scenes import keep_beating, living_worker
 
 pytestmark = pytest.mark.usefixtures("project")

@@ -7,8 +7,8 @@ from jobs.core import sql
 from jobs.management.doctor import running
 from jobs.models import Outbox, Owner, Worker
 from jobs.models.recurring import Leader
-from jobs.pages.overview import verdict
 from jobs.system.notices.endpoints import change_endpoint, make_endpoint
+from jobs.system.verdict import rules
 from tests.jobs.conftest import broker
 from tests.jobs.scenes import keep_beating, living_worker, silence, submitted
 
@@ -110,5 +110,5 @@ def test_a_beat_whose_clock_is_wrong() -> None:
 
 def test_each_id_is_of_a_rule() -> None:
     """Each code is one of the overview's."""
-    names = {rule.__name__[1:] for rule in verdict.RULES}
+    names = {rule.__name__[1:] for rule in rules.RULES}
     assert set(running.IDS) <= names

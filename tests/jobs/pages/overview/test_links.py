@@ -15,12 +15,12 @@ from django_celery_beat.models import PeriodicTask
 from jobs.core import sql
 from jobs.models import Cursor, Job, Leader, Owner, Run, Tick, Worker
 from jobs.owners.limits import limit_owner, pause_owner
-from jobs.pages.overview.verdict import RULES
 from jobs.recurring import health
 from jobs.schedules import slot_of
 from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.notices.interests import stop, why_stopped
 from jobs.system.periodic import make_missing
+from jobs.system.verdict.rules import RULES
 from tests.fleet.fair_queues import Queue
 from tests.flows.world import broker_client, publishing_to
 from tests.jobs.admin.conftest import stored_job
@@ -31,10 +31,10 @@ from tests.jobs.broken import (
     pulse_is_missing,
     unapproved_window,
 )
-from tests.jobs.pages.overview.test_verdict import NO_PAGE
 from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
+from tests.jobs.system.verdict.test_rules import NO_PAGE
 
 PAGE = reverse("jobs:overview")
 

@@ -22,10 +22,10 @@ from jobs.owners.limits import pause_owner
 from jobs.pages.kit.polls import PART
 from jobs.pages.metrics.scrape import scraped
 from jobs.pages.overview import page as overview_page
-from jobs.pages.overview.operator import Operator
-from jobs.pages.overview.reading import read
 from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state
+from jobs.system.verdict.operator import Operator
+from jobs.system.verdict.reading import read
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.broken import all_have_waited, ended_run
 from tests.jobs.pages.test_failures import failed

@@ -14,7 +14,7 @@ from jobs.owners.standing import Standing
 from jobs.pages.overview.picture import outcome_bars
 from jobs.pages.overview.words import why_now
 from jobs.system.rollups.reads import Minute
-from tests.jobs.pages.overview.test_verdict import NOW, waiting
+from tests.jobs.system.verdict.test_rules import NOW, waiting
 
 
 @pytest.mark.parametrize(

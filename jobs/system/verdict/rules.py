@@ -13,14 +13,13 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from jobs.core.language import count_in_words, number
 from jobs.models import Job
-from jobs.pages.kit.language import count_in_words
-from jobs.pages.kit.numbers import number
-from jobs.pages.overview.facts import Facts, Problem
-from jobs.pages.overview.owner_rules import objective, starved
 from jobs.system.pinning import Pin
 from jobs.system.rollups.reads import LATE
 from jobs.system.state import NAMED
+from jobs.system.verdict.facts import Facts, Problem
+from jobs.system.verdict.owner_rules import objective, starved
 
 UNPUBLISHED: Final = timedelta(seconds=60)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from fleet import OwnerState
-from jobs.pages.kit.numbers import number
-from jobs.pages.overview.facts import Facts, Problem
+from jobs.core.language import number
 from jobs.system.rollups.objectives import FAST, SPANS
+from jobs.system.verdict.facts import Facts, Problem
 
 
 def starved(facts: Facts) -> Problem | None:

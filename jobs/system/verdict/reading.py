@@ -18,7 +18,6 @@ from jobs.core.states import State
 from jobs.models import Job, Owner, Run
 from jobs.models.access import Access
 from jobs.owners.standing import Standing, snapshot, standings, starved
-from jobs.pages.overview.facts import Facts
 from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
 from jobs.runs import dispatch
@@ -28,6 +27,7 @@ from jobs.system.rollups import reads as rollups
 from jobs.system.rollups.objectives import Objective, objectives, worst
 from jobs.system.state import SystemState, system_state, unserved_queues
 from jobs.system.unserved import Unserved, unserved
+from jobs.system.verdict.facts import Facts
 
 SHARES_MINUTES: Final = 5
 MINUTES: Final = 60

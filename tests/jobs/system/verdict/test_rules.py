@@ -1,4 +1,4 @@
-"""jobs/pages/overview/verdict.py: what is wrong, the worst first, and what to do about it."""
+"""jobs/system/verdict/rules.py: what is wrong, the worst first, and what to do about it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fleet import OwnerSnapshot
 from jobs.calendars.reads.awaited import Awaited
 from jobs.models import Calendar, Job, Owner, Window
 from jobs.owners.standing import Standing
-from jobs.pages.overview.facts import Facts
 from jobs.pages.overview.page import PERMISSIONS
-from jobs.pages.overview.verdict import RULES, problems_of
 from jobs.system.pinning import Pin
 from jobs.system.rollups.objectives import SPANS, Counted, Objective
 from jobs.system.state import SystemState
+from jobs.system.verdict.facts import Facts
+from jobs.system.verdict.rules import RULES, problems_of
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 SYSTEM = SystemState(
