@@ -47,28 +47,6 @@ def test_a_task_that_does_not_listen_is_killed(stack: Processes, verdict: Any) -
     verdict(run, *after)
 
 
-def test_a_second_cancel_changes_nothing(stack: Processes, verdict: Any) -> None:
-    """Neither while it stops nor after its end; and a success stays a success."""
-    run = reached(submit("tests.sleep", seconds=30, owner="acme"), State.RUNNING)
-    assert run.cancel()
-    assert not run.cancel()
-    run = ended(run)
-    assert not run.cancel()
-    done = ended(submit("tests.record", n=1, owner="acme"))
-    assert not done.cancel()
-    assert done.state == State.SUCCEEDED
-    verdict(run, done)
-
-
-def test_a_retrying_run_is_cancelled_at_once(stack: Processes, verdict: Any) -> None:
-    """Between two attempts no worker has it."""
-    submitted = submit("tests.fail", times=9, owner="acme", max_attempts=9, backoff_seconds=60)
-    run = reached(submitted, State.RETRYING)
-    run.cancel()
-    assert run.state == State.CANCELLED
-    verdict(run)
-
-
 def test_none_that_was_cancelled_before_its_admission_starts(
     stack: Processes, verdict: Any
 ) -> None:
@@ -89,7 +67,7 @@ def test_none_that_was_cancelled_before_its_admission_starts(
     verdict(submission)
 
 
-@pytest.mark.parametrize("flushed", [False, True])
+@pytest.mark.parametrize("flushed", [pytest.param(False, marks=pytest.mark.proof), True])
 def test_a_cancelled_run_does_not_come_back(
     processes: Processes, broker: redis.Redis, verdict: Any, *, flushed: bool
 ) -> None:

@@ -52,15 +52,6 @@ def test_a_hint_of_an_ended_run_is_dropped(stack: Processes, verdict: Any) -> No
     assert [ended(run).history for run in runs] == before
 
 
-def test_a_hint_before_its_time_is_dropped(stack: Processes, verdict: Any) -> None:
-    """A scheduled run is not admitted, whoever published the hint."""
-    run = submit("tests.add", x=1, y=2, owner="acme", countdown=60)
-    _publish(run.id, times=3)
-    run.cancel()
-    _passed_through(verdict, stack, run)
-    assert bodies(stack.tasks, run) == []
-
-
 def test_a_hint_that_comes_fifty_times_starts_one_run(stack: Processes, verdict: Any) -> None:
     """The row is admitted once, however many workers ask."""
     run = submit("tests.record", n=1, seconds=0.3, owner="acme")

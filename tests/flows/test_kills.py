@@ -36,7 +36,7 @@ CHILD_LOST_SECONDS = 4
     [
         # What it asks, "both" asks as well.
         pytest.param(True, False, id="kill", marks=pytest.mark.chaos),
-        pytest.param(False, True, id="flush"),
+        pytest.param(False, True, id="flush", marks=pytest.mark.proof),
         pytest.param(True, True, id="both"),
     ],
 )

@@ -22,7 +22,10 @@ def starts(stack: Processes, name: str) -> int:
     return sum(event.task == name and event.event == "start" for event in events)
 
 
-@pytest.mark.parametrize("way", ["signature", "chain", "group"])
+@pytest.mark.parametrize(
+    "way",
+    ["signature", *(pytest.param(way, marks=pytest.mark.proof) for way in ("chain", "group"))],
+)
 def test_a_replaced_task_is_not_lost(stack: Processes, way: str) -> None:
     """The task that takes its place has its id, and is published while the first is leased."""
     made = plain.replaced.s(way, 7).set(ignore_result=False)
@@ -53,7 +56,9 @@ def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
     assert starts(stack, "plain.reject_once") == 2
 
 
-@pytest.mark.parametrize("whose", ["the same", "another owner's"])
+@pytest.mark.parametrize(
+    "whose", ["the same", pytest.param("another owner's", marks=pytest.mark.proof)]
+)
 def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
     stack: Processes, whose: str
 ) -> None:

@@ -20,7 +20,7 @@ from tests.judge import Verdict, read_task_events
 from tests.waiting import wait_for
 
 OWNERS = ("acme", "globex", "northwind", "initech")
-SHARE = 75
+SHARE = 40
 SECONDS = 2
 Judging = Callable[..., Verdict]
 WRONG_CLOCKS = {"ahead": "+3600s", "behind": "-3600s"}
@@ -67,7 +67,7 @@ def test_nothing_starts_outside(windowed: Windowed, processes: Processes, verdic
     processes.ready()
     _agree(windowed)
     chance = Random(SHARE)
-    calls = [{"n": n, "seconds": chance.uniform(0.02, 0.15)} for n in range(SHARE)]
+    calls = [{"n": n, "seconds": chance.uniform(0.05, 0.25)} for n in range(SHARE)]
     submissions = _submit(windowed, "tests.record", calls)
     wait_for(lambda: open_count() < 4 * SHARE, seconds=40, what="the first runs")
     workers[0].kill()
@@ -95,7 +95,7 @@ def test_clocks_of_workers_decide_nothing(
     processes.start_beat()
     processes.ready()
     _agree(windowed)
-    submissions = _submit(windowed, "tests.add", [{"x": n, "y": 1} for n in range(SHARE * 4)])
+    submissions = _submit(windowed, "tests.add", [{"x": n, "y": 1} for n in range(300)])
     wait_for(lambda: not open_count(), seconds=150, what="every run to end")
     windowed.verdict(database_url(), processes.tasks.path)
     events, now = read_task_events(processes.tasks.path), time.time()

@@ -110,13 +110,8 @@ def test_the_page_needs_no_script_or_style_of_others(admin_client: Client) -> No
         assert find(source.removeprefix("/static/")), source
 
 
-LONG = ("acme", "northwind", "read only")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.proof if name in LONG else ()) for name in CALLERS],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("name", CALLERS)
 def test_answers_keep_to_the_document(
     committed: None, name: str, acme: Owner, northwind: Owner
 ) -> None:
