@@ -30,7 +30,7 @@ from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_vie
 from jobs.pages.search import search
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
-from jobs.pages.webhooks import add_webhook, edit_webhook, webhook, webhook_verb, webhooks
+from jobs.pages.webhooks import change_webhook, create_webhook, webhook, webhooks
 from jobs.pages.workers import worker, workers
 
 app_name = "jobs"
@@ -40,8 +40,8 @@ def of_actions(noun: Noun) -> list[URLPattern]:
     """Return the addresses of the actions on one row of a noun, and on selected ones."""
     of_one, of_many = f"{noun.name}_action", f"{noun.name}_actions"
     return [
-        path(f"{noun.plural}/actions/<slug:name>/", selection_view(noun), name=of_many),
-        path(f"{noun.plural}/<{noun.key_kind}:key>/<slug:name>/", action_view(noun), name=of_one),
+        path(f"{noun.path}/actions/<slug:name>/", selection_view(noun), name=of_many),
+        path(f"{noun.path}/<{noun.key_kind}:key>/<slug:name>/", action_view(noun), name=of_one),
     ]
 
 
@@ -74,10 +74,9 @@ urlpatterns = [
     path("workers/", workers, name="workers"),
     path("workers/<uuid:worker_id>/", worker, name="worker"),
     path("webhooks/", webhooks, name="webhooks"),
-    path("webhooks/add/", add_webhook, name="add_webhook"),
+    path("webhooks/create/", create_webhook, name="create_webhook"),
     path("webhooks/<int:key>/", webhook, name="webhook"),
-    path("webhooks/<int:key>/edit/", edit_webhook, name="edit_webhook"),
-    path("webhooks/<int:key>/<slug:name>/", webhook_verb, name="webhook_verb"),
+    path("webhooks/<int:key>/change/", change_webhook, name="change_webhook"),
     path("search/", search, name="search"),
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),

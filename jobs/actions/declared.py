@@ -69,7 +69,7 @@ class Noun:
     """A kind of rows, and its actions."""
 
     name: str
-    """In the singular, as in `pause_owner`; addresses have the plural, with s."""
+    """In the singular, as in `pause_owner`."""
     rows: Callable[[], Rows]
     key: str = "pk"
     """The field by which addresses name a row."""
@@ -83,11 +83,23 @@ class Noun:
     """The field with the row on whose page it is shown; empty: it has a page of its own."""
     view: str
     """Django's permission to see rows."""
+    seen_with: tuple[Scope, ...] = (Scope.READ,)
+    """The scopes of which each is enough to see a row."""
     actions: tuple[Action, ...]
 
     @property
     def plural(self) -> str:
         return f"{self.name}s"
+
+    @property
+    def path(self) -> str:
+        """The noun in addresses."""
+        return self.plural.replace("_", "-")
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model, as in addresses of the admin."""
+        return str(self.rows().model._meta.model_name)
 
     def action(self, name: str) -> Action | None:
         """Return the action with this name."""
@@ -152,6 +164,10 @@ class Action:
     locks: bool = True
     """True: the row is locked while it acts."""
     is_destructive: bool = False
+    is_deletion: bool = False
+    """True: it deletes the row. The API performs it by DELETE, with If-Match."""
+    secret: Callable[[Any], str] | None = None
+    """Return the secret that it has made, of what `act` returned: a page shows it once."""
 
     @property
     def is_counted(self) -> bool:
@@ -161,7 +177,7 @@ class Action:
     @property
     def is_for_many(self) -> bool:
         """Whether it can be performed on selected rows: its form is the same for each."""
-        return not self.is_counted and self.initial is None
+        return not self.is_counted and self.initial is None and self.secret is None
 
     def applies_to(self, row: Model, rows: Rows) -> bool:
         """Say whether it can move a row now."""

@@ -56,8 +56,10 @@ def find(noun: Noun, key: Any, *, by: Access) -> Any:
             with barrier.lifted():
                 found = noun.rows().filter(**{noun.key: key}).first()
         else:
-            mine = by.narrowed(noun.rows(), path=noun.owner)
-            found = mine.filter(**{noun.key: key}).first()
+            found = None
+            for scope in noun.seen_with:
+                mine = by.narrowed(noun.rows(), path=noun.owner, scope=scope)
+                found = found or mine.filter(**{noun.key: key}).first()
     except (ValueError, OverflowError, DataError, ValidationError):
         # No row can have this key, such as one with NUL.
         found = None

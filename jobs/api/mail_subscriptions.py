@@ -144,9 +144,7 @@ def change(
     request: HttpRequest, response: HttpResponse, subscription_id: int, body: SubscriptionChange
 ) -> Subscription:
     """Change the given fields. `If-Match` with its ETag is required."""
-    with interests.locked(
-        request, MailSubscription, subscription_id, etag=_etag, is_required=True
-    ) as row:
+    with interests.locked(request, MailSubscription, subscription_id, etag=_etag) as row:
         given = body.model_dump(exclude_unset=True)
         reason = given.pop("reason", "")
         mails.change_subscription(row, given, actor=caller(request).actor, reason=reason)
@@ -163,8 +161,6 @@ def change(
 )
 def delete(request: HttpRequest, subscription_id: int, query: WithReason) -> Status:
     """Delete a subscription, with what waits for its next mails. `If-Match` is required."""
-    with interests.locked(
-        request, MailSubscription, subscription_id, etag=_etag, is_required=True
-    ) as row:
+    with interests.locked(request, MailSubscription, subscription_id, etag=_etag) as row:
         mails.delete_subscription(row, actor=caller(request).actor, reason=query.reason)
     return Status(204, None)

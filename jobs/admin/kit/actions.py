@@ -51,9 +51,11 @@ class ActionAdmin(ButtonAdmin):
         row = self.get_object(request, unquote(pk))
         if row is None:
             raise Http404
-        change = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change"
-        back = reverse(change, args=[row.pk])
-        address = address_of(self.noun, self._action(tool), row)
+        action = self._action(tool)
+        pages = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}"
+        own = reverse(f"{pages}_change", args=[row.pk])
+        back = reverse(f"{pages}_changelist") if action.is_deletion else own
+        address = address_of(self.noun, action, row)
         return HttpResponseRedirect(f"{address}?{urlencode({'back': back})}")
 
     def _leading(self, action: Action) -> Callable[..., HttpResponse]:

@@ -1,4 +1,4 @@
-"""Webhooks and mail subscriptions, read-only: their verbs change them, and are audited."""
+"""Webhooks and mail subscriptions: read, and acted on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from django.contrib import admin
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.actions.webhooks import WEBHOOKS
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.models import MailSubscription, WebhookEndpoint
@@ -29,7 +31,8 @@ class InterestAdmin(RecordAdmin):
 
 
 @admin.register(WebhookEndpoint)
-class WebhookAdmin(InterestAdmin):
+class WebhookAdmin(ActionAdmin, InterestAdmin):
+    noun = WEBHOOKS
     list_display = (*COMMON, "failure_count", "last_delivered_at")
     fields = (*COMMON, "failure_count", "last_delivered_at", "reason", "created_at")
 

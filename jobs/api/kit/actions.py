@@ -1,4 +1,7 @@
-"""The operations of a noun's actions: `POST /<nouns>/<key>/<action>`, from their declarations."""
+"""The operations of a noun's actions, from their declarations.
+
+`POST /<nouns>/<key>/<action>`; a deletion is `DELETE /<nouns>/<key>`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from inspect import Parameter, Signature
 from typing import Annotated, Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header, Router
+from ninja import Header, Query, Router, Status
 
 from jobs.actions import Action, Done, Noun, perform
 from jobs.actions.texts import Key
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.etags import IF_MATCH_OPTIONAL, version_check
+from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, version_check
 
 IdempotencyKey = Annotated[
     Key | None,
@@ -36,6 +39,10 @@ class Answer:
     status: int = 200
 
 
+GONE: Final = Answer(schema=None, of=lambda *_given: Status(204, None), status=204)
+"""The answer to a deletion."""
+
+
 def serve(
     router: Router,
     noun: Noun,
@@ -49,17 +56,19 @@ def serve(
 
     `address` has the parameter of its rows, such as `{int:job_id}`. `answer` shows the row;
     `answers` has others, by the name of an action. With `etag_of`, actions that lock the row
-    compare `If-Match` if it is sent.
+    compare `If-Match` if it is sent; a deletion needs it.
     """
     for action in noun.actions:
-        given = (answers or {}).get(action.name, answer)
         compares = etag_of if action.locks else None
-        router.post(
-            f"/{address}/{action.name}",
+        given = GONE if action.is_deletion else (answers or {}).get(action.name, answer)
+        add = router.delete if action.is_deletion else router.post
+        extra = IF_MATCH if action.is_deletion else IF_MATCH_OPTIONAL
+        add(
+            f"/{address}" if action.is_deletion else f"/{address}/{action.name}",
             auth=needs(action.scope, action.permission),
             response={given.status: given.schema},
             operation_id=f"{action.name}_{noun.name}",
-            openapi_extra=IF_MATCH_OPTIONAL if compares else None,
+            openapi_extra=extra if compares else None,
         )(_operation(noun, action, address, given, compares))
 
 
@@ -80,15 +89,16 @@ def _operation(
             given["body"],
             by=caller(request),
             once=given.get("idempotency_key"),
-            is_version=version_check(request, etag_of),
+            is_version=version_check(request, etag_of, is_required=action.is_deletion),
         )
         return answer.of(request, response, done)
 
+    body: Any = Annotated[action.body, Query()] if action.is_deletion else action.body
     parameters = [
         Parameter("request", _GIVEN, annotation=HttpRequest),
         Parameter("response", _GIVEN, annotation=HttpResponse),
         Parameter(name, _GIVEN, annotation=int if kind == "int" else str),
-        Parameter("body", _GIVEN, annotation=action.body),
+        Parameter("body", _GIVEN, annotation=body),
     ]
     if action.takes_once:
         parameters.append(

@@ -48,25 +48,26 @@ def refuse_stale(request: HttpRequest, etag: str, *, is_required: bool = False) 
 
     `*` matches every version. Call it in the transaction that has locked the row.
     """
-    given = request.headers.get("If-Match")
-    if given is None:
-        if is_required:
-            raise Problem(
-                428,
-                "precondition_required",
-                "Send If-Match with the ETag of the version that you change.",
-                field="If-Match",
-            )
-        return
-    if not {"*", etag} & set(parse_etags(given)):
+    is_version = version_check(request, lambda _row, _request: etag, is_required=is_required)
+    if is_version is not None and not is_version(None):
         raise stale()
 
 
 def version_check(
-    request: HttpRequest, etag_of: Callable[[Any, HttpRequest], str] | None
+    request: HttpRequest,
+    etag_of: Callable[[Any, HttpRequest], str] | None,
+    *,
+    is_required: bool = False,
 ) -> Callable[[Any], bool] | None:
     """Return what says whether a row is the version that If-Match names; None: it is not sent."""
     given = request.headers.get("If-Match")
+    if given is None and is_required:
+        raise Problem(
+            428,
+            "precondition_required",
+            "Send If-Match with the ETag of the version that you change.",
+            field="If-Match",
+        )
     if given is None or etag_of is None:
         return None
     wanted = set(parse_etags(given))

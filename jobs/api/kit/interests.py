@@ -67,12 +67,11 @@ def locked(
     key: int,
     *,
     etag: Callable[[Row], str],
-    is_required: bool = False,
 ) -> Iterator[Row]:
-    """Yield one, locked with the barrier lifted, if it is the version of If-Match."""
+    """Yield one, locked with the barrier lifted; If-Match is required, and names its version."""
     seen = found(request, model, key)
     with barrier.lifted(), transaction.atomic():
         rows = model._default_manager.select_related("owner").select_for_update(of=("self",))
         row: Row = first_of(rows.filter(pk=seen.pk))
-        refuse_stale(request, etag(row), is_required=is_required)
+        refuse_stale(request, etag(row), is_required=True)
         yield row

@@ -10,11 +10,10 @@ from pydantic import ConfigDict
 
 from jobs.actions.texts import Slug, Text
 from jobs.api.kit.etags import etag_of
-from jobs.api.kit.reasons import ReasonBody
 from jobs.api.kit.wanted_events import Events, Name, States, Tasks
 from jobs.models import DeliveryState, WebhookDelivery, WebhookEndpoint
 from jobs.models.webhook import URL_MOST
-from jobs.system.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
+from jobs.system.notices.endpoints import MadeEndpoint
 
 Url = Annotated[Text, Field(min_length=1, max_length=URL_MOST)]
 
@@ -66,18 +65,18 @@ def etag_of_webhook(row: WebhookEndpoint) -> str:
     return etag_of("webhook", row.pk, [(name, getattr(row, name)) for name in CHANGED_BY_PEOPLE])
 
 
-class WebhookMade(Webhook):
+class WebhookCreated(Webhook):
     """An endpoint with its new key."""
 
     secret: str = Field(description="The key. It is shown only now.")
 
     @classmethod
-    def of_made(cls, made: MadeEndpoint) -> WebhookMade:
+    def of_made(cls, made: MadeEndpoint) -> WebhookCreated:
         return cls(**facts(made.endpoint), secret=made.secret)
 
 
-class WebhookToMake(Schema):
-    """An endpoint to be made. Empty filters pass everything."""
+class WebhookToCreate(Schema):
+    """An endpoint to be created. Empty filters pass everything."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -105,12 +104,6 @@ class WebhookChange(Schema):
     states: States = []
     has_details: bool = False
     is_active: bool = True
-
-
-class KeyRotation(ReasonBody):
-    """How long the old key signs, too."""
-
-    old_key_seconds: float = Field(OLD_KEY_SECONDS, ge=0, le=OLD_KEY_MOST)
 
 
 class Attempt(Schema):
@@ -154,14 +147,6 @@ class Delivery(Schema):
                 for at, status, problem, took in row.attempts
             ],
         )
-
-
-class Replay(ReasonBody):
-    """The deliveries to send again."""
-
-    deliveries: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] = Field(
-        min_length=1, max_length=REPLAYS_MOST
-    )
 
 
 class Replayed(Schema):

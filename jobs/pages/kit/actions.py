@@ -20,6 +20,7 @@ from jobs.core import barrier
 from jobs.core.errors import AccessDenied, FairshiftError, NotFound, PermissionMissing
 from jobs.core.language import in_language, number
 from jobs.models import Run
+from jobs.pages.kit import nav
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.body_form import BodyForm, form_of
 from jobs.pages.kit.errors import forbidden, not_found
@@ -103,8 +104,18 @@ def address_of(noun: Noun, action: Action, row: Any) -> str:
     return reverse(f"jobs:{noun.name}_action", args=[getattr(row, noun.key), action.name])
 
 
+def secret_page(
+    visit: Visit, secret: str, *, label: str, text: str, row: Any, back: str
+) -> HttpResponse:
+    """Show a new secret, with a link back to its row: no other page ever does."""
+    facts = {"label": gettext(label), "text": in_language(text), "row": row, "back": back}
+    response = visit.show("jobs/pages/secret.html", secret=secret, **facts)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
 def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
-    back = _back(visit, row, noun)
+    back = _back(visit, None if action.is_deletion else row, noun)
     with barrier.lifted():
         is_offered = action.is_offered_for(row, noun.rows())
     if not is_offered:
@@ -116,6 +127,10 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     if is_sent and _is_counted(visit, noun, action, row, form):
         try:
             made = _performed(visit, noun, action, row, form.body, once=form.cleaned_data["once"])
+            if action.secret is not None:
+                secret = action.secret(made.value)
+                words = {"label": action.label, "text": made.text}
+                return secret_page(visit, secret, **words, row=row, back=back)
             return done(visit, _told(visit, made), to=back)
         except FairshiftError as error:
             field, problem = problem_of(error)
@@ -224,10 +239,14 @@ def _back(visit: Visit, row: Any, noun: Noun) -> str:
     asked = visit.request.POST.get("back") or visit.request.GET.get("back", "")
     if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/"):
         return asked
+    user = visit.request.user
     if row is None:
         own = visit.address(noun.section or noun.plural)
+        in_admin = nav.admin_address(user, f"{noun.model_name}_changelist")
     elif noun.shown_by:
         own = visit.address(noun.shown_by, getattr(row, noun.shown_by).pk)
+        in_admin = None
     else:
         own = visit.address(noun.name, getattr(row, noun.key))
-    return own or reverse("jobs:overview")
+        in_admin = nav.admin_address(user, f"{noun.model_name}_change", row.pk)
+    return own or in_admin or reverse("jobs:overview")

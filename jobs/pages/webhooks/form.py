@@ -1,4 +1,4 @@
-"""Forms of an endpoint: add one, edit one."""
+"""Forms of an endpoint: create one, change one."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from django import forms
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
+from jobs.actions.webhooks import KEY_SHOWN
 from jobs.core import barrier
 from jobs.core.errors import AccessDenied, OptionError
+from jobs.core.phrases import phrase
 from jobs.models import EventType, Owner, Scope, WebhookEndpoint
 from jobs.models.fields import no_nul
 from jobs.models.webhook import URL_MOST
+from jobs.pages.kit.actions import secret_page
 from jobs.pages.kit.acts import done
 from jobs.pages.kit.errors import forbidden
 from jobs.pages.kit.visit import Visit, page
-from jobs.pages.webhooks.acts import ACT, secret_page
 from jobs.pages.webhooks.listing import find_endpoint
 from jobs.runs.reads.choices import word_of
 from jobs.system.notices import endpoints
 from jobs.system.notices.interests import NAME_LIMIT, STATES
 
+FORM: Final = "jobs/pages/webhooks/form.html"
 ALL: Final = ""
 """The choice of the installation, which has no owner."""
 
@@ -57,7 +61,6 @@ class EndpointForm(forms.Form):
         required=False,
         help_text=_("Send arguments, results and error texts, too."),
     )
-    is_active = forms.BooleanField(label=_("Active"), required=False, initial=True)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -85,8 +88,8 @@ class NewEndpointForm(EndpointForm):
 
 
 @page("webhooks", permission="jobs.add_webhookendpoint", methods=("GET", "POST"))
-def add_webhook(visit: Visit) -> HttpResponse:
-    """Add an endpoint, and show its key."""
+def create_webhook(visit: Visit) -> HttpResponse:
+    """Create an endpoint, and show its key."""
     if not visit.access.has_somewhere(Scope.ADMIN):
         raise forbidden()
     rows = visit.access.narrowed(Owner.objects.all(), path="pk", scope=Scope.ADMIN)
@@ -107,16 +110,17 @@ def add_webhook(visit: Visit) -> HttpResponse:
         except (OptionError, AccessDenied) as error:
             _show(form, error)
         else:
-            return secret_page(visit, made)
-    facts: dict[str, Any] = {"form": form, "back": back, "verb": _("Add a webhook")}
-    return visit.show(
-        ACT, endpoint=None, note=_("Its key is shown once, when it is made."), **facts
-    )
+            to = reverse("jobs:webhook", args=[made.endpoint.pk])
+            words = {"label": gettext_noop("Create a webhook"), "text": phrase(KEY_SHOWN)}
+            return secret_page(visit, made.secret, **words, row=made.endpoint, back=to)
+    note = _("Its key is shown once, when it is created.")
+    facts: dict[str, Any] = {"form": form, "back": back, "verb": _("Create a webhook")}
+    return visit.show(FORM, endpoint=None, note=note, **facts)
 
 
 @page("webhooks", permission="jobs.change_webhookendpoint", methods=("GET", "POST"))
-def edit_webhook(visit: Visit, key: int) -> HttpResponse:
-    """Edit an endpoint; one that is made active again sends what has waited."""
+def change_webhook(visit: Visit, key: int) -> HttpResponse:
+    """Change the fields of an endpoint."""
     found = find_endpoint(visit, key)
     visit.refuse_unless("jobs.change_webhookendpoint", Scope.ADMIN, found.owner_id)
     back = reverse("jobs:webhook", args=[found.pk])
@@ -129,9 +133,8 @@ def edit_webhook(visit: Visit, key: int) -> HttpResponse:
             _show(form, error)
         else:
             return done(visit, _("%s is changed.") % found.name, to=back)
-    facts: dict[str, Any] = {"form": form, "back": back, "verb": _("Edit the webhook")}
-    note = _("A webhook that is made active again sends what has waited.")
-    return visit.show(ACT, endpoint=found, note=note, **facts)
+    facts: dict[str, Any] = {"form": form, "back": back, "verb": _("Change the webhook")}
+    return visit.show(FORM, endpoint=found, **facts)
 
 
 def _initial(found: WebhookEndpoint) -> dict[str, Any]:

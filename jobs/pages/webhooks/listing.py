@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions.webhooks import WEBHOOKS
 from jobs.models import DeliveryState, EventType, Scope, WebhookDelivery, WebhookEndpoint
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.choices import word_of
 
@@ -35,7 +37,7 @@ def webhooks(visit: Visit) -> HttpResponse:
     return visit.show(
         "jobs/pages/webhooks/list.html",
         endpoints=found,
-        may_add=visit.access.permits("jobs.add_webhookendpoint")
+        may_create=visit.access.permits("jobs.add_webhookendpoint")
         and visit.access.has_somewhere(Scope.ADMIN),
     )
 
@@ -57,7 +59,7 @@ def webhook(visit: Visit, key: int) -> HttpResponse:
         most=DELIVERIES_SHOWN,
         sees_runs=sees_runs,
         may_change=visit.may("jobs.change_webhookendpoint", Scope.ADMIN, found.owner_id),
-        may_delete=visit.may("jobs.delete_webhookendpoint", Scope.ADMIN, found.owner_id),
+        buttons=buttons(visit, WEBHOOKS, found),
     )
 
 

@@ -1,4 +1,4 @@
-"""Webhook endpoints: made, changed, given new keys, tried, deleted; deliveries sent again.
+"""Webhook endpoints: created, changed, given new keys, tried, deleted; deliveries sent again.
 
 Every verb is audited. Raises OptionError with the field and its limit; AccessDenied if the actor
 lacks the scope `admin` for the owner, or may not see what the endpoint would send.
@@ -62,7 +62,7 @@ def make_endpoint(
         **fields,
         **interests.made_by(actor),
     )
-    _audit("make webhook", endpoint, actor, url=_host_of(endpoint), events=endpoint.events)
+    _audit("create webhook", endpoint, actor, url=_host_of(endpoint), events=endpoint.events)
     listening.sync_all()
     endpoint.refresh_from_db()
     return MadeEndpoint(endpoint, shown)
@@ -89,7 +89,8 @@ def change_endpoint(
     if "is_active" in changed:
         row.failure_count, row.retry_at = 0, None
     row.save()
-    _audit("change webhook", row, actor, reason=reason, changed=changed)
+    word = interests.word_of_change(row, changed)
+    _audit(f"{word} webhook", row, actor, reason=reason, changed=changed)
     listening.sync_all()
     endpoint.refresh_from_db()
     return changed
@@ -125,7 +126,7 @@ def rotate_key(
     row.old_secret_until = now() + timedelta(seconds=old_key_seconds)
     row.secret, row.secret_key = sealed.data, sealed.key
     row.save()
-    _audit("rotate webhook key", row, actor, reason=reason, old_key_seconds=old_key_seconds)
+    _audit("rotate webhook", row, actor, reason=reason, old_key_seconds=old_key_seconds)
     endpoint.refresh_from_db()
     return MadeEndpoint(endpoint, shown)
 
@@ -137,7 +138,6 @@ def send_test(
     """Make a delivery of an event of its own, and send it before all others."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     interests.refuse_without_admin(actor, endpoint.owner)
-    _refuse_inactive(endpoint)
     at = now()
     owner = endpoint.owner.slug if endpoint.owner is not None else None
     delivery = WebhookDelivery.objects.create(
@@ -159,15 +159,24 @@ def send_test(
 
 @transaction.atomic
 def replay(
-    endpoint: WebhookEndpoint, delivery_ids: Sequence[int], *, actor: Actor = None, reason: str = ""
+    endpoint: WebhookEndpoint,
+    delivery_ids: Sequence[int] | None,
+    *,
+    actor: Actor = None,
+    reason: str = "",
 ) -> int:
-    """Send ended deliveries again, at once, with all their attempts; return how many."""
+    """Send ended deliveries again, at once, with all their attempts; return how many.
+
+    None: the failed ones, the oldest REPLAYS_MOST.
+    """
     refuse_text("reason", reason, most=REASON_LIMIT)
+    if delivery_ids is None:
+        failed = endpoint.deliveries.filter(state=DeliveryState.FAILED).order_by("pk")
+        delivery_ids = list(failed.values_list("pk", flat=True)[:REPLAYS_MOST])
     if len(delivery_ids) > REPLAYS_MOST:
         raise OptionError("deliveries", f"holds at most {REPLAYS_MOST}")
     interests.refuse_without_admin(actor, endpoint.owner)
     interests.refuse_without_runs(actor, endpoint.owner)
-    _refuse_inactive(endpoint)
     rows = endpoint.deliveries.filter(pk__in=delivery_ids).exclude(state=DeliveryState.WAITING)
     count = rows.update(state=DeliveryState.WAITING, next_at=now(), attempt_count=0, ended_at=None)
     if count:
@@ -204,11 +213,6 @@ def _refuse_details(has_details: bool, owner: Owner | None, actor: Any) -> None:
     if has_details and not sees_details(actor, owner.pk if owner is not None else None):
         whose = owner.slug if owner is not None else "the whole installation"
         raise AccessDenied("operate (to see arguments and results)", whose)
-
-
-def _refuse_inactive(endpoint: WebhookEndpoint) -> None:
-    if not endpoint.is_active:
-        raise OptionError("is_active", "is false: make the webhook active first")
 
 
 def _locked(endpoint: WebhookEndpoint) -> WebhookEndpoint:

@@ -138,6 +138,13 @@ def apply(row: Interest, fields: Mapping[str, Any]) -> list[str]:
     return changed
 
 
+def word_of_change(row: Interest, changed: Collection[str]) -> str:
+    """Return the name of a change in the audit."""
+    if list(changed) == ["is_active"]:
+        return "enable" if row.is_active else "disable"
+    return "change"
+
+
 def note_switch(row: Interest, changed: Collection[str], reason: str) -> None:
     """Note when a row was switched off, and why; forget both when it is switched on again."""
     if "is_active" in changed:

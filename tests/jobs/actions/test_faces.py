@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,12 +20,22 @@ from jobs.actions.registry import NOUNS
 from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import AuditEntry, Backfill, Job, Owner, Run, Submission, Worker
+from jobs.models import (
+    AuditEntry,
+    Backfill,
+    Job,
+    Owner,
+    Run,
+    Submission,
+    WebhookEndpoint,
+    Worker,
+)
 from jobs.models.access import access_of
 from jobs.owners.limits import pause_owner
 from jobs.recurring.pause import pause_jobs
 from jobs.runs.recording import move
 from jobs.system.draining import drain_worker
+from jobs.system.notices.endpoints import change_endpoint
 from tests.jobs.admin.conftest import hidden
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
 from tests.jobs.api.matrix import rows
@@ -37,6 +48,7 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
 }
 READY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "enable_webhook": lambda webhook: change_endpoint(webhook, {"is_active": False}),
     "retry_run": lambda run: move([run.pk], to=State.FAILED),
     "retry_submission": lambda submission: move(
         list(submission.runs.values_list("pk", flat=True)), to=State.FAILED
@@ -53,10 +65,16 @@ ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
     "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
     "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
+    "webhook": lambda owner: WebhookEndpoint.objects.get(pk=rows.webhook_of(owner)),
     "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
 }
 AUDITED: Final = {"backfill": "submission"}
-"""The nouns whose actions are audited on another row, and its noun."""
+"""The nouns whose actions are audited on another row, and its model."""
+ALSO: Final[Mapping[str, tuple[str, ...]]] = {
+    "enable_webhook": ("view_run",),
+    "replay_webhook": ("view_run",),
+}
+"""Permissions that the verb of an action checks, beside the action's own."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +106,18 @@ class Case:
         key = getattr(row, name).pk if name else self.key_of(row)
         return reverse(f"jobs:{name or self.noun.name}", args=[key])
 
-    def api(self, key: Any) -> str:
-        return f"/{self.noun.plural}/{key}/{self.action.name}"
+    def asked_of_api(self, client: Client, key: Any) -> Any:
+        path = f"/{self.noun.path}/{key}"
+        if self.action.is_deletion:
+            query = urlencode(self.body)
+            return client.delete(f"{ROOT}{path}?{query}", headers={"If-Match": "*"})
+        return post(client, f"{path}/{self.action.name}", self.body)
+
+    @property
+    def permissions(self) -> list[str]:
+        """The permissions that its actor needs, and that to see its noun."""
+        own = (each.partition(".")[2] for each in (self.action.permission, self.noun.view))
+        return [*own, *ALSO.get(self.id, ())]
 
     def page(self, row: Any) -> str:
         return reverse(f"jobs:{self.noun.name}_action", args=[self.key_of(row), self.action.name])
@@ -113,8 +141,8 @@ OF_OWNERS: Final = [case for case in CASES if case.noun.owner is not None]
 
 def audited(case: Case) -> list[str]:
     """Return the actors of the entries about rows of its noun, with the reason of these scenes."""
-    noun = AUDITED.get(case.noun.name, case.noun.name)
-    entries = AuditEntry.objects.filter(reason=REASON, object_type=noun)
+    model = AUDITED.get(case.noun.name, case.noun.model_name)
+    entries = AuditEntry.objects.filter(reason=REASON, object_type=model)
     return list(entries.values_list("actor_name", flat=True))
 
 
@@ -123,8 +151,8 @@ def test_the_api_performs_it(case: Case, acme: Owner, caller: Caller) -> None:
     """With one entry of the audit; a row that does not exist is 404."""
     row = case.row_of(acme)
     client = caller() if case.noun.owner is None else caller(acme)
-    answer = post(client, case.api(case.key_of(row)), case.body)
-    assert answer.status_code in (200, 202), answer.content
+    answer = case.asked_of_api(client, case.key_of(row))
+    assert answer.status_code in (200, 202, 204), answer.content
     [actor] = audited(case)
     assert actor.startswith("token scene")
 
@@ -141,7 +169,12 @@ def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
     for _ in range(2 if case.action.is_counted else 1):
         assert not audited(case)
         answer = as_root.post(case.page(row), {**hidden(answer), **sent})
-    assert answer.status_code == 302 and answer.url == own
+    if case.action.secret is not None:
+        assert answer.status_code == 200 and answer["Cache-Control"] == "no-store"
+        assert own in answer.content.decode()
+    else:
+        to = reverse(f"jobs:{case.noun.plural}") if case.action.is_deletion else own
+        assert answer.status_code == 302 and answer.url == to
     assert audited(case) == ["root"]
 
 
@@ -153,21 +186,22 @@ IN_ADMIN: Final = [case for case in OF_OWNERS if case.noun.name != "run"]
 def test_the_admin_leads_to_the_page(case: Case, acme: Owner, as_root: Client) -> None:
     """And the page leads back to the row in the admin."""
     row = case.row_of(acme)
-    change = reverse(f"admin:jobs_{case.noun.name}_change", args=[row.pk])
-    button = reverse(f"admin:jobs_{case.noun.name}_actions", args=[row.pk, case.action.name])
+    model = f"admin:jobs_{case.noun.model_name}"
+    change = reverse(f"{model}_change", args=[row.pk])
+    button = reverse(f"{model}_actions", args=[row.pk, case.action.name])
     assert button in as_root.get(change).content.decode()
     page = as_root.get(button, follow=True)
     assert page.redirect_chain[-1][0].startswith(case.page(row))
-    assert f'href="{change}"' in page.content.decode()
+    back = reverse(f"{model}_changelist") if case.action.is_deletion else change
+    assert f'href="{back}"' in page.content.decode()
 
 
 @pytest.mark.parametrize("case", OF_OWNERS, ids=lambda case: case.id)
 def test_it_is_refused_alike(case: Case, acme: Owner, stranger: Owner, root: User) -> None:
     """A foreign row is as unknown as none; without the scope or the permission nothing moves."""
     mine, theirs = case.row_of(acme), case.row_of(stranger)
-    permission = case.action.permission.partition(".")[2]
-    logged_in(permission, name="olga", acme="admin")
-    logged_in(permission, name="vera", acme="viewer")
+    logged_in(*case.permissions, name="olga", acme="admin")
+    logged_in(*case.permissions, name="vera", acme="viewer")
     logged_in(name="bob", acme="admin")
     body = case.action.body(**case.body)
 
@@ -196,8 +230,7 @@ MANY: Final = [case for case in OF_OWNERS if case.action.is_for_many]
 def test_a_selection_is_narrowed(case: Case, acme: Owner, stranger: Owner) -> None:
     """Keys of other owners in a form have no effect; a selection of none says so."""
     mine, theirs = case.row_of(acme), case.row_of(stranger)
-    codes = (case.action.permission.partition(".")[2], case.noun.view.partition(".")[2])
-    olga = logged_in(*codes, name="olga", acme="operator")
+    olga = logged_in(*case.permissions, name="olga", acme="admin")
     url = reverse(f"jobs:{case.noun.name}_actions", args=[case.action.name])
     for keys in (case.key_of(theirs), "nonsense", "\x00", "", "0"):
         answer = olga.post(url, {**case.fields(), "keys": keys})
@@ -210,5 +243,5 @@ def test_a_selection_is_narrowed(case: Case, acme: Owner, stranger: Owner) -> No
 def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
     """Under its noun, with an id that names both."""
     paths = caller(acme).get(f"{ROOT}/openapi.json").json()["paths"]
-    ids = {one["post"]["operationId"] for one in paths.values() if "post" in one}
+    ids = {one["operationId"] for methods in paths.values() for one in methods.values()}
     assert {case.id for case in CASES} <= ids

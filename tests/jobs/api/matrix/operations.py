@@ -95,9 +95,11 @@ BODIES: Final[dict[str, Any]] = {
     "retry_runs": {"filter": {"task": "tests.add"}},
     "make_token": {"name": "program", "scopes": ["read"]},
     "revoke_token": {},
-    "make_webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
+    "create_webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
     "change_webhook": {"name": "other"},
-    "rotate_webhook_key": {},
+    "rotate_webhook": {},
+    "disable_webhook": {},
+    "enable_webhook": {},
     "test_webhook": {},
     "replay_webhook": {"deliveries": [1]},
     "make_mail_subscription": {

@@ -15,7 +15,6 @@ from django.urls import URLPattern, reverse
 from jobs.actions.registry import NOUNS
 from jobs.models import Owner, SavedView
 from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
-from jobs.pages.webhooks.acts import VERBS as WEBHOOK_VERBS
 from jobs.urls import urlpatterns
 from tests.jobs.api.matrix import rows
 
@@ -57,7 +56,6 @@ GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
     "window_verb": WINDOW_VERBS,
-    "webhook_verb": WEBHOOK_VERBS,
     **{f"{noun.name}_action": {action.name: action for action in noun.actions} for noun in NOUNS},
 }
 """The words that the last parameter of an address can be; each is a page."""
@@ -87,23 +85,23 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "rename_view": {"name": "mine"},
     "delete_view": {},
     "retry_failures": REASON,
-    "add_webhook": {
+    "create_webhook": {
         "owner": "{slug}",
         "name": "ci",
         "url": "https://ci.example/",
         "events": "run.ended",
-        "is_active": "on",
     },
-    "edit_webhook": {
+    "change_webhook": {
         "name": "ci",
         "url": "https://ci.example/",
         "events": "run.ended",
-        "is_active": "on",
     },
-    "webhook_verb test": REASON,
-    "webhook_verb replay": REASON,
-    "webhook_verb rotate": {**REASON, "old_key_hours": "1"},
-    "webhook_verb delete": REASON,
+    "webhook_action test": REASON,
+    "webhook_action replay": REASON,
+    "webhook_action rotate": {**REASON, "old_key_seconds": "60"},
+    "webhook_action disable": REASON,
+    "webhook_action enable": REASON,
+    "webhook_action delete": REASON,
     "submission_action cancel": REASON,
     "submission_action retry": REASON,
     "submission_action override": REASON,

@@ -23,6 +23,7 @@ from jobs.models import (
     Submission,
     Target,
     TargetGroup,
+    WebhookEndpoint,
     Window,
     Worker,
 )
@@ -145,6 +146,9 @@ READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
         Window.objects.get(pk=keys["window_id"]), actor=User.objects.get(username="root")
     ),
     "owner_action resume": lambda owner, _keys: pause_owner(owner),
+    "webhook_action enable": lambda _owner, keys: WebhookEndpoint.objects.filter(
+        pk=keys["webhook_id"]
+    ).update(is_active=False),
     "worker_action undrain": lambda _owner, keys: drain_worker(
         Worker.objects.get(pk=keys["worker_id"])
     ),

@@ -1,0 +1,132 @@
+"""Actions on webhooks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any, Final
+
+from django.utils.translation import gettext_noop as _
+from pydantic import Field
+
+from jobs.actions.declared import Action, Call, Noun, Reason, Rows, Shown, told
+from jobs.core.phrases import Phrase, phrase
+from jobs.models import Scope, WebhookEndpoint
+from jobs.system.notices import endpoints
+from jobs.system.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
+
+Deliveries = Annotated[
+    list[Annotated[int, Field(ge=1, le=2**63 - 1)]],
+    Field(min_length=1, max_length=REPLAYS_MOST),
+]
+
+
+class Replay(Reason):
+    """The deliveries to send again."""
+
+    deliveries: Deliveries | None = Field(
+        None, description=f"Null: those that failed, the oldest {REPLAYS_MOST}."
+    )
+
+
+class KeyRotation(Reason):
+    """How long the old key signs, too."""
+
+    old_key_seconds: Annotated[float, Shown(_("Seconds that the old key stays valid"))] = Field(
+        OLD_KEY_SECONDS, ge=0, le=OLD_KEY_MOST
+    )
+
+
+def _replay(webhook: Any, call: Call) -> int:
+    return endpoints.replay(webhook, call.body.deliveries, **call.audited)
+
+
+def _replayed(_webhook: Any, count: int) -> Phrase:
+    return phrase(_("%(count)s deliveries are sent again."), count=count)
+
+
+def _rotate(webhook: Any, call: Call) -> MadeEndpoint:
+    seconds = call.body.old_key_seconds
+    return endpoints.rotate_key(webhook, old_key_seconds=seconds, **call.audited)
+
+
+def _switch(webhook: Any, call: Call, *, to: bool) -> None:
+    endpoints.change_endpoint(webhook, {"is_active": to}, **call.audited)
+
+
+def _enabled(webhooks: Rows) -> Rows:
+    return webhooks.filter(is_active=True)
+
+
+_action = partial(Action, scope=Scope.ADMIN, permission="jobs.change_webhookendpoint")
+KEY_SHOWN: Final = _(
+    "This key is shown only now. Give it to the receiver, which verifies signatures with it."
+)
+_OFF: Final = _("%(row)s is disabled: enable it first.")
+
+WEBHOOKS: Final = Noun(
+    name="webhook",
+    rows=lambda: WebhookEndpoint.objects.select_related("owner"),
+    view="jobs.view_webhookendpoint",
+    seen_with=(Scope.READ, Scope.ADMIN),
+    actions=(
+        _action(
+            name="test",
+            label=_("Send a test"),
+            explains=_("An event of type webhook.test is sent before all others."),
+            applies=_enabled,
+            refused=_OFF,
+            act=lambda webhook, call: endpoints.send_test(webhook, **call.audited),
+            done=told(_("A test is sent to %(row)s.")),
+        ),
+        _action(
+            name="replay",
+            label=_("Send failed deliveries again"),
+            explains=_("They keep their ids, by which the receiver knows repeats."),
+            body=Replay,
+            applies=_enabled,
+            refused=_OFF,
+            act=_replay,
+            done=_replayed,
+        ),
+        _action(
+            name="rotate",
+            label=_("Rotate the key"),
+            explains=_("The new key is shown once. Until its end, the old key signs, too."),
+            body=KeyRotation,
+            initial=lambda _webhook, _access: {"old_key_seconds": round(OLD_KEY_SECONDS)},
+            act=_rotate,
+            secret=lambda made: str(made.secret),
+            done=told(KEY_SHOWN),
+        ),
+        _action(
+            name="disable",
+            label=_("Disable"),
+            explains=_("Waiting deliveries are not sent, and new events are not stored."),
+            applies=_enabled,
+            refused=_("%(row)s is disabled already."),
+            is_repeatable=True,
+            act=partial(_switch, to=False),
+            done=told(_("%(row)s is disabled.")),
+        ),
+        _action(
+            name="enable",
+            label=_("Enable"),
+            explains=_("Waiting deliveries are sent. It sends what you may see from now on."),
+            applies=lambda webhooks: webhooks.filter(is_active=False),
+            refused=_("%(row)s is enabled already."),
+            is_repeatable=True,
+            act=partial(_switch, to=True),
+            done=told(_("%(row)s is enabled.")),
+        ),
+        _action(
+            name="delete",
+            label=_("Delete"),
+            explains=_("Its deliveries are deleted, too. Waiting ones are not sent."),
+            permission="jobs.delete_webhookendpoint",
+            act=lambda webhook, call: endpoints.delete_endpoint(webhook, **call.audited),
+            done=told(_("%(row)s is deleted.")),
+            is_destructive=True,
+            is_deletion=True,
+        ),
+    ),
+)
