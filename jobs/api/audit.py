@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from jobs.actions.texts import Moment, Slug, Text
+from jobs.actions.filters.owners import AuditFilter
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.models import AuditEntry, Scope
-from jobs.owners.audited import AuditFilter, audited, slugs_of
+from jobs.owners.audited import slugs_of
 
 router = Router(tags=["audit"])
 READS = needs(Scope.READ, "jobs.view_auditentry")
-
-Word = Annotated[Text, Field(max_length=64)]
 
 
 class Audited(Schema):
@@ -35,25 +33,14 @@ class Audited(Schema):
     details: dict[str, Any]
 
 
-class AuditQuery(Schema):
-    """The filters of the audit; an action must match all of them."""
-
-    owner: Slug | None = None
-    actor: Annotated[Text, Field(max_length=150)] | None = Field(None, description="In full.")
-    action: Word | None = Field(None, description="Such as `cancel`.")
-    object_type: Word | None = Field(None, description="Such as `run`.")
-    object_id: Word | None = None
-    after: Moment | None = Field(None, description="At this time or later.")
-    before: Moment | None = Field(None, description="Before this time.")
-
-
 @router.get("", auth=READS, response=PageOf[Audited], operation_id="list_audit")
-def list_audit(request: HttpRequest, query: Query[AuditQuery], page: Page) -> PageOf[Audited]:
+def list_audit(request: HttpRequest, query: Query[AuditFilter], page: Page) -> PageOf[Audited]:
     """Return what was done to the caller's owners and their rows, newest first."""
     access = caller(request)
     cursor = Cursor.read(page, of="audit", caller=access.actor, filters=query.model_dump_json())
-    wanted = AuditFilter(**query.model_dump())
-    rows, following = cursor.newest_first(audited(wanted, access=access))
+    rows, following = cursor.newest_first(
+        query.narrow(access.narrowed(AuditEntry.objects.all()), access=access)
+    )
     slugs = slugs_of(rows, access=access)
     return PageOf[Audited](items=[_shown(entry, slugs) for entry in rows], next=following)
 

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from jobs.actions.texts import Moment, Name, NeededReason, Slug, TaskName
+from jobs.actions.filters.declared import By
+from jobs.actions.filters.runs import BY_ERROR, FailureFilter
+from jobs.actions.texts import Name, NeededReason, TaskName
 from jobs.api.kit.callers import caller, needs
 from jobs.api.runs.acting import BulkResult, move_found
 from jobs.api.runs.finding import visible_runs
-from jobs.core.states import State
 from jobs.models import Owner, Run, Scope
 from jobs.runs import bulk
 from jobs.runs.reads.dead_letters import Group, group_failed
-from jobs.runs.reads.listing import RunFilter, narrow
 
 router = Router(tags=["dead letters"])
 READS = needs(Scope.READ, "jobs.view_run")
 RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
 
 
-class DeadLetterQuery(Schema):
-    """The filters of failed runs."""
+class DeadLetterQuery(FailureFilter):
+    """The filters of failed runs, and the size of the answer."""
 
-    owner: Slug | None = None
-    after: Moment | None = Field(None, description="Submitted, or due, at this time or later.")
-    before: Moment | None = Field(None, description="Submitted, or due, before this time.")
     limit: int = Field(100, ge=1, le=1_000, description="Most groups of the answer.")
 
 
@@ -69,16 +67,11 @@ class DeadLetters(Schema):
     )
 
 
-class DeadLettersToRetry(Schema):
-    """A group whose runs are queued again."""
+class DeadLettersToRetry(FailureFilter):
+    """A group whose runs are queued again. Without an owner: that of each of the caller's."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    task: TaskName
-    error: Name
-    owner: Slug | None = Field(None, description="Null: the group of each of the caller's owners.")
-    after: Moment | None = None
-    before: Moment | None = None
+    task: Annotated[TaskName, By("task")]
+    error: Annotated[Name, BY_ERROR]
     reason: NeededReason
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
@@ -87,10 +80,8 @@ class DeadLettersToRetry(Schema):
 def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> DeadLetters:
     """Return the failed runs in groups of one owner, task and error, with counts."""
     access = caller(request)
-    wanted = RunFilter(owner=query.owner, after=query.after, before=query.before)
-    groups, is_complete = group_failed(
-        narrow(visible_runs(access), wanted, access=access), access=access, most=query.limit
-    )
+    runs = query.narrow(visible_runs(access), access=access)
+    groups, is_complete = group_failed(runs, access=access, most=query.limit)
     owners = Owner.objects.filter(pk__in={group.owner_id for group in groups})
     slugs = dict(access.narrowed(owners, path="pk").values_list("pk", "slug"))
     return DeadLetters(
@@ -107,10 +98,6 @@ def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> De
 def retry_dead_letters(request: HttpRequest, body: DeadLettersToRetry) -> BulkResult:
     """Queue the runs of a group again, with fresh attempts. `left` asks for a repetition."""
     access = caller(request)
-    wanted = RunFilter(
-        states=[State.FAILED],
-        **body.model_dump(include={"owner", "task", "error", "after", "before"}),
-    )
-    runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
-    found = bulk.find_reopenable(narrow(runs, wanted, access=access))
+    runs = body.narrow(access.narrowed(Run.objects.all(), scope=Scope.OPERATE), access=access)
+    found = bulk.find_reopenable(runs)
     return move_found(request, found, bulk.retry_found, reason=body.reason, dry_run=body.dry_run)

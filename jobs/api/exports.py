@@ -16,15 +16,15 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.api.csv_cells import harmless
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.streams import Revoked, Stream, streamed
-from jobs.api.runs.finding import WITH, RunQuery, visible_runs
+from jobs.api.runs.finding import WITH, visible_runs
 from jobs.api.runs.reading import UNLISTED
 from jobs.api.runs.schemas import RunDetails, RunSummary
 from jobs.models import Scope
 from jobs.models.access import Access
-from jobs.runs.reads.listing import newest
 
 router = Router(tags=["exports"])
 READS = needs(Scope.READ, "jobs.view_run")
@@ -47,7 +47,7 @@ SENT: Final = {
 Lines = Callable[[Sequence[dict[str, Any]]], bytes]
 
 
-class ExportQuery(RunQuery):
+class ExportQuery(RunFilter):
     """The filters of an export, as those of the list, and its format."""
 
     format: Literal["ndjson", "csv"] = "ndjson"
@@ -99,7 +99,7 @@ def _read_after(
     def read() -> tuple[list[dict[str, Any]], UUID | None]:
         runs = visible_runs(access)
         limit = CHUNK_WITH_ARGUMENTS if query.with_arguments else CHUNK
-        found = newest(runs, query.wanted, access=access, after=after, limit=limit)
+        found = query.newest(runs, access=access, after=after, limit=limit)
         rows: Any = runs.filter(id__in=found.ids).select_related(*WITH)
         hidden = (
             ("checkpoint", "history", "policy", "options") if query.with_arguments else UNLISTED

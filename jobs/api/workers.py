@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from jobs.actions.filters.workers import WorkerFilter
 from jobs.actions.workers import WORKERS
 from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import caller, needs
@@ -78,22 +79,17 @@ class WorkerDetails(WorkerSummary):
     runs: list[UUID] = Field(description="Runs of the caller's owners that it has; 1,000 at most.")
 
 
-class WorkerQuery(Schema):
-    """The filter of a list of workers."""
-
-    state: WorkerState | None = None
-
-
 @router.get("", auth=READS, response=PageOf[WorkerSummary], operation_id="list_workers")
 def list_workers(
-    request: HttpRequest, query: Query[WorkerQuery], page: Page
+    request: HttpRequest, filters: Query[WorkerFilter], page: Page
 ) -> PageOf[WorkerSummary]:
     """Return workers, newest first."""
     access = caller(request)
-    cursor = Cursor.read(page, of="workers", caller=access.actor, filters=query.state)
+    cursor = Cursor.read(page, of="workers", caller=access.actor, filters=filters.model_dump_json())
     # Workers have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        rows = list(_next(_in_state(query.state), cursor.after)[: cursor.limit + 1])
+        found = filters.narrow(with_state(Worker.objects.all()), access=access)
+        rows = list(_next(found, cursor.after)[: cursor.limit + 1])
         at = now()
     shown = rows[: cursor.limit]
     counts = active_counts(access, [worker.id for worker in shown])
@@ -132,22 +128,6 @@ serve(
     "{uuid:worker_id}",
     Answer(schema=WorkerDetails, of=lambda request, _response, done: _shown(request, done.row.pk)),
 )
-
-
-def _in_state(state: WorkerState | None) -> Any:
-    workers = with_state(Worker.objects.all())
-    match state:
-        case "alive":
-            return workers.filter(draining_since=None, pk__in=Worker.objects.alive().values("pk"))
-        case "draining":
-            return workers.filter(is_beating=True, draining_since__isnull=False)
-        case "idle":
-            return workers.filter(draining_since=None, pk__in=Worker.objects.idle().values("pk"))
-        case "lost":
-            return workers.filter(is_beating=False, stopped_at=None)
-        case "stopped":
-            return workers.filter(stopped_at__isnull=False)
-    return workers
 
 
 def _next(workers: Any, after: str) -> Any:

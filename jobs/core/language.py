@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.utils.formats import number_format
-from django.utils.functional import lazy
 from django.utils.translation import get_language, gettext, ngettext
 
 from jobs.core.phrases import Language, Phrase
@@ -31,7 +30,3 @@ def count_in_words(count: int) -> str:
     """Return a count as the reader's language writes it; of an inexact one its text."""
     words = getattr(count, "words", None)
     return number(count) if words is None else str(in_language(words))
-
-
-lazy_in_language: Final = lazy(in_language, str)
-"""`in_language` for texts of modules, such as the choices of a form."""

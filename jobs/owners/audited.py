@@ -1,13 +1,9 @@
-"""Lists of the audit, by filters that indexes answer."""
+"""The actions of the audit in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
-
-from django.db.models import QuerySet
 
 from jobs.core.phrases import phrase, phrase_for
 from jobs.models import AuditEntry, Owner
@@ -68,38 +64,6 @@ ACTIONS: Final = (
 )
 """Every action that the code writes."""
 _KNOWN: Final = {str(action): action for action in ACTIONS}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditFilter:
-    """The filters of a list of the audit; None means all."""
-
-    owner: str | None = None
-    actor: str | None = None
-    """The name of a user or a token, in full."""
-    action: str | None = None
-    object_type: str | None = None
-    object_id: str | None = None
-    after: datetime | None = None
-    """At this time or later."""
-    before: datetime | None = None
-
-
-def audited(wanted: AuditFilter, *, access: Access) -> QuerySet[AuditEntry]:
-    """Return what was done to a caller's owners and their rows."""
-    columns = {
-        "actor_name": wanted.actor,
-        "action": wanted.action,
-        "object_type": wanted.object_type,
-        "object_id": wanted.object_id,
-        "at__gte": wanted.after,
-        "at__lt": wanted.before,
-    }
-    given = {column: value for column, value in columns.items() if value is not None}
-    entries = access.narrowed(AuditEntry.objects.filter(**given))
-    if wanted.owner is not None:
-        entries = entries.filter(owner__in=Owner.objects.filter(slug=wanted.owner))
-    return entries
 
 
 def action_in_words(action: str) -> str:

@@ -7,19 +7,17 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
-from django import forms
 from django.conf import settings
 from django.db.models import F, QuerySet
 from django.http import HttpResponse
-from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.workers import STATES, WorkerFilter
 from jobs.actions.workers import WORKERS
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.counting import capped_count
 from jobs.core.sql import now
 from jobs.models import Run, Worker
-from jobs.models.fields import no_nul
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.lists import FilterForm
@@ -32,12 +30,9 @@ MOST: Final = 200
 GONE_FOR: Final = timedelta(days=1)
 """How long a worker that has gone is listed."""
 RUNS: Final = 100
+_SIGNS: Final = (("●", "good"), ("▽", "warn"), ("▲", "warn"), ("✕", "bad"), ("–", "idle"))
 PILLS: Final = {
-    "alive": (_("alive"), "●", "good"),
-    "draining": (_("draining"), "▽", "warn"),
-    "idle": (_("takes no runs"), "▲", "warn"),
-    "lost": (_("lost"), "✕", "bad"),
-    "stopped": (_("stopped"), "–", "idle"),
+    state: (word, *sign) for (state, word), sign in zip(STATES.items(), _SIGNS, strict=True)
 }
 """The word, the sign and the tone of each state."""
 
@@ -54,37 +49,24 @@ class Shown(NamedTuple):
     flower: str
 
 
-class WorkerFilter(FilterForm):
-    """The filter of the list."""
-
-    queue = forms.CharField(label=_("Takes from queue"), max_length=100, validators=[no_nul])
-    state = forms.ChoiceField(
-        label=_("State"), choices=[("", _("any")), *((name, PILLS[name][0]) for name in PILLS)]
-    )
-
-
 @page("workers", permission="jobs.view_worker")
 def workers(visit: Visit) -> HttpResponse:
     """Show the workers that run, and those that have gone within a day; and beat."""
-    form = WorkerFilter(visit)
-    wanted = form.cleaned_data if form.is_valid() else {}
+    form = FilterForm(visit, WorkerFilter)
     # Workers have no owner, and are not readable behind the barrier.
     with barrier.lifted():
         system = system_state()
-        recent = Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)
-        if queue := wanted.get("queue"):
-            recent = recent.filter(queues__contains=[queue])
+        recent = form.narrow(with_state(Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)))
         # A day of deploys has many that stopped: they must not hide those that are alive.
         order = (F("stopped_at").desc(nulls_first=True), "-started_at", "-pk")
-        rows = list(with_state(recent).order_by(*order)[:MOST])
-    found = _shown(visit, rows if wanted else [])
-    found = [one for one in found if wanted["state"] in ("", one.state)]
+        rows = list(recent.order_by(*order)[:MOST])
+    found = _shown(visit, rows)
     found.sort(key=lambda one: list(PILLS).index(one.state))
     return visit.show(
         "jobs/pages/workers/list.html",
         live="jobs/pages/workers/live.html",
         form=form,
-        queue=wanted.get("queue", ""),
+        queue=form.data.get("queue", ""),
         system=system,
         workers=found,
         active=capped_count(visit.rows(Run.objects.active())),

@@ -13,15 +13,16 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.calendars import CalendarFilter
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.feed import FeedUrls
-from jobs.admin.calendars.filters import ApprovalsFilter, SharedOwnerFilter
 from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
 from jobs.admin.calendars.ical_import import IcalUrls
 from jobs.admin.calendars.month import MonthPage
 from jobs.admin.calendars.window_table import table_of
 from jobs.admin.kit import html
 from jobs.admin.kit.base import with_fields
+from jobs.admin.kit.filters import declared
 from jobs.calendars import changes
 from jobs.calendars.reads import status
 from jobs.models import Attachment, Calendar, Window, access
@@ -44,7 +45,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
     list_display = ("name", "status", "owner_link", "asked", "applies_to", "month_link", "problem")
     list_display_links = ("name",)
     list_select_related = ("owner",)
-    list_filter = (ApprovalsFilter, SharedOwnerFilter)
+    list_filter = declared(CalendarFilter, "approval", "owner", has_shared=True)
     search_fields = ("name",)
     search_help_text = _("A part of the name.")
     ordering = ("name", "pk")
@@ -88,7 +89,7 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
         count = _page(calendar).page_asked
         if not count:
             return html.NOTHING
-        return html.list_link(Window, f"{count:,}", calendar=calendar.pk, approval="asked")
+        return html.list_link(Window, f"{count:,}", calendar=calendar.pk, state="requested")
 
     @html.column(_("applies to"))
     def applies_to(self, calendar: Calendar) -> str:

@@ -15,14 +15,14 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.calendars import WindowFilter
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
-from jobs.admin.calendars.filters import CalendarOwnerFilter, DecisionFilter, EffectFilter
 from jobs.admin.calendars.window_decisions import APPROVE, REJECT, REVOKE
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
 from jobs.admin.calendars.window_preview import preview, times_in, times_now
 from jobs.admin.calendars.window_table import line_of
 from jobs.admin.kit import html
-from jobs.admin.kit.filters import linked
+from jobs.admin.kit.filters import declared, linked
 from jobs.admin.kit.verbs import Verb
 from jobs.calendars import windows
 from jobs.calendars.reads.window_state import asked_by
@@ -40,7 +40,10 @@ class WindowAdmin(CalendarPages):
     list_display = ("words", "state", "calendar_link", "owner_link", "next", "why", "asked")
     list_display_links = ("words",)
     list_select_related = ("calendar", "calendar__owner", "requested_by", "requested_by_token")
-    list_filter = (DecisionFilter, EffectFilter, CalendarOwnerFilter, linked("calendar", Calendar))
+    list_filter = (
+        *declared(WindowFilter, "state", "effect", "owner", has_shared=True),
+        linked("calendar", Calendar),
+    )
     search_fields = ("reason",)
     search_help_text = _("A part of the reason.")
     ordering = ("-pk",)

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.backfills import BACKFILLS
+from jobs.actions.filters.declared import by_owner
 from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
@@ -27,7 +28,7 @@ LOOKS: Final = {
 
 
 class BackfillOwnerFilter(OwnerFilter):
-    column = "job__owner_id"
+    by = by_owner("job__owner_id")
 
 
 @admin.register(Backfill)

@@ -5,16 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.jobs import MissedFilter
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
-from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter, linked
-from jobs.models import Job, Missed, MissReason
-
-
-class ReasonFilter(ChoiceFilter):
-    title = _("reason")
-    parameter_name = "reason"
-    choices_of_column = MissReason.choices
+from jobs.admin.kit.filters import declared, linked
+from jobs.models import Job, Missed
 
 
 @admin.register(Missed)
@@ -22,7 +17,7 @@ class MissedAdmin(RecordAdmin):
     list_display = ("span", "due_times", "why", "job_link", "owner_link", "recorded")
     list_display_links = ("span",)
     list_select_related = ("owner", "job")
-    list_filter = (ReasonFilter, OwnerFilter, linked("job", Job))
+    list_filter = (*declared(MissedFilter, "reason", "owner"), linked("job", Job))
     list_defer = ("job__payload",)
     ordering = ("-id",)
     fields = ("job_link", "owner_link", "first", "last", "due_times", "why", "recorded")

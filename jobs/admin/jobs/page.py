@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.jobs import JobFilter
 from jobs.actions.jobs import JOBS
 from jobs.admin.jobs.file_import import JobImportAdmin
-from jobs.admin.jobs.filters import EnabledFilter, ScheduleFilter, TaskFilter
 from jobs.admin.jobs.form import (
     HISTORY_FIELDS,
     KINDS_OF,
@@ -26,12 +26,11 @@ from jobs.admin.jobs.form import (
     JobForm,
     stored_arguments,
 )
-from jobs.admin.jobs.health_filter import HealthFilter
 from jobs.admin.jobs.preview import preview
 from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import with_fields
-from jobs.admin.kit.filters import OwnerFilter
+from jobs.admin.kit.filters import declared
 from jobs.core.errors import ScheduleError
 from jobs.core.language import in_language
 from jobs.definitions.fields import SCHEDULE
@@ -73,7 +72,7 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
     )
     list_display_links = ("title",)
     list_select_related = ("owner", "target")
-    list_filter = (HealthFilter, ScheduleFilter, TaskFilter, EnabledFilter, OwnerFilter)
+    list_filter = declared(JobFilter, "health", "schedule", "task", "enabled", "owner")
     list_defer = ("payload",)
     search_fields = ("key", "name")
     search_help_text = _("The beginning of the key or the name.")

@@ -1,59 +1,23 @@
-"""Filters of lists. An index answers each; the number of choices is bounded."""
+"""Filters of lists, drawn from their declaration. An index answers each; choices are bounded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from pydantic import ValidationError
 
-from jobs.core.ids import first_id_of
-from jobs.core.sql import now
-from jobs.core.states import State
+from jobs.actions import Shown
+from jobs.actions.filters.declared import SHARED, By, Choices, Filter, by_owner, part_of
+from jobs.core.language import in_language
 from jobs.models import Owner, access
-from jobs.runs.reads.choices import AGES, GROUPS
+from jobs.models.access import access_of
+from jobs.pages.kit.body_form import kind_of
 
-CHOICES: Final = 50
-UNKNOWN: Final = "unknown"
-"""Queued runs that a worker returned because no live worker knew their task."""
-
-
-class ChoiceFilter(admin.SimpleListFilter):
-    """By the value of a column; subclasses say which, and its choices."""
-
-    parameter_name: str
-    choices_of_column: Sequence[tuple[str, Any]]
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(self.choices_of_column)
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        if value not in dict(self.choices_of_column):
-            return queryset
-        return queryset.filter(**{self.parameter_name: value})
-
-
-class StateFilter(admin.SimpleListFilter):
-    title = _("state")
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        groups: list[tuple[str, Any]] = [(name, label) for name, (_states, label) in GROUPS.items()]
-        groups.append((UNKNOWN, _("returned by a worker: unknown task")))
-        return groups + [(state.value, state.value) for state in State]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        if value in GROUPS:
-            return queryset.filter(state__in=sorted(GROUPS[value][0]))
-        if value == UNKNOWN:
-            # The second condition is that of the partial index: PostgreSQL cannot derive it.
-            return queryset.filter(state=State.QUEUED, blocked_by="task").exclude(blocked_by="")
-        return queryset.filter(state=value) if value in set(State) else queryset
+OFFERED: Final = 50
 
 
 class OwnerFilter(admin.SimpleListFilter):
@@ -61,54 +25,73 @@ class OwnerFilter(admin.SimpleListFilter):
 
     title = _("owner")
     parameter_name = "owner"
-    column = "owner_id"
+    by = by_owner()
+    has_shared = False
+    """Whether the list also has rows that all owners share."""
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
-        slugs = list(mine.values_list("slug", flat=True)[:CHOICES])
-        asked = request.GET.get(self.parameter_name)
-        if asked and asked not in slugs and mine.filter(slug=without_nul(asked)).exists():
+        slugs = list(mine.values_list("slug", flat=True)[:OFFERED])
+        asked = without_nul(request.GET.get(self.parameter_name, ""))
+        if asked and asked not in slugs and mine.filter(slug=asked).exists():
             slugs.insert(0, asked)
-        return [(slug, slug) for slug in slugs]
+        shared: list[tuple[str, Any]] = [(SHARED, _("shared"))] if self.has_shared else []
+        return shared + [(slug, slug) for slug in slugs]
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        slug = self.value()
-        if not slug:
-            return queryset
-        # The keys are read first: with them the planner knows how many rows to expect.
-        mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
-        keys = list(mine.filter(slug=without_nul(slug)).values_list("pk", flat=True))
-        return queryset.filter(**{f"{self.column}__in": keys})
+        slug = without_nul(self.value() or "")
+        return self.by.narrow(queryset, slug, access_of(request.user)) if slug else queryset
 
 
-class AgeFilter(admin.SimpleListFilter):
-    """By the time that a run's id begins with: PostgreSQL skips older partitions."""
+class DeclaredFilter(admin.SimpleListFilter):
+    """A field of a list's filters."""
 
-    title = _("submitted")
-    parameter_name = "age"
+    filters: type[Filter]
+    parameter_name: str
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [(name, label) for name, (_span, label) in AGES.items()]
+        choices = part_of(self.filters.model_fields[self.parameter_name], Choices)
+        found = [(value, in_language(label)) for value, label in choices.pairs]
+        asked = without_nul(request.GET.get(self.parameter_name, ""))
+        if choices.is_open and asked and asked not in dict(found):
+            found.insert(0, (asked, asked))
+        return found
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        value = self.value()
-        if value not in AGES:
+        if not (value := self.value()):
             return queryset
-        return queryset.filter(id__gte=first_id_of(now() - AGES[value][0]))
+        is_list = kind_of(self.filters.model_fields[self.parameter_name].annotation) is list
+        given: dict[str, Any] = {self.parameter_name: [value] if is_list else value}
+        # The search for jobs of a health is for those of an owner.
+        owner = without_nul(request.GET.get("owner", ""))
+        if owner and "owner" in self.filters.model_fields:
+            given["owner"] = owner
+        try:
+            wanted = self.filters(**given)
+        except ValidationError:
+            return queryset.none()
+        found = wanted.narrow(queryset, access=access_of(request.user))
+        if not getattr(wanted, "is_complete", True):
+            text = _("There may be more: the search is limited in time and in number.")
+            messages.warning(request, text)
+        return found
 
 
-class PausedFilter(admin.SimpleListFilter):
-    title = _("pause")
-    parameter_name = "paused"
+def declared(
+    filters: type[Filter], *names: str, has_shared: bool = False
+) -> tuple[type[admin.SimpleListFilter], ...]:
+    """Return the filters of an admin's list, of the declared ones those with these names."""
+    return tuple(_filter(filters, name, has_shared) for name in names)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("yes", _("paused now")), ("no", _("not paused"))]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        paused = Owner.objects.paused().values("pk")
-        if self.value() == "yes":
-            return queryset.filter(pk__in=paused)
-        return queryset.exclude(pk__in=paused) if self.value() == "no" else queryset
+def _filter(filters: type[Filter], name: str, has_shared: bool) -> type[admin.SimpleListFilter]:
+    info = filters.model_fields[name]
+    if name == "owner":
+        facts = {"by": part_of(info, By), "has_shared": has_shared}
+        return type("OwnerFilter", (OwnerFilter,), facts)
+    title = _(part_of(info, Shown).label)
+    facts = {"filters": filters, "title": title, "parameter_name": name}
+    return type(f"{name.capitalize()}Filter", (DeclaredFilter,), facts)
 
 
 class LinkFilter(admin.SimpleListFilter):

@@ -8,26 +8,19 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.owners import AuditFilter
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
-from jobs.admin.kit.filters import ChoiceFilter, OwnerFilter
+from jobs.admin.kit.filters import declared
 from jobs.models import AuditEntry
-from jobs.owners.audited import ACTIONS
 from jobs.runs.reads.story import as_json
-
-
-class ActionFilter(ChoiceFilter):
-    title = _("action")
-    parameter_name = "action"
-    actions = ACTIONS
-    choices_of_column = tuple(zip(actions, actions, strict=True))
 
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(RecordAdmin):
     list_display = ("when", "actor_name", "action", "subject", "owner_link", "reason")
     list_select_related = ("owner",)
-    list_filter = (ActionFilter, OwnerFilter)
+    list_filter = declared(AuditFilter, "action", "owner")
     search_fields = ("=object_id", "=actor_name")
     search_help_text = _("The id of the object, or a person's name.")
     ordering = ("-id",)

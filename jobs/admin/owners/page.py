@@ -12,10 +12,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.owners import OwnerFilter
 from jobs.actions.owners import OWNERS
 from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
-from jobs.admin.kit.filters import PausedFilter
+from jobs.admin.kit.filters import declared
 from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, Scope, access
 from jobs.owners.fair_queue import publish_settings_on_commit
@@ -64,7 +65,7 @@ class OwnerAdmin(ActionAdmin):
     noun = OWNERS
     inlines = (MembershipInline,)
     list_display = ("slug", "name", "pause", "weight", "running", "waiting", "failed", "zone")
-    list_filter = (PausedFilter,)
+    list_filter = declared(OwnerFilter, "paused")
     search_fields = ("slug", "name")
     search_help_text = _("A part of the slug or the name.")
     ordering = ("slug",)

@@ -12,8 +12,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from jobs.actions.filters.workers import WorkerFilter
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
+from jobs.admin.kit.filters import declared
 from jobs.core.conf import setting
 from jobs.core.sql import now
 from jobs.models import Run, Worker, access
@@ -21,24 +23,6 @@ from jobs.runs.reads.unknown_tasks import unknown_tasks
 
 LOOKED_AT: Final = 5_000
 """Runs of each waiting state that the search for unknown tasks reads at most."""
-
-
-class LiveFilter(admin.SimpleListFilter):
-    title = _("state")
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("alive", _("alive")),
-            ("idle", _("takes no runs")),
-            ("gone", _("lost or stopped")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        if self.value() == "gone":
-            return queryset.exclude(pk__in=Worker.objects.beating().values("pk"))
-        found = {"alive": Worker.objects.alive, "idle": Worker.objects.idle}.get(self.value() or "")
-        return queryset.filter(pk__in=found().values("pk")) if found else queryset
 
 
 @admin.register(Worker)
@@ -55,7 +39,7 @@ class WorkerAdmin(RecordAdmin):
         "version",
         "started",
     )
-    list_filter = (LiveFilter,)
+    list_filter = declared(WorkerFilter, "state")
     search_fields = ("hostname__startswith",)
     search_help_text = _("The beginning of the node name.")
     ordering = ("-started_at",)

@@ -10,9 +10,10 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
-from jobs.admin.kit.filters import AgeFilter, OwnerFilter, StateFilter, linked
+from jobs.admin.kit.filters import declared, linked
 from jobs.admin.kit.verb_pages import VerbAdmin
 from jobs.admin.kit.verbs import Act, Verb
 from jobs.admin.runs.override import OVERRIDE
@@ -82,9 +83,7 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     list_display_links = ("task_name", "id_link")
     list_select_related = ("owner", "target", "submission", "job")
     list_filter = (
-        StateFilter,
-        AgeFilter,
-        OwnerFilter,
+        *declared(RunFilter, "state", "age", "owner"),
         linked("submission", Submission),
         linked("job", Job),
         linked("target", Target),

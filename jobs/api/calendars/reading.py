@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Schema
-from pydantic import Field
+from ninja import Query
 
-from jobs.actions.texts import Name, Slug
+from jobs.actions.filters.calendars import CalendarFilter
 from jobs.api.calendars.finding import etag_of_calendar, find_calendar, visible_calendars
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarDetails
@@ -20,26 +19,15 @@ from jobs.models import Scope
 READS = needs(Scope.READ, "jobs.view_calendar")
 
 
-class CalendarQuery(Schema):
-    """The filters of a list of calendars."""
-
-    owner: Slug | None = None
-    name: Name | None = Field(None, description="The whole name.")
-
-
 @router.get("", auth=READS, response=PageOf[CalendarDetails], operation_id="list_calendars")
 def list_calendars(
-    request: HttpRequest, filters: Annotated[CalendarQuery, Query()], page: Page
+    request: HttpRequest, filters: Query[CalendarFilter], page: Page
 ) -> PageOf[CalendarDetails]:
     """Return calendars, newest first: yours, and shared ones that apply to something of yours."""
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="calendars", caller=access.actor, filters=filter_text)
-    rows = visible_calendars(access)
-    if filters.owner is not None:
-        rows = rows.filter(owner__slug=filters.owner)
-    if filters.name is not None:
-        rows = rows.filter(name=filters.name)
+    rows = filters.narrow(visible_calendars(access), access=access)
     found, following = cursor.newest_first(rows)
     return PageOf[CalendarDetails](items=[CalendarDetails.of(one) for one in found], next=following)
 

@@ -9,8 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import Field
 
+from jobs.actions.filters.jobs import JobFilter
 from jobs.api.jobs.bodies import DueTime
-from jobs.api.jobs.finding import Filters, etag_of_job, find_job, listed_jobs
+from jobs.api.jobs.finding import etag_of_job, find_job, listed_jobs
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import (
     JobDetails,
@@ -34,7 +35,7 @@ Count = Annotated[int, Query(), Field(ge=1, le=100, description="Most times.")]
 
 
 @router.get("", auth=READS, response=PageOf[JobSummary], operation_id="list_jobs")
-def list_jobs(request: HttpRequest, filters: Filters, page: Page) -> PageOf[JobSummary]:
+def list_jobs(request: HttpRequest, filters: Query[JobFilter], page: Page) -> PageOf[JobSummary]:
     """Return jobs, by owner and key, without their arguments."""
     access = caller(request)
     cursor = Cursor.read(page, of="jobs", caller=access.actor, filters=filters.model_dump_json())

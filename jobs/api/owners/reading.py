@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from ninja import Query
 
+from jobs.actions.filters.owners import OwnerFilter
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
@@ -29,11 +31,15 @@ def find_owner(access: Access, slug: str) -> Owner:
 
 
 @router.get("", auth=READS, response=PageOf[OwnerDetails], operation_id="list_owners")
-def list_owners(request: HttpRequest, page: Page) -> PageOf[OwnerDetails]:
+def list_owners(
+    request: HttpRequest, filters: Query[OwnerFilter], page: Page
+) -> PageOf[OwnerDetails]:
     """Return the caller's owners, newest first."""
     access = caller(request)
-    cursor = Cursor.read(page, of="owners", caller=access.actor)
-    owners, following = cursor.newest_first(access.narrowed(Owner.objects.all(), path="pk"))
+    filter_text = filters.model_dump_json()
+    cursor = Cursor.read(page, of="owners", caller=access.actor, filters=filter_text)
+    rows = filters.narrow(access.narrowed(Owner.objects.all(), path="pk"), access=access)
+    owners, following = cursor.newest_first(rows)
     return PageOf[OwnerDetails](items=[OwnerDetails.of(owner) for owner in owners], next=following)
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from jobs.actions import Done
+from jobs.actions.filters.runs import RunFilter
 from jobs.actions.runs import RUNS
 from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.reasons import ReasonBody
-from jobs.api.runs.finding import RunQuery
 from jobs.api.runs.overriding import Overridden
 from jobs.api.runs.reading import etag_of_run
 from jobs.api.runs.router import router
@@ -25,22 +25,15 @@ from jobs.models import Run, Scope
 from jobs.models.access import Access
 from jobs.runs import bulk
 from jobs.runs.override import held_by
-from jobs.runs.reads.listing import narrow
 
 CANCELS = needs(Scope.OPERATE, "jobs.cancel_run")
 RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
 
 
-class RunSelection(RunQuery):
-    """The runs of a filter. At least one filter is needed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 class Bulk(ReasonBody):
     """A cancel or retry of all runs of a filter."""
 
-    filter: RunSelection
+    filter: RunFilter = Field(description="The runs; it has at least one filter.")
     dry_run: bool = Field(False, description="Count only, and change nothing.")
 
 
@@ -87,7 +80,7 @@ def _selected(access: Access, body: Bulk) -> Any:
     if not body.filter.model_fields_set:
         raise Problem(422, "invalid", "filter: names at least one filter", field="filter")
     runs = access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
-    return narrow(runs, body.filter.wanted, access=access)
+    return body.filter.narrow(runs, access=access)
 
 
 def _shown(request: HttpRequest, _response: HttpResponse, done: Done) -> RunDetails:

@@ -6,11 +6,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from ninja import Query
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.runs.finding import WITH, Filters, find_run, visible_runs
+from jobs.api.runs.finding import WITH, find_run, visible_runs
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import (
     AttemptDetails,
@@ -23,7 +25,6 @@ from jobs.api.runs.schemas import (
 from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Run, Scope
-from jobs.runs.reads.listing import newest
 from jobs.runs.why_waiting import why_waiting
 
 READS = needs(Scope.READ, "jobs.view_run")
@@ -33,7 +34,7 @@ UNLISTED: Final = ("payload", "result", "checkpoint", "history", "policy", "opti
 
 
 @router.get("", auth=READS, response=PageOf[RunSummary], operation_id="list_runs")
-def list_runs(request: HttpRequest, filters: Filters, page: Page) -> PageOf[RunSummary]:
+def list_runs(request: HttpRequest, filters: Query[RunFilter], page: Page) -> PageOf[RunSummary]:
     """Return runs, newest first.
 
     With `task` or `error` a page may be short, even empty, and have a `next` nevertheless.
@@ -41,9 +42,8 @@ def list_runs(request: HttpRequest, filters: Filters, page: Page) -> PageOf[RunS
     access = caller(request)
     cursor = Cursor.read(page, of="runs", caller=access.actor, filters=filters.model_dump_json())
     runs = visible_runs(access)
-    found = newest(
+    found = filters.newest(
         runs,
-        filters.wanted,
         access=access,
         after=UUID(cursor.after) if cursor.after else None,
         limit=cursor.limit,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Schema
-from pydantic import Field
+from ninja import Query
 
-from jobs.actions.texts import Moment, Name, Slug, TaskName
+from jobs.actions.filters.submissions import SubmissionFilter
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
@@ -28,38 +27,15 @@ from jobs.models.access import Access
 READS = needs(Scope.READ, "jobs.view_submission")
 
 
-class SubmissionQuery(Schema):
-    """The filters of a list of submissions; a submission must match all of them."""
-
-    owner: Slug | None = None
-    task: TaskName | None = None
-    label: Name | None = Field(None, description="The whole label.")
-    after: Moment | None = Field(None, description="Submitted at this time or later.")
-    before: Moment | None = Field(None, description="Submitted before this time.")
-
-    @property
-    def wanted(self) -> dict[str, Any]:
-        """The filters, as those of a queryset."""
-        lookups = {
-            "owner": "owner__slug",
-            "task": "task",
-            "label": "label",
-            "after": "created_at__gte",
-            "before": "created_at__lt",
-        }
-        given = self.model_dump(exclude_none=True)
-        return {lookups[name]: value for name, value in given.items()}
-
-
 @router.get("", auth=READS, response=PageOf[SubmissionMade], operation_id="list_submissions")
 def list_submissions(
-    request: HttpRequest, filters: Annotated[SubmissionQuery, Query()], page: Page
+    request: HttpRequest, filters: Query[SubmissionFilter], page: Page
 ) -> PageOf[SubmissionMade]:
     """Return submissions, newest first."""
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="submissions", caller=access.actor, filters=filter_text)
-    rows = _visible(access).filter(**filters.wanted)
+    rows = filters.narrow(_visible(access), access=access)
     found, following = cursor.newest_first(rows)
     return PageOf[SubmissionMade](items=[SubmissionMade.of(one) for one in found], next=following)
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 from pydantic import Field
 
-from jobs.actions.texts import Slug
+from jobs.actions.filters.calendars import WindowFilter
 from jobs.api.calendars.openings import Openings
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, refuse_stale, unchanged
-from jobs.api.kit.pages import ID_LIMIT, Cursor, Page, PageOf
+from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import DecisionDetails, WindowDetails
 from jobs.calendars import visibility
 from jobs.calendars.hours import safe_entry_of
 from jobs.calendars.reads.occurrence_list import next_occurrences
-from jobs.calendars.reads.window_state import to_be_approved, with_approval, with_decision
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.models import Decision, Scope, Window, WindowEffect
+from jobs.models import Scope, Window
 from jobs.models.access import Access
 from jobs.windows import notes
 
@@ -33,23 +31,6 @@ _ETAG: Final = (
     *("pk", "revision", "effect", "starts", "duration_seconds", "zone", "rule", "excluded"),
     *("added", "valid_from", "valid_until", "reason"),
 )
-_BY_STATE: Final[dict[str, Callable[[Any], Any]]] = {
-    "requested": to_be_approved,
-    "approved": with_approval,
-    "rejected": lambda rows: with_decision(rows, Decision.REJECTED),
-    "revoked": lambda rows: with_decision(rows, Decision.REVOKED),
-}
-
-
-class WindowQuery(Schema):
-    """The filters of a list of windows; a window must match all of them."""
-
-    calendar: int | None = Field(None, ge=1, le=ID_LIMIT)
-    owner: Slug | None = None
-    effect: WindowEffect | None = None
-    state: Literal["requested", "approved", "rejected", "revoked"] | None = Field(
-        None, description="`requested`: an approval is needed, and there is no decision yet."
-    )
 
 
 class WindowOccurrence(Schema):
@@ -72,21 +53,13 @@ class WindowOccurrences(Schema):
 
 @router.get("", auth=READS, response=PageOf[WindowDetails], operation_id="list_windows")
 def list_windows(
-    request: HttpRequest, filters: Annotated[WindowQuery, Query()], page: Page
+    request: HttpRequest, filters: Query[WindowFilter], page: Page
 ) -> PageOf[WindowDetails]:
     """Return windows and freezes, newest first."""
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="windows", caller=access.actor, filters=filter_text)
-    rows = _visible(access).select_related(None).only("pk")
-    if filters.calendar is not None:
-        rows = rows.filter(calendar=filters.calendar)
-    if filters.owner is not None:
-        rows = rows.filter(calendar__owner__slug=filters.owner)
-    if filters.effect is not None:
-        rows = rows.filter(effect=filters.effect)
-    if filters.state is not None:
-        rows = _BY_STATE[filters.state](rows)
+    rows = filters.narrow(_visible(access).select_related(None).only("pk"), access=access)
     found, following = cursor.newest_first(rows)
     return PageOf[WindowDetails](items=described([one.pk for one in found]), next=following)
 

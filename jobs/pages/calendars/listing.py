@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
-from django.db.models import Exists, OuterRef
 from django.http import HttpResponse
-from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.calendars import CalendarFilter
 from jobs.calendars.reads import status
-from jobs.calendars.reads.window_state import to_be_approved
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.models import Scope, Window
+from jobs.models import Scope
 from jobs.pages.calendars.finding import calendars_of
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
@@ -21,30 +16,11 @@ from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.visit import Visit, page
 
 
-class CalendarFilter(FilterForm):
-    """The filters of the list of calendars."""
-
-    name = forms.CharField(label=_("A part of the name"), max_length=200)
-    approval = forms.ChoiceField(
-        label=_("Approval"), choices=[("", _("any")), ("asked", _("windows to be approved"))]
-    )
-
-
 @page("calendars", permission="jobs.view_calendar")
 def calendars(visit: Visit) -> HttpResponse:
     """Show the calendars that a filter finds, the newest first."""
-    form = CalendarFilter(visit)
-    rows: Any = calendars_of(visit)
-    if not form.is_valid():
-        rows = rows.none()
-    else:
-        wanted = form.cleaned_data
-        if wanted["name"]:
-            rows = rows.filter(name__icontains=wanted["name"])
-        if wanted["approval"]:
-            windows = to_be_approved(Window.objects.filter(calendar=OuterRef("pk")))
-            rows = rows.filter(Exists(windows))
-    found = newest_first(visit, rows, of="calendars")
+    form = FilterForm(visit, CalendarFilter, of_owner=False)
+    found = newest_first(visit, form.narrow(calendars_of(visit)), of="calendars")
     # These are narrowed already. What they apply to may have names that the barrier hides.
     with barrier.lifted():
         status.complete(found.rows, visit.access, now=now())

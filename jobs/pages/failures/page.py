@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions.filters.runs import FailureFilter
 from jobs.core.ids import time_of
 from jobs.core.language import in_language
-from jobs.models import Owner, Scope
-from jobs.pages.failures.filter import FailureFilter, failed_runs
+from jobs.models import Owner, Run, Scope
+from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
-from jobs.runs.reads.dead_letters import ErrorGroup, Groups, by_error, group_failed
+from jobs.runs.reads.dead_letters import ErrorGroup, by_error, group_failed
 from jobs.runs.reads.errors import shown
 
 GROUPS: Final = 500
@@ -24,10 +25,9 @@ NAMED: Final = 3
 @page("failures", permission="jobs.view_run")
 def failures(visit: Visit) -> HttpResponse:
     """Show the failed runs, grouped by error and task."""
-    form = FailureFilter(visit)
-    found = Groups([], True)
-    if form.is_valid():
-        found = group_failed(failed_runs(visit, form.wanted), access=visit.access, most=GROUPS)
+    form = FilterForm(visit, FailureFilter)
+    rows = form.narrow(visit.rows(Run.objects.all()))
+    found = group_failed(rows, access=visit.access, most=GROUPS)
     groups = by_error(found.groups)
     return visit.show(
         "jobs/pages/failures/list.html",

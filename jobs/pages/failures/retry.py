@@ -7,17 +7,19 @@ from uuid import UUID
 
 from django import forms
 from django.http import HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from jobs.actions.filters.runs import FailureFilter
 from jobs.core import barrier
 from jobs.core.counting import capped_count
 from jobs.core.language import number
-from jobs.models import Scope
+from jobs.models import Run, Scope
 from jobs.models.run import RunQuerySet
-from jobs.pages.failures.filter import FailureFilter, failed_runs, query_of
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import forbidden, not_found
+from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs import bulk
 
@@ -38,11 +40,11 @@ def retry_failures(visit: Visit) -> HttpResponse:
     access = visit.access
     if not access.permits("jobs.retry_run") or not access.has_somewhere(Scope.OPERATE):
         raise forbidden()
-    chosen = FailureFilter(visit)
+    chosen = FilterForm(visit, FailureFilter)
     if not chosen.is_valid() or not chosen.is_set:
         raise not_found()
-    back = visit.address("failures", **query_of(chosen)) or ""
-    rows = failed_runs(visit, chosen.wanted, scope=Scope.OPERATE)
+    back = f"{reverse('jobs:failures')}?{chosen.query}"
+    rows = chosen.narrow(access.narrowed(Run.objects.all(), scope=Scope.OPERATE))
     form = RetryForm(visit.request.POST or None, initial={"until": _last(rows)})
     if visit.request.method == "POST" and form.is_valid():
         return _retry(visit, rows.filter(pk__lte=form.cleaned_data["until"]), form, back)

@@ -120,7 +120,7 @@ def _field(info: FieldInfo, shown: Shown) -> forms.Field:
         for theirs, ours in LIMITS.items():
             if (value := getattr(limit, theirs, None)) is not None:
                 given[ours] = value
-    kind = _kind(info.annotation)
+    kind = kind_of(info.annotation)
     if kind is dict:
         attrs = {"rows": 8, "class": "mono", "spellcheck": "false"}
         return JsonField(**given, strip=False, widget=forms.Textarea(attrs=attrs))
@@ -134,7 +134,7 @@ def _field(info: FieldInfo, shown: Shown) -> forms.Field:
     return forms.CharField(**given, validators=[no_nul], widget=text)
 
 
-def _kind(annotation: Any) -> Any:
+def kind_of(annotation: Any) -> Any:
     """Return the type of a field that may be None."""
     while get_origin(annotation) in (Union, UnionType) or hasattr(annotation, "__metadata__"):
         found = [one for one in get_args(annotation) if one is not NoneType]

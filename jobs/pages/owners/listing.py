@@ -5,15 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Final
 
-from django import forms
 from django.http import HttpResponse
-from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.owners import OwnerFilter
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Owner
-from jobs.models.fields import OWNER_LIMIT, no_nul
-from jobs.models.owner import PAUSED
 from jobs.owners.work import work_of
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.nav import admin_list
@@ -26,34 +23,11 @@ SPAN: Final = timedelta(hours=1)
 """The span of the share that was received."""
 
 
-class OwnerFilter(FilterForm):
-    """The filter of the list."""
-
-    slug = forms.CharField(label=_("Begins with"), max_length=OWNER_LIMIT, validators=[no_nul])
-    paused = forms.ChoiceField(
-        label=_("Pause"),
-        choices=[("", _("any")), ("yes", _("paused now")), ("no", _("not paused"))],
-    )
-
-    def narrowed(self, rows: Any) -> Any:
-        """Narrow owners by the filter; a wrong one finds none."""
-        if not self.is_valid():
-            return rows.none()
-        if slug := self.cleaned_data["slug"]:
-            rows = rows.filter(slug__startswith=slug)
-        match self.cleaned_data["paused"]:
-            case "yes":
-                return rows.filter(PAUSED)
-            case "no":
-                return rows.filter(~PAUSED)
-        return rows
-
-
 @page("owners", permission="jobs.view_owner")
 def owners(visit: Visit) -> HttpResponse:
     """Show the owners that the visitor sees, newest first."""
-    form = OwnerFilter(visit)
-    rows = form.narrowed(visit.rows(Owner.objects.all(), path="pk"))
+    form = FilterForm(visit, OwnerFilter)
+    rows = form.narrow(visit.rows(Owner.objects.all(), path="pk"))
     found = newest_first(visit, rows, of="owners")
     # A share is a part of all owners' worker time and weights; it names no other owner.
     with barrier.lifted():

@@ -13,15 +13,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.core import barrier
 from jobs.core.language import number
 from jobs.models import Owner, Run, Scope
 from jobs.pages.kit.acts import ReasonForm, done, failed
 from jobs.pages.kit.errors import forbidden
+from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
-from jobs.pages.runs.filter import RunFilterForm
 from jobs.runs import bulk
-from jobs.runs.reads.listing import narrow
 
 OWNERS: Final = 10
 """Most owners whose counts are shown."""
@@ -85,12 +85,11 @@ def runs_retry(visit: Visit) -> HttpResponse:
 def _all(visit: Visit, verb: Verb) -> HttpResponse:
     if not visit.access.has_somewhere(Scope.OPERATE):
         raise forbidden()
-    search = RunFilterForm(visit)
-    back = f"{reverse('jobs:runs')}?{search.query}"
+    search = FilterForm(visit, RunFilter)
     if not search.is_valid() or not search.is_narrow:
-        return failed(visit, _("Choose a filter first."), to=back)
-    mine = visit.access.narrowed(Run.objects.all(), scope=Scope.OPERATE)
-    rows = narrow(mine, search.wanted, access=visit.access)
+        return failed(visit, _("Choose a filter first."), to=reverse("jobs:runs"))
+    back = f"{reverse('jobs:runs')}?{search.query}"
+    rows = search.narrow(visit.access.narrowed(Run.objects.all(), scope=Scope.OPERATE))
     form = AllForm(visit.request.POST or None)
     is_sent = visit.request.method == "POST" and form.is_valid()
     if is_sent:

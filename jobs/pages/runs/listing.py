@@ -6,15 +6,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.models import Run, Scope
 from jobs.pages.kit import lists
 from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
-from jobs.pages.runs.filter import RunFilterForm, export_url
 from jobs.pages.runs.saved import links_of
-from jobs.runs.reads.listing import RunFilter, newest
 
 WITH: Final = ("owner", "job", "target", "submission")
 # These may be long, and the list does not show them.
@@ -31,15 +31,13 @@ VIEWS: Final = (
 @page("runs", permission="jobs.view_run")
 def runs(visit: Visit) -> HttpResponse:
     """Show the runs of a filter."""
-    form = RunFilterForm(visit)
+    form = lists.FilterForm(visit, RunFilter)
     facts: dict[str, Any] = {"list": lists.ListPage([], None, None)}
     if form.is_valid():
-        wanted = form.wanted
         facts = {
-            "list": _found(visit, wanted),
-            "csv": export_url(wanted, "csv"),
-            "ndjson": export_url(wanted, "ndjson"),
-            "is_scanned": wanted.task is not None or wanted.error is not None,
+            "list": _found(visit, form.wanted),
+            "export": f"{reverse('jobs:api:export_runs')}?{form.query}",
+            "is_scanned": bool(form.wanted.scanned),
         }
     may_save = form.is_valid() and form.is_narrow
     may_act = may_save and visit.access.has_somewhere(Scope.OPERATE)
@@ -47,7 +45,7 @@ def runs(visit: Visit) -> HttpResponse:
         "jobs/pages/runs/list.html",
         form=form,
         views=[(label, visit.address("runs", **query)) for label, query in VIEWS],
-        saved=links_of(visit, form.stored_query),
+        saved=links_of(visit, form.query if form.is_valid() else ""),
         may_save=may_save,
         admin_url=admin_list(visit.access.actor, "run"),
         may_cancel=may_act and visit.access.permits("jobs.cancel_run"),
@@ -60,7 +58,7 @@ def _found(visit: Visit, wanted: RunFilter) -> lists.ListPage[Run]:
     seen = visit.access.narrowed(Run.objects.all())
 
     def find(after: UUID | None) -> tuple[list[Run], UUID | None]:
-        found = newest(seen, wanted, access=visit.access, after=after, limit=lists.LIMIT)
+        found = wanted.newest(seen, access=visit.access, after=after, limit=lists.LIMIT)
         rows: Any = seen.filter(id__in=found.ids).select_related(*WITH).defer(*UNLISTED)
         return list(rows.order_by("-id")), found.last
 

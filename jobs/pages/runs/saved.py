@@ -12,6 +12,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.core import barrier
 from jobs.core.language import number
 from jobs.models import SavedView
@@ -19,8 +20,8 @@ from jobs.models.fields import no_nul
 from jobs.models.saved_view import VIEW_NAME_LIMIT, VIEW_QUERY_LIMIT
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.errors import not_found
+from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
-from jobs.pages.runs.filter import RunFilterForm
 
 MOST: Final = 50
 """Most saved views of a user."""
@@ -70,14 +71,14 @@ def saved_views(visit: Visit) -> HttpResponse:
 @page("runs", permission="jobs.view_run", methods=("GET", "POST"))
 def save_view(visit: Visit) -> HttpResponse:
     """Save the filter in the address under a name."""
-    search = RunFilterForm(visit)
-    back = f"{reverse('jobs:runs')}?{search.query}"
+    search = FilterForm(visit, RunFilter)
     if not search.is_valid() or not search.is_narrow:
-        return failed(visit, _("Choose a filter first."), to=back)
+        return failed(visit, _("Choose a filter first."), to=reverse("jobs:runs"))
+    back = f"{reverse('jobs:runs')}?{search.query}"
     form = SaveForm(visit.request.POST or None)
     if visit.request.method == "POST" and form.is_valid():
         with barrier.lifted():
-            _save(visit, form, search.stored_query)
+            _save(visit, form, search.query)
         if form.is_valid():
             return done(visit, _("The view is saved."), to=back)
     verb = _("Save this view")

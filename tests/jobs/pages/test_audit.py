@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from jobs.actions.filters import declared
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.owners.limits import pause_owner, resume_owner
-from jobs.pages import audit
 from jobs.pages.kit import lists
 
 AUDIT = reverse("jobs:audit")
@@ -64,7 +64,7 @@ def test_old_entries_are_outside_of_an_age(
 ) -> None:
     """The time of an entry is PostgreSQL's, so the scene moves the beginning of the hour."""
     later = now() + timedelta(hours=2)
-    monkeypatch.setattr(audit, "now", lambda: later)
+    monkeypatch.setattr(declared, "now", lambda: later)
     assert shown(as_root, age="1h") == [] and len(shown(as_root, age="1d")) == 3
 
 

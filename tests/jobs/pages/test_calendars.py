@@ -60,7 +60,7 @@ def test_the_list_says_which_are_open_and_what_waits(
     window(calendar_of(northwind, "now"), opens_in=-60, seconds=3_600)
     shared = Calendar.objects.create(name="shared")
     assert names(as_root) == ["shared", "now", "asked"]
-    assert names(as_root, name="OW") == ["now"]
+    assert names(as_root, search="OW") == ["now"]
     assert names(as_root, approval="asked") == ["asked"]
     assert names(as_root, owner="acme") == ["asked"]
     changes.attach(shared, acme)
@@ -170,7 +170,7 @@ def test_calendars_of_others_do_not_exist(acme: Owner, stranger: Owner, person: 
     mine, theirs = calendar_of(acme, "mine"), calendar_of(stranger, "theirs")
     window_of_theirs = nightly(theirs)
     mia = person("mia", *SEES, "change_calendar", "approve_window", acme="admin")
-    assert names(mia) == ["mine"] and names(mia, name="theirs") == []
+    assert names(mia) == ["mine"] and names(mia, search="theirs") == []
     for name, more in (
         ("calendar", []),
         ("calendar_day", ["2026-11-12"]),

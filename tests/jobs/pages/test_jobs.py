@@ -51,8 +51,8 @@ def test_the_list_finds_jobs_by_each_filter(as_root: Client, acme: Owner, northw
     assert keys(as_root, search="nigh") == keys(as_root, search="back") == ["nightly"]
     assert keys(as_root, task="tests.echo") == ["other"]
     assert keys(as_root, schedule="cron") == ["nightly"]
-    assert keys(as_root, state="disabled") == ["off"]
-    assert keys(as_root, state="enabled") == ["other", "nightly"]
+    assert keys(as_root, enabled="no") == ["off"]
+    assert keys(as_root, enabled="yes") == ["other", "nightly"]
     assert keys(as_root, health="ill") == []
     assert b"Select a valid choice" in as_root.get(LIST, {"health": "ill"}).content
 

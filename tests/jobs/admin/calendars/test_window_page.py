@@ -253,7 +253,7 @@ def test_many_are_approved_at_once_from_the_list_of_those_to_be(
     client = person("ann", *APPROVE, acme="approver")
     ann = User.objects.get(username="ann")
     first, second, own = nightly(calendar), nightly(calendar), nightly(calendar, actor=ann)
-    url = reverse(LIST, query={"approval": "asked"})
+    url = reverse(LIST, query={"state": "requested"})
     assert client.get(url).context["cl"].result_count == 3
     keys = [first.pk, second.pk, own.pk]
     answer = confirm_bulk(client, url, "approve", keys, reason="all seen")
@@ -261,7 +261,7 @@ def test_many_are_approved_at_once_from_the_list_of_those_to_be(
     left = client.get(url).context["cl"].result_list
     assert [window.pk for window in left] == [own.pk]
     counts = {
-        value: client.get(reverse(LIST, query={"approval": value})).context["cl"].result_count
+        value: client.get(reverse(LIST, query={"state": value})).context["cl"].result_count
         for value in ("approved", "rejected", "revoked", "none")
     }
     assert counts == {"approved": 2, "rejected": 0, "revoked": 0, "none": 0}

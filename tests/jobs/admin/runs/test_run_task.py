@@ -109,12 +109,12 @@ def test_the_list_of_runs_finds_them(as_root: Client, acme: Owner, renamed: Run)
 
 
 def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> None:
-    """Neither alive nor gone: they beat, and have no process or no queue."""
+    """Neither alive nor lost: they beat, and have no process or no queue."""
     living_worker("w1@here")
     living_worker("w2@here", queues=[])
     silence(living_worker("w3@here"), seconds=31)
     changelist = reverse("admin:jobs_worker_changelist")
-    for state, name in {"alive": "w1@here", "idle": "w2@here", "gone": "w3@here"}.items():
+    for state, name in {"alive": "w1@here", "idle": "w2@here", "lost": "w3@here"}.items():
         page = as_root.get(changelist, {"state": state})
         assert [row.hostname for row in page.context["cl"].result_list] == [name]
     assert "consumes no queue" in as_root.get(changelist).content.decode()

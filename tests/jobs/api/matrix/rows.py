@@ -216,6 +216,7 @@ NAME_NO_ROW: Final = frozenset(
     {
         *("state", "task", "after", "before", "limit", "cursor", "reason", "count", "month"),
         *("zone", "effect", "schedule", "enabled", "paused", "action", "object_type", "format"),
+        *("age", "approval", "health", "queue"),
         "with_arguments",
     }
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import pytest
-from django import forms
 from django.contrib.auth.models import User
+from pydantic import Field
 
+from jobs.actions import Shown
+from jobs.actions.filters.declared import Filter
 from jobs.models import Owner
 from jobs.pages.kit import lists
 from jobs.pages.kit.errors import PageError
@@ -15,8 +18,12 @@ from jobs.pages.kit.lists import FilterForm, newest_first
 from tests.jobs.pages.kit.test_visit import visit_of
 
 
-class AgeFilter(FilterForm):
-    hours = forms.IntegerField(label="Age in hours", max_value=10)
+class Hours(Filter):
+    hours: Annotated[int | None, Shown("Age in hours"), Field(le=10)] = None
+
+
+def form_of(user: User, query: str = "") -> FilterForm:
+    return FilterForm(visit_of(user, query), Hours)
 
 
 def test_pages_have_each_row_once_and_keep_the_filter(
@@ -37,7 +44,7 @@ def test_pages_have_each_row_once_and_keep_the_filter(
     assert seen == made[::-1] and pages == 3
 
 
-@pytest.mark.parametrize("query", ["after=x", "state=queued&after={}", "after={}"])
+@pytest.mark.parametrize("query", ["cursor=x", "state=queued&cursor={}", "cursor={}"])
 def test_a_cursor_of_another_list_is_refused(
     db: None, root: User, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,15 +53,16 @@ def test_a_cursor_of_another_list_is_refused(
     for number in range(2):
         Owner.objects.create(slug=f"o{number}")
     found = newest_first(visit_of(root, "state=failed"), Owner.objects.all(), of="owners")
-    cursor = (found.next or "").partition("after=")[2]
-    with pytest.raises(PageError, match=r"^after: ") as refused:
+    cursor = (found.next or "").partition("cursor=")[2]
+    with pytest.raises(PageError, match=r"^cursor: ") as refused:
         newest_first(visit_of(root, query.format(cursor)), Owner.objects.all(), of="owners")
     assert refused.value.status == 400
 
 
 def test_a_wrong_filter_is_named_at_its_field(db: None, root: User) -> None:
     """All fields may be left out."""
-    assert AgeFilter(visit_of(root)).is_valid() and not AgeFilter(visit_of(root)).is_set
-    wrong = AgeFilter(visit_of(root, "hours=many"))
-    assert not wrong.is_valid() and list(wrong.errors) == ["hours"] and wrong.is_set
-    assert not AgeFilter(visit_of(root, "hours=11")).is_valid()
+    form = form_of(root)
+    assert form.is_valid() and not form.is_set
+    for query in ("hours=many", "hours=11"):
+        wrong = form_of(root, query)
+        assert not wrong.is_valid() and list(wrong.errors) == ["hours"] and wrong.is_set

@@ -57,8 +57,8 @@ def test_a_page_shows_and_reads_times_in_the_zone_of_the_browser(
     as_root.cookies[BROWSER_COOKIE] = "Asia/Tokyo"
     shown = as_root.get(reverse("jobs:run", args=[run.pk])).content.decode()
     assert f"{next_day} 07:30:00.000 JST" in shown and f"{due:%Y-%m-%d} 22:30:00" in shown
-    page = as_root.get(reverse("jobs:runs"), {"since": f"{next_day}T07:30"})
-    assert page.context["form"].cleaned_data["since"] == due
+    page = as_root.get(reverse("jobs:runs"), {"after": f"{next_day}T07:30"})
+    assert page.context["form"].cleaned_data["after"] == due
     assert timezone.get_current_timezone_name() == "UTC", "the zone ends with the page"
 
 

@@ -255,7 +255,7 @@ def test_exports_have_no_foreign_rows(one_wall: str, world: World, media: str) -
 def export(client: Client, media: str, **query: str) -> Any:
     """Follow the link of the list of runs to its export."""
     listed = ask_at(client, reverse("jobs:runs", query=query), "get")
-    return ask_at(client, listed.context[media], "get")
+    return ask_at(client, f"{listed.context['export']}&format={media}", "get")
 
 
 @pytest.mark.proof

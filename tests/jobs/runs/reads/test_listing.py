@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from jobs.actions.filters.runs import RunFilter
 from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.models.access import Access
 from jobs.models.token import Scope
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.reads.listing import RunFilter, newest
 from tests.jobs.scenes import submitted
 
 EVERYTHING = Access(None, everywhere=frozenset(Scope))
@@ -21,7 +21,7 @@ def pages(wanted: RunFilter) -> list[list[Any]]:
     """Return the ids of all pages of a filter, two each."""
     found, last = [], None
     while not found or last is not None:
-        page = newest(Run.objects.all(), wanted, access=EVERYTHING, after=last, limit=2)
+        page = wanted.newest(Run.objects.all(), access=EVERYTHING, after=last, limit=2)
         found.append(page.ids)
         last = page.last
     return found
@@ -33,7 +33,7 @@ def test_runs_of_several_states_are_in_one_order(acme: Owner, states: tuple[Stat
     runs = submitted(acme, 7)
     cancel_runs([run.id for run in runs[::3]])
     left = [run.id for run in runs if states != (State.CANCELLED,) or run in runs[::3]][::-1]
-    found = pages(RunFilter(states=states))
+    found = pages(RunFilter(state=list(states)))
     assert [run_id for page in found for run_id in page] == left
     assert [len(page) for page in found[:-1]] == [2] * (len(found) - 1)
 
