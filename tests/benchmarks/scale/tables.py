@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tests.benchmarks.scale.measured import (
@@ -20,7 +20,6 @@ A_DAY: Final = 100_000_000
 DAY_SECONDS: Final = 86_400
 PEAK: Final = 0.1
 """The part of a day's runs in its busiest hour."""
-MEAN_RATE: Final = A_DAY / DAY_SECONDS
 PEAK_RATE: Final = A_DAY * PEAK / 3_600
 STEPS: Final = (
     ("1 machine for all, 2 cores", 1, 32),
@@ -41,9 +40,7 @@ KINDS: Final = (
 COUNTS: Final = (
     ("WAL bytes", "WAL, bytes"),
     ("commits of PostgreSQL", "commits of PostgreSQL"),
-    ("round trips to Redis", "round trips to Redis"),
-    ("bytes to and from Redis", "bytes to and from Redis"),
-    ("bytes on disk", "disk with indexes, before a vacuum, bytes"),
+    ("bytes on disk", "disk before a vacuum, bytes"),
 )
 
 
@@ -54,20 +51,20 @@ def conditions(measured: Measured) -> str:
     kind = ", a quick trial and no full measurement" if measured.conditions["quick"] else ""
     rounds = measured.conditions["rounds"]
     return (
-        f"Measured on {measured.conditions['date']}{kind}: {machine['cores']} shared cores"
+        f"{measured.conditions['date']}{kind}: {machine['cores']} shared cores"
         f" ({machine['processor']}), PostgreSQL {machine['postgresql server_version']}, Redis"
-        f" {machine['redis server']}, Python {machine['python']}, "
-        f"{rounds} round{'s' if rounds > 1 else ''}, the median counts. Other"
-        f" programs used up to {others:.2f} cores meanwhile."
+        f" {machine['redis server']}, Python {machine['python']}, median of"
+        f" {rounds} round{'s' if rounds > 1 else ''}; other programs used up to {others:.2f} cores."
     )
 
 
 def run_costs(measured: Measured) -> str:
     """Return what a submit and a run cost."""
-    points = [point_name(1, ms) for ms in TASK_MS]
+    shortest_and_longest = (TASK_MS[0], TASK_MS[-1])
+    points = [point_name(1, ms) for ms in shortest_and_longest]
     columns = [SUBMIT_MANY, SUBMIT, *points, IDLE]
     heads = ["of one run", "`submit_many`", "`submit`"]
-    heads += [f"task of {ms} ms" for ms in TASK_MS] + ["1 worker, idle: of a second"]
+    heads += [f"task of {ms} ms" for ms in shortest_and_longest] + ["a second of an idle worker"]
     rows = [
         [label, *(_cell(measured, column, f"CPU µs, {kind}") for column in columns)]
         for kind, label in KINDS
@@ -84,11 +81,32 @@ def _cell(measured: Measured, column: str, name: str) -> str:
 
 
 def run_ceilings(measured: Measured) -> str:
-    """Return what 100 million runs a day need of the two servers, by mean and peak."""
-    heads = ["100,000,000 runs a day", f"mean, {MEAN_RATE:,.0f} runs/s"]
-    heads.append(f"busiest hour, {PEAK_RATE:,.0f} runs/s")
-    table = _table(heads, list(_needs(measured)))
-    return f"{table}\n\n{_connections(measured)}"
+    """Return what 100 million runs a day need of the two servers in the busiest hour."""
+    batched = _need(measured, SUBMIT_MANY, ONE_WORKER[0])
+    alone = _need(measured, SUBMIT, ONE_WORKER[-1])
+    wal = max(_of_run(measured, "WAL bytes", point) for point in ONE_WORKER)
+    disk = max(measured.medians[point]["bytes on disk"] for point in ONE_WORKER)
+    lines = (
+        f"- in large batches: {batched}",
+        f"- in small batches, submitted one by one: {alone}",
+        f"- WAL: {wal * PEAK_RATE / 1e6:.1f} MB/s, {wal * A_DAY / 1e9:,.0f} GB a day;"
+        f" disk: {disk * A_DAY / 1e9:,.0f} GB a day before a vacuum",
+        f"- connections: {_connections(measured)}",
+    )
+    return "\n".join(lines)
+
+
+def _need(measured: Measured, submit: str, point: str) -> str:
+    medians = measured.medians
+    redis, postgresql, commits = (
+        medians[submit][name] + medians[point][name]
+        for name in ("CPU µs, Redis", "CPU µs, PostgreSQL", "commits of PostgreSQL")
+    )
+    return (
+        f"{redis * PEAK_RATE / 1e6:.2f} cores of Redis, of which one does {1e6 / redis:,.0f} runs/s;"
+        f" {postgresql * PEAK_RATE / 1e6:.2f} cores and {commits * PEAK_RATE:,.0f} commits/s"
+        " of PostgreSQL"
+    )
 
 
 def _connections(measured: Measured) -> str:
@@ -98,39 +116,14 @@ def _connections(measured: Measured) -> str:
         for name in ("connections of PostgreSQL", "connections of Redis")
     )
     return (
-        f"Each further worker of {SLOTS} slots had {postgres:g} more connections to PostgreSQL and"
-        f" {redis:g} more to Redis, with tasks that use neither."
+        f"{postgres:g} to PostgreSQL and {redis:g} to Redis for each further worker of {SLOTS} slots"
+        " whose tasks use neither"
     )
-
-
-def _needs(measured: Measured) -> Iterator[list[str]]:
-    batched, alone = ONE_WORKER[0], ONE_WORKER[-1]
-    for server in ("Redis", "PostgreSQL"):
-        for submit, point, what in (
-            (SUBMIT_MANY, batched, "large batches"),
-            (SUBMIT, alone, "small batches, single submits"),
-        ):
-            name = f"CPU µs, {server}"
-            used = measured.medians[submit][name] + measured.medians[point][name]
-            limit = f", one core does {1e6 / used:,.0f} runs/s" if server == "Redis" else ""
-            yield _at_rates(f"cores of {server}, {what}{limit}", used / 1e6, digits=2)
-    commits = [_of_run(measured, "commits of PostgreSQL", point) for point in (batched, alone)]
-    yield _at_rates("commits a second, large batches", commits[0])
-    yield _at_rates("commits a second, small batches, single submits", commits[1])
-    wal = max(_of_run(measured, "WAL bytes", point) for point in ONE_WORKER)
-    yield _at_rates("WAL, MB/s", wal / 1e6, digits=1)
-    yield ["WAL, GB a day", f"{wal * A_DAY / 1e9:,.0f}", ""]
-    disk = max(measured.medians[point]["bytes on disk"] for point in ONE_WORKER)
-    yield ["disk, GB a day, before a vacuum", f"{disk * A_DAY / 1e9:,.0f}", ""]
 
 
 def _of_run(measured: Measured, name: str, point: str) -> float:
     submit = SUBMIT_MANY if point == ONE_WORKER[0] else SUBMIT
     return measured.medians[submit][name] + measured.medians[point][name]
-
-
-def _at_rates(what: str, of_a_run: float, *, digits: int = 0) -> list[str]:
-    return [what, *(f"{of_a_run * rate:,.{digits}f}" for rate in (MEAN_RATE, PEAK_RATE))]
 
 
 def run_steps(measured: Measured) -> str:
