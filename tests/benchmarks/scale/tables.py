@@ -89,8 +89,8 @@ def run_ceilings(measured: Measured) -> str:
     lines = (
         f"- in large batches: {batched}",
         f"- in small batches, submitted one by one: {alone}",
-        f"- WAL: {wal * PEAK_RATE / 1e6:.1f} MB/s, {wal * A_DAY / 1e9:,.0f} GB a day;"
-        f" disk: {disk * A_DAY / 1e9:,.0f} GB a day before a vacuum",
+        f"- WAL: {wal * PEAK_RATE / 1e6:.1f} MB/s, {wal * A_DAY / 1e9:,.0f} GB a day",
+        f"- disk: {disk * A_DAY / 1e9:,.0f} GB a day before a vacuum",
         f"- connections: {_connections(measured)}",
     )
     return "\n".join(lines)
@@ -103,9 +103,9 @@ def _need(measured: Measured, submit: str, point: str) -> str:
         for name in ("CPU µs, Redis", "CPU µs, PostgreSQL", "commits of PostgreSQL")
     )
     return (
-        f"{redis * PEAK_RATE / 1e6:.2f} cores of Redis, of which one does {1e6 / redis:,.0f} runs/s;"
-        f" {postgresql * PEAK_RATE / 1e6:.2f} cores and {commits * PEAK_RATE:,.0f} commits/s"
-        " of PostgreSQL"
+        f"{redis * PEAK_RATE / 1e6:.2f} cores of Redis, of which one does {1e6 / redis:,.0f}"
+        f" runs/s; {postgresql * PEAK_RATE / 1e6:.2f} cores and {commits * PEAK_RATE:,.0f}"
+        " commits/s of PostgreSQL"
     )
 
 
@@ -116,8 +116,8 @@ def _connections(measured: Measured) -> str:
         for name in ("connections of PostgreSQL", "connections of Redis")
     )
     return (
-        f"{postgres:g} to PostgreSQL and {redis:g} to Redis for each further worker of {SLOTS} slots"
-        " whose tasks use neither"
+        f"{postgres:g} to PostgreSQL and {redis:g} to Redis for each further worker of {SLOTS}"
+        " slots whose tasks use neither"
     )
 
 
