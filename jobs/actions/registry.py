@@ -7,7 +7,8 @@ from jobs.actions.jobs import JOBS
 from jobs.actions.owners import OWNERS
 from jobs.actions.runs import RUNS
 from jobs.actions.submissions import SUBMISSIONS
+from jobs.actions.tokens import TOKENS
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.actions.workers import WORKERS
 
-NOUNS: Final = (BACKFILLS, JOBS, OWNERS, RUNS, SUBMISSIONS, WEBHOOKS, WORKERS)
+NOUNS: Final = (BACKFILLS, JOBS, OWNERS, RUNS, SUBMISSIONS, TOKENS, WEBHOOKS, WORKERS)

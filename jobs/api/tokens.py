@@ -1,4 +1,4 @@
-"""API tokens: made and shown once, listed without their secrets, revoked."""
+"""API tokens: created and shown once, listed without their secrets, revoked."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions import Done
 from jobs.actions.texts import Moment, Slug, Text
+from jobs.actions.tokens import TOKENS
+from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
-from jobs.api.kit.reasons import ReasonBody
 from jobs.core import barrier
 from jobs.models import ApiToken, Scope
 from jobs.models.access import Access
 from jobs.models.token import NAME_LIMIT, PREFIX_LIMIT, ApiTokenQuerySet
-from jobs.owners.tokens import MadeToken, make_token, revoke_token
+from jobs.owners.tokens import MadeToken, make_token
 
 router = Router(tags=["tokens"])
 READS = needs(Scope.ADMIN, "jobs.view_apitoken")
-MAKES = needs(Scope.ADMIN, "jobs.add_apitoken")
-REVOKES = needs(Scope.ADMIN, "jobs.change_apitoken")
+CREATES = needs(Scope.ADMIN, "jobs.add_apitoken")
 
 
 class Token(Schema):
@@ -58,18 +59,18 @@ class Token(Schema):
         }
 
 
-class TokenMade(Token):
+class TokenCreated(Token):
     """A new token with its secret."""
 
     token: str = Field(description="The secret. It is shown only now, and not stored.")
 
     @classmethod
-    def of_made(cls, made: MadeToken) -> TokenMade:
+    def of_made(cls, made: MadeToken) -> TokenCreated:
         return cls(**cls.facts(made.token), token=made.secret)
 
 
-class TokenToMake(Schema):
-    """A token to be made. It may have no scope that the caller lacks."""
+class TokenToCreate(Schema):
+    """A token to be created. It may have no scope that the caller lacks."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -88,9 +89,9 @@ def list_tokens(request: HttpRequest, page: Page) -> PageOf[Token]:
     return PageOf[Token](items=[Token.of(token) for token in tokens], next=following)
 
 
-@router.post("", auth=MAKES, response={201: TokenMade}, operation_id="make_token")
-def make(request: HttpRequest, response: HttpResponse, body: TokenToMake) -> TokenMade:
-    """Make a token for one owner, and return its secret."""
+@router.post("", auth=CREATES, response={201: TokenCreated}, operation_id="create_token")
+def create(request: HttpRequest, response: HttpResponse, body: TokenToCreate) -> TokenCreated:
+    """Create a token for one owner, and return its secret."""
     access = caller(request)
     owner = owner_of_request(access, body.owner, Scope.ADMIN)
     with barrier.lifted():
@@ -104,7 +105,7 @@ def make(request: HttpRequest, response: HttpResponse, body: TokenToMake) -> Tok
         )
     response["Location"] = f"{request.path}/{made.token.prefix}"
     response["Cache-Control"] = "no-store"
-    return TokenMade.of_made(made)
+    return TokenCreated.of_made(made)
 
 
 @router.get("/{prefix}", auth=READS, response=Token, operation_id="get_token")
@@ -113,13 +114,12 @@ def get_token(request: HttpRequest, prefix: str) -> Token:
     return Token.of(_found(request, prefix))
 
 
-@router.post("/{prefix}/revoke", auth=REVOKES, response=Token, operation_id="revoke_token")
-def revoke(request: HttpRequest, prefix: str, body: ReasonBody) -> Token:
-    """Refuse a token from its next request on. Repeating it changes nothing."""
-    token = _found(request, prefix)
+def _shown(_request: HttpRequest, _response: HttpResponse, done: Done) -> Token:
     with barrier.lifted():
-        revoke_token(token, actor=caller(request).actor, reason=body.reason)
-        return Token.of(token)
+        return Token.of(done.row)
+
+
+serve(router, TOKENS, "{prefix}", Answer(schema=Token, of=_shown))
 
 
 def _visible(access: Access) -> ApiTokenQuerySet:

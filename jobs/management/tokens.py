@@ -1,4 +1,4 @@
-"""The part of `manage.py fleet` about API tokens: make, revoke, list."""
+"""The part of `manage.py fleet` about API tokens: create, revoke, list."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ DAYS_LIMIT: Final = 3_660
 
 
 def add_part(parts: Any) -> None:
-    token = parts.add_parser(PART, help="make, revoke or list the tokens of the REST API")
+    token = parts.add_parser(PART, help="create, revoke or list the tokens of the REST API")
     acts = token.add_subparsers(dest="act", required=True, metavar="ACT")
-    make = acts.add_parser(
-        "make",
-        help="make a token and print it",
+    create = acts.add_parser(
+        "create",
+        help="create a token and print it",
         description="The token is printed once and is not stored: keep it as a secret.",
     )
-    make.add_argument("name", metavar="NAME", help="the program that uses it")
-    make.add_argument(
+    create.add_argument("name", metavar="NAME", help="the program that uses it")
+    create.add_argument(
         "--scopes",
         nargs="+",
         required=True,
         metavar="SCOPE",
         help="read, submit, operate, approve or admin; one or several",
     )
-    whose = make.add_mutually_exclusive_group(required=True)
+    whose = create.add_mutually_exclusive_group(required=True)
     whose.add_argument("--owner", help="the slug of its owner")
     whose.add_argument("--all-owners", action="store_true", help="for the whole installation")
-    make.add_argument("--days", type=whole(1, DAYS_LIMIT), help="until it expires (default: never)")
+    create.add_argument(
+        "--days", type=whole(1, DAYS_LIMIT), help="until it expires (default: never)"
+    )
     revoke = acts.add_parser("revoke", help="refuse a token from the next request on")
     revoke.add_argument(
         "prefix", metavar="PREFIX", help="how the token begins, such as fs_ab12cd34"
@@ -45,21 +47,21 @@ def add_part(parts: Any) -> None:
     revoke.add_argument("--reason", default="", help="stored in the audit")
     shown = acts.add_parser("list", help="tokens, newest first")
     shown.add_argument("--owner", help="those of this owner only")
-    for act in (make, revoke, shown):
+    for act in (create, revoke, shown):
         act.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def handle(given: dict[str, Any]) -> None:
     from jobs.core.errors import FairshiftError
 
-    act = {"make": _make, "revoke": _revoke, "list": _list}[given["act"]]
+    act = {"create": _create, "revoke": _revoke, "list": _list}[given["act"]]
     try:
         act(given)
     except FairshiftError as error:
         raise CommandError(str(error)) from error
 
 
-def _make(given: dict[str, Any]) -> None:
+def _create(given: dict[str, Any]) -> None:
     from jobs.core.sql import now
     from jobs.owners.tokens import make_token
     from jobs.runs.preparation import load_owner

@@ -45,7 +45,7 @@ ACTIONS: Final = (
     phrase("no feed address"),
     phrase("drain worker"),
     phrase("undrain worker"),
-    phrase("make token"),
+    phrase("create token"),
     phrase("revoke token"),
     phrase("create webhook"),
     phrase("change webhook"),

@@ -1,4 +1,4 @@
-"""API tokens: made, found by their secret, and revoked.
+"""API tokens: created, found by their secret, and revoked.
 
 A secret has 256 random bits. Only its SHA-256 is stored, so a stolen database opens nothing.
 """
@@ -77,7 +77,9 @@ def make_token(
             created_by=None if is_token else maker,
             created_by_token=maker if is_token else None,
         )
-        AuditEntry.write("make token", on=token, actor=actor, name=str(token), scopes=token.scopes)
+        AuditEntry.write(
+            "create token", on=token, actor=actor, name=str(token), scopes=token.scopes
+        )
     token.refresh_from_db()
     return MadeToken(token, secret)
 

@@ -79,7 +79,7 @@ def new_token(installation: Installation) -> str:
     [web] = installation.of("web")
     made = web.run("python", "manage.py", "shell", "--command", FIRST)
     assert made.returncode == 0, made.stderr
-    words = ["token", "make", "test", "--owner", "northwind", "--scopes", "read", "submit"]
+    words = ["token", "create", "test", "--owner", "northwind", "--scopes", "read", "submit"]
     made = web.run("python", "manage.py", "fleet", *words, "--json")
     assert made.returncode == 0, made.stderr
     return str(json.loads(made.stdout)["token"])

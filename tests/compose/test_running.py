@@ -182,7 +182,9 @@ def test_a_worker_that_stops_ends_its_runs(installation: Installation, caller: C
 def test_prometheus_reads_the_metrics(installation: Installation, operated: Path) -> None:
     """With a token that is made as docs/operate/compose.md says."""
     words = ["prometheus", "--all-owners", "--scopes", "read"]
-    made = installation.rooms["web-1"].run("python", "manage.py", "fleet", "token", "make", *words)
+    made = installation.rooms["web-1"].run(
+        "python", "manage.py", "fleet", "token", "create", *words
+    )
     assert made.returncode == 0, made.stderr
     (operated / "prometheus/token").write_text(made.stdout)
     room = installation.rooms["prometheus-1"]

@@ -1,8 +1,7 @@
-"""API tokens: made, shown once, and revoked."""
+"""API tokens: created, shown once, and revoked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -11,30 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.actions.tokens import TOKENS
 from jobs.admin.kit import html
-from jobs.admin.kit.verb_pages import VerbAdmin
-from jobs.admin.kit.verbs import Act, Verb, always
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.core.sql import now
 from jobs.models import ApiToken, Scope, access
-from jobs.owners.tokens import make_token, revoke_token
+from jobs.owners.tokens import make_token
 from jobs.pages.kit.widgets import date_and_time
-
-
-def _revoke(keys: Sequence[int], act: Act) -> int:
-    tokens = ApiToken.objects.select_related("owner").filter(pk__in=keys)
-    return sum(revoke_token(token, actor=act.actor, reason=act.reason) for token in tokens)
-
-
-REVOKE = Verb(
-    name="revoke",
-    label=lazy("Revoke"),
-    permission="jobs.change_apitoken",
-    applies=lambda tokens: tokens.filter(revoked_at=None),
-    act=_revoke,
-    done=lazy("revoked"),
-    refused=always(lazy("This token is revoked already.")),
-    warning=lazy("Programs that use this token are refused from their next request on."),
-)
 
 
 class TokenForm(forms.ModelForm):
@@ -59,7 +41,7 @@ class TokenForm(forms.ModelForm):
     def clean_owner(self) -> Any:
         owner = self.cleaned_data["owner"]
         if owner is None and not access.has_scope(self.user, None, Scope.ADMIN):
-            raise forms.ValidationError(_("Choose an owner: only superusers make one for all."))
+            raise forms.ValidationError(_("Choose an owner: only superusers create one for all."))
         return owner
 
     def clean_expires_at(self) -> Any:
@@ -70,9 +52,8 @@ class TokenForm(forms.ModelForm):
 
 
 @admin.register(ApiToken)
-class TokenAdmin(VerbAdmin):
-    verbs = (REVOKE,)
-    verb_scope = Scope.ADMIN
+class TokenAdmin(ActionAdmin):
+    noun = TOKENS
     form = TokenForm
     list_display = ("name", "prefix", "owner_link", "scope_list", "state", "last_used_at")
     list_select_related = ("owner",)
@@ -100,7 +81,7 @@ class TokenAdmin(VerbAdmin):
         return form
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Say no: what a token allows does not change. It is revoked, and another one is made."""
+        """Say no: what a token allows does not change; another one is created."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -86,7 +86,7 @@ def test_a_run_that_is_running_is_not_retried(caller: Caller, acme: Owner) -> No
         problem(post(caller(acme), f"/runs/{run.id}/retry", body), 409, "state_conflict")
     run.refresh_from_db()
     assert (run.state, run.arguments[1]) == ("running", {"x": 0, "y": 1})
-    assert not AuditEntry.objects.exclude(action="make token").exists()
+    assert not AuditEntry.objects.exclude(action="create token").exists()
 
 
 def test_a_stale_version_is_not_retried(caller: Caller, acme: Owner) -> None:

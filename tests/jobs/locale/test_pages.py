@@ -19,6 +19,7 @@ from fleet import Kind
 from jobs.actions.registry import NOUNS
 from jobs.core.sql import now
 from jobs.models import Owner, SavedView
+from jobs.owners.tokens import make_token
 from jobs.urls import urlpatterns
 from tests.browser.story import LONG, tell
 from tests.jobs.recurring.scenes import recurring
@@ -32,7 +33,7 @@ UNREAD: Final = {"script", "style", "pre", "code", "time", "textarea"}
 DATA: Final = re.compile(
     r"""
     https?://\S+ | \b(?:owner|job|webhookendpoint)\ \d+  # addresses, rows of the audit
-    |[0-9a-f]{8}-[0-9a-f-]{27}  # ids
+    |[0-9a-f]{8}-[0-9a-f-]{27} | fs_\w+  # ids
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
     |backfill\ of\ Backup  # the label of its submission
     |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|notices|prefork|ci|Nightly|Backup
@@ -137,6 +138,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
         "window": asked.pk,
         "worker": worker,
         "webhook": told["webhook"],
+        "token": make_token("ci", scopes=["read"], owner=acme).token.prefix,
         "view": view.pk,
     }
 
@@ -186,6 +188,7 @@ PATHS: Final = (
     "/failures/",
     "/failures/?task=none",
     "/failures/retry/?task=tests.add",
+    "/tokens/{token}/revoke/",
     "/webhooks/",
     "/webhooks/create/",
     "/webhooks/{webhook}/",
@@ -227,7 +230,7 @@ def test_no_text_of_a_page_is_outside_gettext(
 def test_every_page_is_visited() -> None:
     """A new page is added to PATHS."""
     keys = dict.fromkeys(("run", "open", "worker"), UUID(int=1))
-    others = ("submission", "job", "backfill", "calendar", "window", "view", "webhook")
+    others = ("submission", "job", "backfill", "calendar", "window", "view", "webhook", "token")
     keys |= dict.fromkeys(others, 1)
     paths = [urlsplit(path.format(**keys)).path for path in PATHS]
     pages = {each.name for each in urlpatterns if isinstance(each, URLPattern)}

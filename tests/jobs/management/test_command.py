@@ -63,7 +63,7 @@ def test_a_caller_in_code_gets_what_is_printed(
 ) -> None:
     """In its own stream, and nowhere else."""
     out = io.StringIO()
-    call_command("fleet", "token", "make", "robot", "--owner=acme", "--scopes=read", stdout=out)
+    call_command("fleet", "token", "create", "robot", "--owner=acme", "--scopes=read", stdout=out)
     assert out.getvalue().startswith("fs_")
     assert capsys.readouterr().out == ""
 

@@ -19,7 +19,7 @@ def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 def test_a_token_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     """The list has its prefix only; a revoked one opens nothing."""
     Owner.objects.create(slug="acme")
-    made = ("make", "robot", "--owner", "acme", "--scopes", "read", "submit", "--days", "7")
+    made = ("create", "robot", "--owner", "acme", "--scopes", "read", "submit", "--days", "7")
     secret = told(capsys, *made).strip()
     token = ApiToken.objects.get()
     assert token.scopes == ["read", "submit"] and token.expires_at is not None
@@ -32,7 +32,7 @@ def test_a_token_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_program_reads_json(capsys: pytest.CaptureFixture[str]) -> None:
     """A token for all owners has no owner."""
-    options = ("make", "robot", "--all-owners", "--scopes", "admin", "--json")
+    options = ("create", "robot", "--all-owners", "--scopes", "admin", "--json")
     made = json.loads(told(capsys, *options))
     assert made["owner"] is None and made["token"].startswith(made["prefix"])
     [listed] = json.loads(told(capsys, "list", "--json"))["tokens"]
@@ -42,9 +42,9 @@ def test_a_program_reads_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ("make", "robot", "--owner", "nobody", "--scopes", "read"),
-        ("make", "robot", "--all-owners", "--scopes", "root"),
-        ("make", "robot", "--scopes", "read"),
+        ("create", "robot", "--owner", "nobody", "--scopes", "read"),
+        ("create", "robot", "--all-owners", "--scopes", "root"),
+        ("create", "robot", "--scopes", "read"),
         ("revoke", "fs_nothing"),
     ],
 )

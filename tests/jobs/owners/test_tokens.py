@@ -90,7 +90,7 @@ def test_both_verbs_are_audited(acme: Owner) -> None:
     revoke_token(made, actor=root, reason="lost")
     entries = AuditEntry.objects.filter(owner=acme).order_by("id")
     assert [(entry.action, entry.token_id) for entry in entries] == [
-        ("make token", root.pk),
+        ("create token", root.pk),
         ("revoke token", root.pk),
     ]
     assert entries[0].actor_name == f"token root ({root.prefix}…)"

@@ -7,8 +7,7 @@ from django.urls import reverse
 
 from jobs.core import barrier
 from jobs.models import ApiToken, AuditEntry, Owner
-from jobs.owners.tokens import make_token, use_token
-from tests.jobs.admin.conftest import confirm
+from jobs.owners.tokens import use_token
 
 ADD = "/admin/jobs/apitoken/add/"
 PERMISSIONS = ("view_apitoken", "add_apitoken", "change_apitoken")
@@ -36,7 +35,7 @@ def test_the_secret_is_shown_once(person: Callable[..., Client], acme: Owner) ->
     barrier.lower()
     assert token.created_by.username == "ada"
     [entry] = AuditEntry.objects.all()
-    assert (entry.action, entry.actor_name) == ("make token", "ada")
+    assert (entry.action, entry.actor_name) == ("create token", "ada")
     page = client.get(reverse("admin:jobs_apitoken_change", args=[token.pk]))
     assert page.status_code == 200 and secret not in page.content.decode()
 
@@ -52,14 +51,3 @@ def test_only_superusers_make_a_token_for_all_owners(
     assert person("bob", *PERMISSIONS, acme="operator").post(ADD, given(acme)).status_code == 403
     as_root.post(ADD, given(None))
     assert ApiToken.objects.get().owner is None
-
-
-def test_a_token_is_revoked_after_a_question(person: Callable[..., Client], acme: Owner) -> None:
-    """By an admin of its owner, with a reason in the audit."""
-    token, secret = make_token("robot", scopes=["read"], owner=acme)
-    client = person("ada", *PERMISSIONS, acme="admin")
-    confirm(
-        client, reverse("admin:jobs_apitoken_actions", args=[token.pk, "revoke"]), reason="lost"
-    )
-    assert use_token(secret) is None
-    assert AuditEntry.objects.get(action="revoke token").reason == "lost"

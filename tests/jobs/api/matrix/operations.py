@@ -93,7 +93,7 @@ BODIES: Final[dict[str, Any]] = {
     "retry_run": {},
     "cancel_runs": {"filter": {"task": "tests.add"}},
     "retry_runs": {"filter": {"task": "tests.add"}},
-    "make_token": {"name": "program", "scopes": ["read"]},
+    "create_token": {"name": "program", "scopes": ["read"]},
     "revoke_token": {},
     "create_webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
     "change_webhook": {"name": "other"},

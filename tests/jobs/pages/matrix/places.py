@@ -48,6 +48,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "workers/<uuid:key>": "worker_id",
     "owners/<str:slug>": "slug",
     "owners/<str:key>": "slug",
+    "tokens/<str:key>": "prefix",
     "webhooks/<int:key>": "webhook_id",
     "runs/views/<int:key>": "view_id",
 }
@@ -96,6 +97,7 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "url": "https://ci.example/",
         "events": "run.ended",
     },
+    "token_action revoke": REASON,
     "webhook_action test": REASON,
     "webhook_action replay": REASON,
     "webhook_action rotate": {**REASON, "old_key_seconds": "60"},
