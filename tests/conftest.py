@@ -94,6 +94,13 @@ def django_db_keepdb(django_db_keepdb: bool) -> bool:
     return django_db_keepdb or IS_DATABASE_OWN
 
 
+if IS_DATABASE_OWN:
+
+    @pytest.fixture(scope="session")
+    def django_db_modify_db_settings_xdist_suffix() -> None:
+        """No suffix of the lane: each lane has a server, whose database would be made anew."""
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """The test database, as if it had been migrated just now."""
