@@ -4,6 +4,7 @@ from typing import Final
 
 from jobs.actions.backfills import BACKFILLS
 from jobs.actions.jobs import JOBS
+from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
 from jobs.actions.owners import OWNERS
 from jobs.actions.runs import RUNS
 from jobs.actions.submissions import SUBMISSIONS
@@ -11,4 +12,14 @@ from jobs.actions.tokens import TOKENS
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.actions.workers import WORKERS
 
-NOUNS: Final = (BACKFILLS, JOBS, OWNERS, RUNS, SUBMISSIONS, TOKENS, WEBHOOKS, WORKERS)
+NOUNS: Final = (
+    BACKFILLS,
+    JOBS,
+    MAIL_SUBSCRIPTIONS,
+    OWNERS,
+    RUNS,
+    SUBMISSIONS,
+    TOKENS,
+    WEBHOOKS,
+    WORKERS,
+)

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Rows, Shown, told
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.switches import disable_and_enable, enabled
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope, WebhookEndpoint
 from jobs.system.notices import endpoints
@@ -49,14 +50,6 @@ def _rotate(webhook: Any, call: Call) -> MadeEndpoint:
     return endpoints.rotate_key(webhook, old_key_seconds=seconds, **call.audited)
 
 
-def _switch(webhook: Any, call: Call, *, to: bool) -> None:
-    endpoints.change_endpoint(webhook, {"is_active": to}, **call.audited)
-
-
-def _enabled(webhooks: Rows) -> Rows:
-    return webhooks.filter(is_active=True)
-
-
 _action = partial(Action, scope=Scope.ADMIN, permission="jobs.change_webhookendpoint")
 KEY_SHOWN: Final = _(
     "This key is shown only now. Give it to the receiver, which verifies signatures with it."
@@ -73,7 +66,7 @@ WEBHOOKS: Final = Noun(
             name="test",
             label=_("Send a test"),
             explains=_("An event of type webhook.test is sent before all others."),
-            applies=_enabled,
+            applies=enabled,
             refused=_OFF,
             act=lambda webhook, call: endpoints.send_test(webhook, **call.audited),
             done=told(_("A test is sent to %(row)s.")),
@@ -83,7 +76,7 @@ WEBHOOKS: Final = Noun(
             label=_("Send failed deliveries again"),
             explains=_("They keep their ids, by which the receiver knows repeats."),
             body=Replay,
-            applies=_enabled,
+            applies=enabled,
             refused=_OFF,
             act=_replay,
             done=_replayed,
@@ -98,25 +91,11 @@ WEBHOOKS: Final = Noun(
             secret=lambda made: str(made.secret),
             done=told(KEY_SHOWN),
         ),
-        _action(
-            name="disable",
-            label=_("Disable"),
-            explains=_("Waiting deliveries are not sent, and new events are not stored."),
-            applies=_enabled,
-            refused=_("%(row)s is disabled already."),
-            is_repeatable=True,
-            act=partial(_switch, to=False),
-            done=told(_("%(row)s is disabled.")),
-        ),
-        _action(
-            name="enable",
-            label=_("Enable"),
-            explains=_("Waiting deliveries are sent. It sends what you may see from now on."),
-            applies=lambda webhooks: webhooks.filter(is_active=False),
-            refused=_("%(row)s is enabled already."),
-            is_repeatable=True,
-            act=partial(_switch, to=True),
-            done=told(_("%(row)s is enabled.")),
+        *disable_and_enable(
+            _action,
+            endpoints.change_endpoint,
+            off=_("Waiting deliveries are not sent, and new events are not stored."),
+            on=_("Waiting deliveries are sent. It sends what you may see from now on."),
         ),
         _action(
             name="delete",

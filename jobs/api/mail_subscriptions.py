@@ -1,4 +1,4 @@
-"""Mail subscriptions: made, changed, switched off and on, deleted."""
+"""Mail subscriptions: created, changed, and the actions on them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Schema
 from pydantic import ConfigDict
 
+from jobs.actions import Done
+from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
 from jobs.actions.texts import Slug, Text
 from jobs.api.kit import interests
+from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, etag_of, unchanged
 from jobs.api.kit.pages import Page, PageOf
-from jobs.api.kit.reasons import WithReason
 from jobs.api.kit.wanted_events import Events, Name, States, Tasks
 from jobs.core import barrier
 from jobs.core.inputs import REASON_LIMIT
@@ -24,9 +26,8 @@ from jobs.system.notices.mails import ADDRESSES_MOST
 
 router = Router(tags=["mail subscriptions"])
 READS = needs(Scope.ADMIN, "jobs.view_mailsubscription")
-MAKES = needs(Scope.ADMIN, "jobs.add_mailsubscription")
+CREATES = needs(Scope.ADMIN, "jobs.add_mailsubscription")
 CHANGES = needs(Scope.ADMIN, "jobs.change_mailsubscription")
-DELETES = needs(Scope.ADMIN, "jobs.delete_mailsubscription")
 
 Address = Annotated[Text, Field(min_length=3, max_length=254)]
 Addresses = Annotated[list[Address], Field(min_length=1, max_length=ADDRESSES_MOST)]
@@ -61,8 +62,8 @@ class Subscription(Schema):
         return cls(owner=owner, job=row.job_id, **{name: getattr(row, name) for name in same})
 
 
-class SubscriptionToMake(Schema):
-    """A subscription to be made. Empty filters pass everything."""
+class SubscriptionToCreate(Schema):
+    """A subscription to be created. Empty filters pass everything."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -104,9 +105,13 @@ def list_subscriptions(request: HttpRequest, page: Page) -> PageOf[Subscription]
     return PageOf[Subscription](items=[Subscription.of(row) for row in rows], next=following)
 
 
-@router.post("", auth=MAKES, response={201: Subscription}, operation_id="make_mail_subscription")
-def make(request: HttpRequest, response: HttpResponse, body: SubscriptionToMake) -> Subscription:
-    """Make a subscription."""
+@router.post(
+    "", auth=CREATES, response={201: Subscription}, operation_id="create_mail_subscription"
+)
+def create(
+    request: HttpRequest, response: HttpResponse, body: SubscriptionToCreate
+) -> Subscription:
+    """Create a subscription."""
     access = caller(request)
     owner = interests.owner_given(access, body)
     with barrier.lifted():
@@ -152,15 +157,16 @@ def change(
         return Subscription.of(row)
 
 
-@router.delete(
-    "/{int:subscription_id}",
-    auth=DELETES,
-    response={204: None},
-    operation_id="delete_mail_subscription",
-    openapi_extra=IF_MATCH,
+def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Subscription:
+    response["ETag"] = _etag(done.row)
+    with barrier.lifted():
+        return Subscription.of(done.row)
+
+
+serve(
+    router,
+    MAIL_SUBSCRIPTIONS,
+    "{int:subscription_id}",
+    Answer(schema=Subscription, of=_shown),
+    etag_of=lambda row, _request: _etag(row),
 )
-def delete(request: HttpRequest, subscription_id: int, query: WithReason) -> Status:
-    """Delete a subscription, with what waits for its next mails. `If-Match` is required."""
-    with interests.locked(request, MailSubscription, subscription_id, etag=_etag) as row:
-        mails.delete_subscription(row, actor=caller(request).actor, reason=query.reason)
-    return Status(204, None)

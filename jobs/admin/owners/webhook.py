@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
@@ -18,7 +19,7 @@ from jobs.models import MailSubscription, WebhookEndpoint
 COMMON = ("name", "owner_link", "event_list", "is_active")
 
 
-class InterestAdmin(RecordAdmin):
+class InterestAdmin(ActionAdmin, RecordAdmin):
     """The columns that both have."""
 
     list_select_related = ("owner",)
@@ -31,7 +32,7 @@ class InterestAdmin(RecordAdmin):
 
 
 @admin.register(WebhookEndpoint)
-class WebhookAdmin(ActionAdmin, InterestAdmin):
+class WebhookAdmin(InterestAdmin):
     noun = WEBHOOKS
     list_display = (*COMMON, "failure_count", "last_delivered_at")
     fields = (*COMMON, "failure_count", "last_delivered_at", "reason", "created_at")
@@ -43,6 +44,7 @@ class WebhookAdmin(ActionAdmin, InterestAdmin):
 
 @admin.register(MailSubscription)
 class MailSubscriptionAdmin(InterestAdmin):
+    noun = MAIL_SUBSCRIPTIONS
     list_display = COMMON
     fields = (*COMMON, "address_list", "language", "created_at")
 

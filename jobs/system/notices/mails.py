@@ -1,4 +1,4 @@
-"""Mails: subscriptions are made, changed and deleted; a due mail is written and sent.
+"""Mails: subscriptions are created, changed and deleted; a due mail is written and sent.
 
 At most one mail for each subscription, job (or task) and change in MAIL_QUIET_SECONDS: the first
 event is mailed at once, those after it are counted, and summed up in the next mail.
@@ -64,7 +64,7 @@ def make_subscription(
     required = {"name": "", "events": [], "addresses": []}
     fields = _checked({**required, **given}, owner=owner, actor=actor)
     mail = MailSubscription.objects.create(owner=owner, **fields, **interests.made_by(actor))
-    _audit("make mail subscription", mail, actor, events=mail.events)
+    _audit("create mail subscription", mail, actor, events=mail.events)
     listening.sync_all()
     mail.refresh_from_db()
     return mail
@@ -83,7 +83,8 @@ def change_subscription(
             interests.confirm(mail, actor)
         interests.note_switch(mail, changed, reason)
         mail.save()
-        _audit("change mail subscription", mail, actor, reason=reason, changed=changed)
+        word = interests.word_of_change(mail, changed)
+        _audit(f"{word} mail subscription", mail, actor, reason=reason, changed=changed)
         listening.sync_all()
     return changed
 

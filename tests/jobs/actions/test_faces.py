@@ -24,6 +24,7 @@ from jobs.models import (
     AuditEntry,
     Backfill,
     Job,
+    MailSubscription,
     Owner,
     Run,
     Submission,
@@ -37,6 +38,7 @@ from jobs.recurring.pause import pause_jobs
 from jobs.runs.recording import move
 from jobs.system.draining import drain_worker
 from jobs.system.notices.endpoints import change_endpoint
+from jobs.system.notices.mails import change_subscription
 from jobs.urls import urlpatterns
 from tests.jobs.admin.conftest import hidden
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
@@ -50,6 +52,7 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
 }
 READY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "enable_mail_subscription": lambda mail: change_subscription(mail, {"is_active": False}),
     "enable_webhook": lambda webhook: change_endpoint(webhook, {"is_active": False}),
     "retry_run": lambda run: move([run.pk], to=State.FAILED),
     "retry_submission": lambda submission: move(
@@ -65,6 +68,7 @@ ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "backfill": lambda owner: Backfill.objects.get(pk=rows.backfill_of(owner)),
     "owner": lambda owner: owner,
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
+    "mail_subscription": lambda owner: MailSubscription.objects.get(pk=rows.subscription_of(owner)),
     "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
     "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
     "token": lambda owner: make_token("robot", scopes=["read"], owner=owner).token,
@@ -75,6 +79,7 @@ PAGES: Final = {each.name for each in urlpatterns if isinstance(each, URLPattern
 AUDITED: Final = {"backfill": "submission"}
 """The nouns whose actions are audited on another row, and its model."""
 ALSO: Final[Mapping[str, tuple[str, ...]]] = {
+    "enable_mail_subscription": ("view_run",),
     "enable_webhook": ("view_run",),
     "replay_webhook": ("view_run",),
 }
@@ -116,6 +121,11 @@ class Case:
         name = self.noun.shown_by
         key = getattr(row, name).pk if name else self.key_of(row)
         return reverse(f"jobs:{name or self.noun.name}", args=[key])
+
+    def page_of_all(self) -> str:
+        if self.has_page:
+            return reverse(f"jobs:{self.noun.plural}")
+        return reverse(f"admin:jobs_{self.noun.model_name}_changelist")
 
     def asked_of_api(self, client: Client, key: Any) -> Any:
         path = f"/{self.noun.path}/{key}"
@@ -184,7 +194,7 @@ def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
         assert answer.status_code == 200 and answer["Cache-Control"] == "no-store"
         assert own in answer.content.decode()
     else:
-        to = reverse(f"jobs:{case.noun.plural}") if case.action.is_deletion else own
+        to = case.page_of_all() if case.action.is_deletion else own
         assert answer.status_code == 302 and answer.url == to
     assert audited(case) == ["root"]
 

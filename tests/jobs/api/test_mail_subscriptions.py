@@ -56,17 +56,17 @@ def test_each_change_makes_a_version(client: Client, path: str) -> None:
 
 def test_one_is_switched_off_with_a_reason_and_on_again(client: Client, path: str) -> None:
     """The reason is shown while it is off, and stays in the audit."""
-    off = change(client, "patch", path, {"is_active": False, "reason": "holidays"}, "*").json()
+    off = post(client, f"{path}/disable", {"reason": "holidays"}).json()
     assert (off["is_active"], off["disabled_reason"]) == (False, "holidays")
     assert off["disabled_at"] is not None
-    on = change(client, "patch", path, {"is_active": True}, "*").json()
+    on = post(client, f"{path}/enable", {}).json()
     assert (on["is_active"], on["disabled_reason"], on["disabled_at"]) == (True, "", None)
     barrier.lower()
     acts = AuditEntry.objects.filter(object_type="mailsubscription").order_by("pk")
     assert list(acts.values_list("action", "reason")) == [
-        ("make mail subscription", ""),
-        ("change mail subscription", "holidays"),
-        ("change mail subscription", ""),
+        ("create mail subscription", ""),
+        ("disable mail subscription", "holidays"),
+        ("enable mail subscription", ""),
     ]
 
 

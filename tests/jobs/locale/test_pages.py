@@ -20,6 +20,7 @@ from jobs.actions.registry import NOUNS
 from jobs.core.sql import now
 from jobs.models import Owner, SavedView
 from jobs.owners.tokens import make_token
+from jobs.system.notices.mails import make_subscription
 from jobs.urls import urlpatterns
 from tests.browser.story import LONG, tell
 from tests.jobs.recurring.scenes import recurring
@@ -125,6 +126,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
     calendar = calendar_of(acme, "week", needs_approval=True)
     asked = window(calendar, opens_in=3_600, seconds=600)
     freeze(calendar)
+    mails = {"name": "ci", "events": ["run.ended"], "addresses": ["ops@acme.example"]}
     named = {"name": "noon", "query": "owner=acme"}
     view = SavedView.objects.create(user=User.objects.get(username="root"), **named)
     [waiting, *_rest] = submitted(acme, 2, label="moved")
@@ -138,6 +140,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
         "window": asked.pk,
         "worker": worker,
         "webhook": told["webhook"],
+        "mail": make_subscription(mails, owner=acme).pk,
         "token": make_token("ci", scopes=["read"], owner=acme).token.prefix,
         "view": view.pk,
     }
@@ -189,6 +192,8 @@ PATHS: Final = (
     "/failures/?task=none",
     "/failures/retry/?task=tests.add",
     "/tokens/{token}/revoke/",
+    "/mail-subscriptions/{mail}/disable/",
+    "/mail-subscriptions/{mail}/delete/",
     "/webhooks/",
     "/webhooks/create/",
     "/webhooks/{webhook}/",
@@ -230,7 +235,17 @@ def test_no_text_of_a_page_is_outside_gettext(
 def test_every_page_is_visited() -> None:
     """A new page is added to PATHS."""
     keys = dict.fromkeys(("run", "open", "worker"), UUID(int=1))
-    others = ("submission", "job", "backfill", "calendar", "window", "view", "webhook", "token")
+    others = (
+        "submission",
+        "job",
+        "backfill",
+        "calendar",
+        "window",
+        "view",
+        "webhook",
+        "token",
+        "mail",
+    )
     keys |= dict.fromkeys(others, 1)
     paths = [urlsplit(path.format(**keys)).path for path in PATHS]
     pages = {each.name for each in urlpatterns if isinstance(each, URLPattern)}

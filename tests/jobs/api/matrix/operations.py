@@ -102,11 +102,13 @@ BODIES: Final[dict[str, Any]] = {
     "enable_webhook": {},
     "test_webhook": {},
     "replay_webhook": {"deliveries": [1]},
-    "make_mail_subscription": {
+    "create_mail_subscription": {
         "name": "ops",
         "addresses": ["ops@acme.example"],
         "events": ["run.ended"],
     },
+    "disable_mail_subscription": {},
+    "enable_mail_subscription": {},
     "change_mail_subscription": {"name": "other"},
     "create_job": JOB,
     "replace_job": {"task": "tests.add", "arguments": ADD},

@@ -50,6 +50,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "owners/<str:key>": "slug",
     "tokens/<str:key>": "prefix",
     "webhooks/<int:key>": "webhook_id",
+    "mail-subscriptions/<int:key>": "subscription_id",
     "runs/views/<int:key>": "view_id",
 }
 """The rows of an address up to its parameter: the name of their entry in `ENTRIES`."""
@@ -98,6 +99,9 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "events": "run.ended",
     },
     "token_action revoke": REASON,
+    "mail_subscription_action disable": REASON,
+    "mail_subscription_action enable": REASON,
+    "mail_subscription_action delete": REASON,
     "webhook_action test": REASON,
     "webhook_action replay": REASON,
     "webhook_action rotate": {**REASON, "old_key_seconds": "60"},

@@ -15,6 +15,7 @@ from jobs.models import (
     AuditEntry,
     IdempotencyKey,
     JobImport,
+    MailSubscription,
     Membership,
     Missed,
     Owner,
@@ -148,6 +149,9 @@ READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
     "owner_action resume": lambda owner, _keys: pause_owner(owner),
     "webhook_action enable": lambda _owner, keys: WebhookEndpoint.objects.filter(
         pk=keys["webhook_id"]
+    ).update(is_active=False),
+    "mail_subscription_action enable": lambda _owner, keys: MailSubscription.objects.filter(
+        pk=keys["subscription_id"]
     ).update(is_active=False),
     "worker_action undrain": lambda _owner, keys: drain_worker(
         Worker.objects.get(pk=keys["worker_id"])
