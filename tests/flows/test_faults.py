@@ -150,9 +150,10 @@ FAULTS: Final = {
         # Workers notice it one after the other.
         also={"pulse", "beat", "system_worker", "unserved", "unsent", *LATER},
         findings={"D204", "D306", "D317"},
-        alerts={"NoWorkers", "SystemWorkerSilent", "UnpublishedRuns", "Problem"},
-        # A beat that cannot send gives its lead up, and takes it again.
-        also_alerts={"BeatSilent"},
+        alerts={"NoWorkers", "UnpublishedRuns", "Problem"},
+        # The system worker may notice it after this scrape. A beat that cannot send gives its
+        # lead up, and takes it again.
+        also_alerts={"BeatSilent", "SystemWorkerSilent"},
         why="cannot use Redis",
         up={"redis": 1, "postgresql": 1},
     ),
