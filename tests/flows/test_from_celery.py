@@ -116,8 +116,9 @@ print(run.pk, run.max_attempts)
 def test_options_of_celery_have_their_counterparts() -> None:
     """All that `@job` refuses with another name."""
     rows = table(PAGE, after="## A task that needs a row")
-    told = {code_words(old)[0].partition("=")[0]: code_words(new) for old, new, _ in rows if new}
-    found = {name: words[0].partition("=")[0] for name, words in told.items() if words}
+    cells = [map(code_words, row[:2]) for row in rows]
+    pairs = [pair for old, new in cells for pair in zip(old, new, strict=False)]
+    found = {old.partition("=")[0]: new.partition("=")[0] for old, new in pairs}
     assert {name: found.get(name) for name in REPLACED} == REPLACED
 
 
