@@ -28,6 +28,8 @@ from tests.docs.pages import PROJECT, code_words, read
 
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 OPENAPI: Final = "docs/use/openapi.json"
+SHORT: Final = 3
+"""A problem of fewer words, such as "Not looked at", needs the words after its colon."""
 UNSAID: Final = "(say here what it is for)"
 PAGES: Final = (
     "docs/operate/celery.md",
@@ -135,8 +137,14 @@ def doctor(_before: str) -> str:
 def _listed(found: Iterable[tuple[str, str]]) -> str:
     alike: dict[str, list[str]] = {}
     for number, text in sorted(found):
-        alike.setdefault(number, []).append(text)
-    return "\n".join(f"- `{number}` {' Or: '.join(texts)}" for number, texts in alike.items())
+        alike.setdefault(number, []).append(_problem(text))
+    return "\n".join(f"- `{number}` {'; or: '.join(texts)}" for number, texts in alike.items())
+
+
+def _problem(text: str) -> str:
+    """Return what is wrong, without what follows from it."""
+    first, _, consequence = text.partition(". ")[0].rstrip(".").partition(": ")
+    return first if len(first.split()) > SHORT else f"{first}: {consequence}"
 
 
 def _of_overview(running: Path) -> Iterator[tuple[str, str]]:
