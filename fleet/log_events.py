@@ -12,7 +12,7 @@ WORKER_DRAINS: Final = Event(
     "worker_drains",
     WARNING,
     "drains: takes no more from {queues}",
-    "An operator asked for it. The worker ends the runs that it has.",
+    "An operator asked for it.",
 )
 WORKER_TAKES_AGAIN: Final = Event(
     "worker_takes_again", WARNING, "takes again from {queues}", "An operator ended the draining."
@@ -21,8 +21,7 @@ PLAIN_MESSAGE_DROPPED: Final = Event(
     "plain_message_dropped",
     WARNING,
     "dropped {task}[{message_id}]: it runs only with a row",
-    "A message names a task that only durable runs may start. Let its caller use `submit` in place "
-    "of `delay`; if it is not yours, ask who else writes to Redis.",
+    "A message names a task of durable runs. Let its caller use `submit` in place of `delay`.",
 )
 UNKNOWN_TASK: Final = Event(
     "unknown_task",
@@ -46,13 +45,13 @@ OUTCOMES_NOT_RECORDED: Final = Event(
     "outcomes_not_recorded",
     ERROR,
     "outcomes are not recorded; their runs will be rescued",
-    "PostgreSQL was away while the worker stopped. The runs start again when their lease ends.",
+    "PostgreSQL was away while the worker stopped. Its runs start again when the lease ends.",
 )
 WORKER_ROW_STAYS: Final = Event(
     "worker_row_stays",
     ERROR,
     "the worker's row stays; its runs wait for the end of the lease",
-    "PostgreSQL was away while the worker stopped. Its runs wait for the end of the lease.",
+    "PostgreSQL was away while the worker stopped. Its runs start again when the lease ends.",
 )
 CALLBACK_FAILED: Final = Event(
     "callback_failed",
@@ -76,13 +75,13 @@ WORKER_GIVES_UP: Final = Event(
     "worker_gives_up",
     CRITICAL,
     "the worker has no file descriptor left: it ends its tasks, and then with status 1",
-    "Raise the limit of open files (LimitNOFILE); a supervisor starts the worker again.",
+    "Raise the limit of open files (LimitNOFILE).",
 )
 HEARTBEAT_WITHHELD: Final = Event(
     "heartbeat_withheld",
     ERROR,
     "no heartbeat: the event loop has not turned for {seconds:.0f} s",
-    "The worker's main process hangs: its runs are given to others. Restart it.",
+    "The worker's main process hangs: restart it.",
 )
 HEARTBEAT_FAILED: Final = Event(
     "heartbeat_failed",
@@ -94,7 +93,7 @@ HINTS_GIVEN_BACK: Final = Event(
     "hints_given_back",
     ERROR,
     "PostgreSQL does not answer: hints given back ({count}); none are taken until it does",
-    "PostgreSQL has not answered for a lease. Other workers may start these runs.",
+    "PostgreSQL does not answer. When the lease ends, the runs start elsewhere.",
 )
 ALIVE_FILE_FAILED: Final = Event(
     "alive_file_failed",
@@ -106,7 +105,7 @@ STEP_RETRIED: Final = Event(
     "step_retried",
     WARNING,
     "could not {step}; trying again: {error}",
-    "Redis does not answer. It is repeated each second.",
+    "Redis does not answer. No run is lost.",
 )
 STEP_FAILED: Final = Event(
     "step_failed",
@@ -124,21 +123,20 @@ IO_THREAD_DIED: Final = Event(
     "io_thread_died",
     CRITICAL,
     "the thread that admits and records has died",
-    "The thread that admits and records, by a fault of Fairshift or of code that it calls: report "
-    "the traceback. The worker starts another thread within seconds.",
+    "A fault of Fairshift or of code that it calls: report the traceback. Another"
+    " thread starts within seconds.",
 )
 IO_THREAD_REPLACED: Final = Event(
     "io_thread_replaced",
     WARNING,
     "another thread admits and records now; hints given back ({count})",
-    "Follows `io_thread_died`. Admitted runs that did not start do so when their lease ends; "
-    "reports are repeated.",
+    "Follows `io_thread_died`.",
 )
 CONNECTION_NOT_CLOSED: Final = Event(
     "connection_not_closed",
     ERROR,
     "could not close the connection",
-    "Nothing to do: a new connection is opened.",
+    "Nothing to do.",
 )
 
 # --- the broker's connection ---------------------------------------------------------------
@@ -146,20 +144,19 @@ BROKER_AWAY: Final = Event(
     "broker_away",
     WARNING,
     "no broker at {address}: {error}",
-    "Redis does not answer. The worker tries again each second; submits are stored.",
+    "Redis does not answer. No run is lost.",
 )
 PASSWORD_REFUSED: Final = Event(
     "password_refused",
     ERROR,
     "Redis refuses the password: {error}",
-    "Put the new one into CELERY_BROKER_URL (REDIS_URL in Fairshift's own project), and restart "
-    "the process.",
+    "Put the new one into CELERY_BROKER_URL, and restart the process.",
 )
 CONSUMER_RESTARTED: Final = Event(
     "consumer_restarted",
     WARNING,
     "the consumer begins anew: {kind}: {error}",
-    "The connection to Redis was lost. Runs that have started go on.",
+    "Nothing to do.",
 )
 CONNECTION_LOST_BADLY: Final = Event(
     "connection_lost_badly",
@@ -171,13 +168,13 @@ LOOP_ERROR_WHILE_AWAY: Final = Event(
     "loop_error_while_away",
     WARNING,
     "while the broker is away: {error!r}",
-    "Nothing to do: the worker waits for Redis.",
+    "Nothing to do.",
 )
 REDIS_LOST: Final = Event(
     "redis_lost",
     WARNING,
     "Redis was lost, and is asked again: {error!r}",
-    "Redis does not answer. The worker keeps its runs and asks again.",
+    "Redis does not answer. No run is lost.",
 )
 REPLY_DROPPED: Final = Event(
     "reply_dropped",
@@ -189,7 +186,7 @@ LEASES_NOT_RETURNED: Final = Event(
     "leases_not_returned",
     ERROR,
     "what waits here goes back at the end: {error!r}",
-    "Redis was away while the worker began to stop. Runs that have not started go back later.",
+    "Redis was away while the worker stopped. Its messages go back when the lease ends.",
 )
 LEASES_LEFT: Final = Event(
     "leases_left",
@@ -201,7 +198,7 @@ LEASES_NOT_RENEWED: Final = Event(
     "leases_not_renewed",
     ERROR,
     "leases are not renewed: {kind}: {error}",
-    "Redis does not answer. A lease that ends brings a second hint, and the row refuses it.",
+    "Redis does not answer. No run is lost.",
 )
 
 # --- the pool ------------------------------------------------------------------------------
@@ -209,14 +206,14 @@ JOB_NOT_WRITTEN: Final = Event(
     "job_not_written",
     ERROR,
     "a job could not be written at once",
-    "The event loop writes it again.",
+    "Nothing to do.",
 )
 CHILD_BOOT_FAILED: Final = Event(
     "child_boot_failed",
     ERROR,
     "a process of the pool ended while it booted ({status}): next try in {seconds:.1f} s, "
     "{number} of {most}",
-    "See the lines before it: the project's code fails while it is imported, or memory is short.",
+    "The project's code fails while it is imported, or memory is short: see the lines before it.",
 )
 POOL_CANNOT_BOOT: Final = Event(
     "pool_cannot_boot",
@@ -229,8 +226,7 @@ CHILD_NOT_CREATED: Final = Event(
     "child_not_created",
     ERROR,
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
-    "The limit of open files, processes or memory is reached. The worker keeps its processes; if "
-    "it has none for a minute, it exits with status 1.",
+    "The limit of open files, processes or memory is reached. Raise it.",
 )
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
@@ -242,7 +238,7 @@ JOB_LOST: Final = Event(
     "job_lost",
     ERROR,
     "job {message_id} has no process any more and is ended as lost",
-    "The run's process was killed, often for its memory. It is retried within its attempts.",
+    "The run's process was killed, often for its memory. It is retried.",
 )
 
 # --- fair queues ---------------------------------------------------------------------------
@@ -250,7 +246,7 @@ LEASES_DIFFER: Final = Event(
     "leases_differ",
     ERROR,
     "queue {queue} knows of {known} messages here, we of {count}",
-    "It is corrected from what the worker holds. Report it if Redis was not restored.",
+    "Report it if Redis was not restored.",
 )
 MESSAGE_QUARANTINED: Final = Event(
     "message_quarantined",
@@ -262,13 +258,13 @@ STRIKE_NOT_RECORDED: Final = Event(
     "strike_not_recorded",
     WARNING,
     "a message that ended its process goes back at once: {error!r}",
-    "Redis was away when a message ended its process, so the message returns without a pause.",
+    "Redis was away when a message ended its process: it returns without a pause.",
 )
 OPERATIONS_REPEATED: Final = Event(
     "operations_repeated",
     INFO,
     "to be sent again: {error}",
-    "Nothing to do: operations of leases that Redis had not confirmed are repeated.",
+    "Nothing to do.",
 )
 MESSAGE_DROPPED: Final = Event(
     "message_dropped",
@@ -286,19 +282,19 @@ NOT_ACKNOWLEDGED: Final = Event(
     "not_acknowledged",
     WARNING,
     "what was not acknowledged in time comes again: {error!r}",
-    "Redis was away while the worker stopped. Rows refuse a second start of durable runs.",
+    "Redis was away while the worker stopped. Its messages go back when the lease ends.",
 )
 TAKE_NOT_ANSWERED: Final = Event(
     "take_not_answered",
     INFO,
     "a take was not answered any more: {error!r}",
-    "Nothing to do: what it took goes back.",
+    "Nothing to do.",
 )
 QUEUE_BEGAN_ANEW: Final = Event(
     "queue_began_anew",
     WARNING,
     "queue {queue} began anew: we hold {count} of its messages",
-    "Redis was emptied or restored. The sweep publishes queued runs again.",
+    "Redis was emptied, restored or lost keys. No durable run is lost.",
 )
 QUEUE_REPAIRED: Final = Event(
     "queue_repaired",
@@ -310,19 +306,19 @@ BROADCAST_INVALID: Final = Event(
     "broadcast_invalid",
     ERROR,
     "a broadcast message is invalid: {error!r:.500}",
-    "Other software publishes to Celery's channels.",
+    "Other software writes to Redis. Give Redis users their own rights.",
 )
 BINDING_REMOVED: Final = Event(
     "binding_removed",
     ERROR,
     "removed {member!r:.200} from {key}: it binds no queue",
-    "Other software writes to Kombu's keys.",
+    "Other software writes to Redis. Give Redis users their own rights.",
 )
 UNACKNOWLEDGED_REMOVED: Final = Event(
     "unacknowledged_removed",
     ERROR,
     "removed {tag!r:.200} from {key}: it is no message: {error!r}",
-    "Other software writes to Kombu's keys.",
+    "Other software writes to Redis. Give Redis users their own rights.",
 )
 KEY_PUT_ASIDE: Final = Event(
     "key_put_aside",
@@ -336,13 +332,13 @@ BEAT_ROLE: Final = Event(
     "beat_role",
     INFO,
     "beat: {holder} {role}",
-    "One beat leads; the others stand by.",
+    "Nothing to do.",
 )
 BEAT_WAITS_FOR_BROKER: Final = Event(
     "beat_waits_for_broker",
     WARNING,
     "beat: waits for the broker: {error}",
-    "Redis does not answer. Nothing that is due is lost.",
+    "Redis does not answer. No run is lost.",
 )
 BEAT_SENDS: Final = Event(
     "beat_sends", INFO, "Scheduler: Sending due task {entry} ({task})", "Nothing to do."

@@ -12,13 +12,13 @@ HINTS_LEFT: Final = Event(
     "hints_left",
     WARNING,
     "hints left in the outbox ({count}): {error}",
-    "Redis does not answer. The runs are committed, and the sweep publishes their hints.",
+    "Redis does not answer. No run is lost.",
 )
 HINTS_NOT_WITHDRAWN: Final = Event(
     "hints_not_withdrawn",
     WARNING,
     "hints of cancelled runs are left to the workers: {error}",
-    "Redis does not answer. No worker starts a cancelled run.",
+    "Redis does not answer. No run is lost.",
 )
 CELERY_NOT_NOTIFIED: Final = Event(
     "celery_not_notified",
@@ -30,19 +30,19 @@ CALLBACKS_UNREADABLE: Final = Event(
     "callbacks_unreadable",
     WARNING,
     "the callbacks of run {run_id} cannot be called: {error}",
-    "The run's payload cannot be read. Is its key missing?",
+    "Is a key missing?",
 )
 UNBLOCKING_FAILED: Final = Event(
     "unblocking_failed",
     ERROR,
     "runs that wait for a cap or a lock are left to the sweep",
-    "Runs that wait for a cap or a lock start up to a sweep later. See the traceback.",
+    "Runs that wait for a cap or a lock start later. See the traceback.",
 )
 PAYLOADS_UNREADABLE: Final = Event(
     "payloads_unreadable",
     ERROR,
     "runs with unreadable payloads are left to a rescue ({count})",
-    "The outcome of runs could not be written. Is a key missing?",
+    "Is a key missing?",
 )
 OUTCOME_UNREADABLE: Final = Event(
     "outcome_unreadable",
@@ -54,7 +54,7 @@ FOREIGN_HINT: Final = Event(
     "foreign_hint",
     WARNING,
     "a hint names another owner than its job {job}: {owner}",
-    "Other software writes to Redis. The run does not start.",
+    "Other software writes to Redis. Give Redis users their own rights.",
 )
 EPHEMERAL_RUN_WAITS: Final = Event(
     "ephemeral_run_waits",
@@ -66,7 +66,7 @@ EPHEMERAL_RUN_UNREADABLE: Final = Event(
     "ephemeral_run_unreadable",
     ERROR,
     "run {run_id} of job {job} cannot be read",
-    "The job was changed by raw SQL, or a key is missing. The run ends; see the traceback.",
+    "The job was changed by raw SQL, or a key is missing. The run ends.",
 )
 
 # --- running tasks -------------------------------------------------------------------------
@@ -82,31 +82,31 @@ RUNS_RESCUED: Final = Event(
     "runs_rescued",
     WARNING,
     "rescued runs of lost workers ({count})",
-    "A worker was killed, or lost PostgreSQL for longer than its lease. Its runs start again.",
+    "A worker was killed, or lost PostgreSQL for longer than its lease.",
 )
 QUEUES_LEFT_TO_SWEEP: Final = Event(
     "queues_left_to_sweep",
     WARNING,
     "the sweep will fill the queues that were emptied: {error}",
-    "Redis was emptied and does not answer.",
+    "Redis does not answer. No run is lost.",
 )
 HINTS_REPUBLISHED: Final = Event(
     "hints_republished",
     WARNING,
     "the broker had no hints, because it is new or was emptied: published queued runs ({count})",
-    "Redis was emptied, restored or restarted without its data. No run is lost.",
+    "Redis was emptied, restored or lost keys. No durable run is lost.",
 )
 QUEUE_HAD_LOST_HINTS: Final = Event(
     "queue_had_lost_hints",
     WARNING,
     "queue {queue} had lost hints: published again ({count})",
-    "Redis lost keys, or a publish was cut off. No run is lost.",
+    "Redis was emptied, restored or lost keys. No durable run is lost.",
 )
 SETTINGS_LEFT_TO_SWEEP: Final = Event(
     "settings_left_to_sweep",
     WARNING,
     "the sweep will send the settings of {owners}: {error}",
-    "Redis does not answer. Weights, caps and pauses of these owners take effect later.",
+    "Redis does not answer. No run is lost.",
 )
 CALL_REFUSED: Final = Event(
     "call_refused",
@@ -143,7 +143,7 @@ HOOK_GIVEN_UP: Final = Event(
     "hook_given_up",
     ERROR,
     "hook {hook} failed for {what} {failures} times, and is not called again: {error}",
-    "A hook of your project raised an error. Correct it, and do its work.",
+    "A hook of your project raised an error ten times. Correct it, and do its work.",
 )
 HOOK_GONE: Final = Event(
     "hook_gone",
@@ -156,13 +156,13 @@ RUN_UNREADABLE: Final = Event(
     "run_unreadable",
     ERROR,
     "run {run_id} ends as {state}: its row cannot be read: {error}",
-    "Raw SQL has changed the run. Correct the row and retry it, or submit it again.",
+    "Raw SQL has changed the row. Correct it.",
 )
 ROW_LEFT_OUT: Final = Event(
     "row_left_out",
     ERROR,
     "{row} is left out, because its row cannot be read: {error}",
-    "Raw SQL has changed the row. Correct it; the others are done.",
+    "Raw SQL has changed the row. Correct it.",
 )
 
 # --- jobs and calendars --------------------------------------------------------------------
@@ -170,19 +170,19 @@ JOB_NOT_CAUGHT_UP: Final = Event(
     "job_not_caught_up",
     ERROR,
     "job {job} has a broken schedule: it is not caught up",
-    "Raw SQL has changed the job. Correct its schedule.",
+    "Raw SQL has changed the row. Correct it.",
 )
 PAUSE_NOT_RECORDED: Final = Event(
     "pause_not_recorded",
     ERROR,
     "job {job} has a broken schedule: its pause is not recorded",
-    "Raw SQL has changed the job. Correct its schedule.",
+    "Raw SQL has changed the row. Correct it.",
 )
 CRON_BROKEN: Final = Event(
     "cron_broken",
     ERROR,
     "jobs of the cron expression {cron!r} in zone {zone!r} are not due: {error}",
-    "Raw SQL has changed these jobs. Correct their schedule.",
+    "Raw SQL has changed the row. Correct it.",
 )
 BACKFILL_BROKEN: Final = Event(
     "backfill_broken",
@@ -194,13 +194,13 @@ CALENDAR_TOO_LARGE: Final = Event(
     "calendar_too_large",
     ERROR,
     "calendar {calendar}: more than {most} openings in 62 days",
-    "Raw SQL has written its windows. Nothing starts in it until it has fewer.",
+    "Raw SQL has changed the row. Correct it.",
 )
 WINDOW_BROKEN: Final = Event(
     "window_broken",
     ERROR,
     "window {window} of calendar {calendar} cannot be read",
-    "Raw SQL has changed the window. It counts as closed until it is corrected.",
+    "Raw SQL has changed the row. Correct it.",
 )
 
 # --- beat ----------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ BEAT_WAITS_FOR_DATABASE: Final = Event(
     "beat_waits_for_database",
     WARNING,
     "beat: waits for PostgreSQL: {error}",
-    "PostgreSQL does not answer. Nothing that is due is lost.",
+    "PostgreSQL does not answer. No run is lost.",
 )
 BEAT_INBOX_FULL: Final = Event(
     "beat_inbox_full",
@@ -232,13 +232,13 @@ BEAT_WRITES_LATER: Final = Event(
     "beat_writes_later",
     WARNING,
     "beat: writes last runs later: {error}",
-    "PostgreSQL does not answer. Nothing that is due is lost.",
+    "PostgreSQL does not answer. No run is lost.",
 )
 BEAT_LEASE_NOT_RELEASED: Final = Event(
     "beat_lease_not_released",
     WARNING,
     "beat: the lease is not given up: {error}",
-    "PostgreSQL does not answer. Another beat follows when the lease ends.",
+    "PostgreSQL does not answer. No run is lost.",
 )
 
 # --- webhooks and mails --------------------------------------------------------------------
@@ -246,26 +246,25 @@ WEBHOOK_DISABLED: Final = Event(
     "webhook_disabled",
     WARNING,
     "webhook {endpoint} is disabled: {reason}",
-    "Mend the receiver and make the webhook active again: what waits is sent then.",
+    "Mend the receiver, and enable the webhook again.",
 )
 INTEREST_STOPPED: Final = Event(
     "interest_stopped",
     WARNING,
     "{kind} {id} is switched off: {reason}",
-    "The maker of a webhook or mail may not see the runs any more. Deliveries wait until it is "
-    "made active.",
+    "The maker of a webhook or mail may not see the runs any more. Enable it again.",
 )
 NOTICES_LEFT: Final = Event(
     "notices_left",
     WARNING,
     "messages for webhooks and mails are left for a minute ({count}): {error}",
-    "Redis does not answer. Webhooks and mails are sent a minute later.",
+    "Redis does not answer. No run is lost.",
 )
 MAIL_FAILED: Final = Event(
     "mail_failed",
     WARNING,
     "a mail of subscription {subscription} was not sent (failure {failures}): {error}",
-    "Is Django's mail set up, and does its server answer? The mail is sent again.",
+    "Is Django's mail set up, and does its server answer?",
 )
 MAIL_GIVEN_UP: Final = Event(
     "mail_given_up",
@@ -279,19 +278,19 @@ METRICS_WITHOUT_DATABASE: Final = Event(
     "metrics_without_database",
     WARNING,
     "metrics without PostgreSQL: {error}",
-    "PostgreSQL does not answer. `fairshift_up` says so.",
+    "`fairshift_up` names the server that does not answer.",
 )
 METRICS_WITHOUT_BROKER: Final = Event(
     "metrics_without_broker",
     WARNING,
     "metrics without Redis: {error}",
-    "Redis does not answer. `fairshift_up` says so.",
+    "`fairshift_up` names the server that does not answer.",
 )
 ROW_UNREADABLE: Final = Event(
     "row_unreadable",
     WARNING,
     "{part} of {row} cannot be shown",
-    "Raw SQL has changed the row, or a key is missing. The page shows its other parts.",
+    "Raw SQL has changed the row, or a key is missing.",
 )
 REQUEST_FAILED: Final = Event(
     "request_failed",
