@@ -219,14 +219,14 @@ def openapi() -> str:
 
 
 def metrics(_before: str) -> str:
-    """Return a line for each family of metrics, with its kind and labels."""
+    """Return a line for families of metrics with the same meaning, with their labels."""
     from jobs.pages.metrics.families import FAMILIES
 
-    return "\n".join(
-        f"- `{family.full_name}` ({', '.join([family.kind.name.lower(), *family.labels])}):"
-        f" {family.help}"
-        for family in FAMILIES
-    )
+    alike: dict[str, list[str]] = {}
+    for family in FAMILIES:
+        labels = f" ({', '.join(family.labels)})" if family.labels else ""
+        alike.setdefault(family.help, []).append(f"`{family.full_name}`{labels}")
+    return "\n".join(f"- {', '.join(names)}: {meaning}" for meaning, names in alike.items())
 
 
 PARTS: Final[dict[str, Callable[[str], str]]] = {

@@ -2,16 +2,17 @@
 
 import re
 
-from tests.docs.pages import PROJECT, code_words, read, table
+from tests.docs.pages import PROJECT, code_words, read
 
 PAGE = "docs/understand/guarantees.md"
 TESTS = PROJECT / "tests"
-ROWS = table(read(PAGE), after="# What is promised, and how it is proven")
-"""Of each promise: its number, its words, its tests, its plays."""
+LIST = read(PAGE).partition("\n- ")[2].partition("\n\n")[0].replace("\n  ", " ").split("\n- ")
+ROWS = [entry.split(" · ") for entry in LIST]
+"""Of each promise: its number and words, its tests, its plays."""
 NAMED = {
     path: not elsewhere
     for row in ROWS
-    for path, elsewhere in re.findall(r"`([\w/]+)`( \(`make proof`\))?", row[2])
+    for path, elsewhere in re.findall(r"`([\w/]+)`(†)?", row[1])
     if "/" in path
 }
 """The tests of promises; whether `make test` plays them."""
@@ -19,15 +20,16 @@ WITHOUT_PROCESSES = {"flows/test_leaks"}
 
 
 def test_no_promise_is_missing() -> None:
-    """G1 to G25 and G27 to G29 each have a row; each row names a test or a play."""
+    """G1 to G25 and G27 to G29 each have an entry, which names a test or a play."""
     numbers = (*range(1, 26), 27, 28, 29)
-    assert {number for number, *_ in ROWS if number} == {f"G{number}" for number in numbers}
-    assert all(code_words(row[2] + row[3]) for row in ROWS)
+    found = {number for row in ROWS for number in re.findall(r"^\*\*(G\d+)\*\* ", row[0])}
+    assert found == {f"G{number}" for number in numbers}
+    assert all(code_words(tests + plays) for _promise, tests, plays in ROWS)
 
 
 def test_tests_are_there() -> None:
     """Every path that a promise names is a test, or a folder of tests."""
-    paths = [word for row in ROWS for word in code_words(row[2]) if not word.startswith("make ")]
+    paths = [word for row in ROWS for word in code_words(row[1]) if not word.startswith("make ")]
     missing = [path for path in paths if not (TESTS / path).is_dir()]
     assert [path for path in missing if not (TESTS / f"{path}.py").is_file()] == []
 
@@ -58,6 +60,6 @@ def test_plays_are_there() -> None:
     """`make chaos WHAT=` finds every play that a promise names: a file or a function."""
     files = [path for path in TESTS.rglob("test_*.py") if "mark.chaos" in path.read_text()]
     names = " ".join(f"{path} {path.read_text()}" for path in files)
-    cells = [word for row in ROWS for word in code_words(row[3]) if not word.startswith("make ")]
+    cells = [word for row in ROWS for word in code_words(row[2]) if not word.startswith("make ")]
     plays = [play for cell in cells for play in cell.split(" or ")]
     assert [play for play in plays if not re.search(rf"test_\w*{play}", names)] == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.settings import env
 from jobs.core.conf import DEFAULTS
-from tests.docs.pages import PROJECT, code_words, entries, read, table
+from tests.docs.pages import PROJECT, code_words, entries, read
 
 PAGE = read("docs/operate/settings.md")
 OWN = entries(PAGE, after="## Fairshift's own")
@@ -36,7 +36,7 @@ def test_variables_read_elsewhere_are_known() -> None:
         path for top in ("config", "fleet", "jobs") for path in (PROJECT / top).rglob("*.py")
     ]
     found = {name for path in modules for name in ENVIRON.findall(path.read_text(encoding="utf-8"))}
-    aids = names(table(read("CONTRIBUTING.md"), after="### Variables for tests"))
+    aids = names(entries(read("CONTRIBUTING.md"), after="### Variables for tests"))
     assert found - NOT_OURS <= env._known | set(names(FLOWER)) | set(aids)
 
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: its table has a line for each target of the Makefile."""
+"""CONTRIBUTING.md: its list has a line for each target of the Makefile."""
 
 import os
 import re
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PROJECT, code_words, read, table
+from tests.docs.pages import PROJECT, code_words, entries, read
 
-# The first one is told beside the table, the second is for readers of README.md.
+# The first one is named beside the list, the second is for readers of README.md.
 TOLD_ELSEWHERE = {"help", "demo"}
 # Variables that make hands down to what it starts.
 FROM_MAKE = {"ARGS", "DJANGO", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHON", "VENV"}
@@ -20,7 +20,7 @@ FROM_MAKE = {"ARGS", "DJANGO", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "PYTHO
 def test_table_names_the_targets() -> None:
     """A newcomer finds every target there, and none that is gone."""
     targets = re.findall(r"^([a-z-]+):.*## ", read("Makefile"), re.MULTILINE)
-    rows = table(read("CONTRIBUTING.md"), after="## Set up")
+    rows = entries(read("CONTRIBUTING.md"), after="## Set up")
     listed = [code_words(row[0])[0] for row in rows]
     assert len(listed) == len(set(listed))
     assert set(listed) == {f"make {name}" for name in set(targets) - TOLD_ELSEWHERE}
