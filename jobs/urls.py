@@ -12,7 +12,7 @@ from jobs.pages.calendars.feed import feed
 from jobs.pages.calendars.fit import calendar_fit
 from jobs.pages.calendars.listing import calendars
 from jobs.pages.calendars.month import calendar
-from jobs.pages.calendars.window import window, window_verb
+from jobs.pages.calendars.window import window
 from jobs.pages.failures.page import failures
 from jobs.pages.failures.retry import retry_failures
 from jobs.pages.ical_feed import calendar_feed
@@ -67,8 +67,7 @@ urlpatterns = [
     path("calendars/<int:key>/day/<str:day>/", calendar_day, name="calendar_day"),
     path("calendars/<int:key>/fit/", calendar_fit, name="calendar_fit"),
     path("calendars/<int:key>/feed/", feed, name="feed"),
-    path("calendars/windows/<int:key>/", window, name="window"),
-    path("calendars/windows/<int:key>/<slug:name>/", window_verb, name="window_verb"),
+    path("windows/<int:key>/", window, name="window"),
     path("failures/", failures, name="failures"),
     path("failures/retry/", retry_failures, name="retry_failures"),
     path("workers/", workers, name="workers"),

@@ -5,8 +5,9 @@ Texts are English; `gettext_noop` marks them for `make messages`, and a page tra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Annotated, Any, Final
 
@@ -77,6 +78,8 @@ class Noun:
     """Django's converter of that field in addresses: int, str or uuid."""
     owner: str | None = "owner"
     """The path from a row to its owner; None: rows belong to the whole installation."""
+    visible: Callable[[Rows, Access], Rows] | None = None
+    """Narrow rows to those that a caller sees; None: those of the caller's owners."""
     section: str = ""
     """The entry in the navigation that its pages belong to; empty: its plural."""
     shown_by: str = ""
@@ -85,6 +88,12 @@ class Noun:
     """Django's permission to see rows."""
     seen_with: tuple[Scope, ...] = (Scope.READ,)
     """The scopes of which each is enough to see a row."""
+    title: Callable[[Any], str] = str
+    """Return a row in words, for a page that asks."""
+    seen: Callable[[Any], str] | None = None
+    """Return a text that changes when a person must look at a row again before an action."""
+    changing: Callable[[Any], AbstractContextManager[Any]] | None = None
+    """Lock what an action on a row changes; None: the row."""
     actions: tuple[Action, ...]
 
     @property
@@ -104,6 +113,15 @@ class Noun:
     def action(self, name: str) -> Action | None:
         """Return the action with this name."""
         return next((one for one in self.actions if one.name == name), None)
+
+    def seen_by(self, access: Access) -> Rows:
+        """Return the rows that a caller sees."""
+        if self.visible is not None:
+            return self.visible(self.rows(), access)
+        if not access.everywhere.isdisjoint(self.seen_with):
+            return self.rows()
+        owners = frozenset[int]().union(*map(access.owner_ids, self.seen_with))
+        return self.rows().filter(**{f"{self.owner}__in": owners})
 
     def owner_of(self, row: Any) -> int | None:
         """Return the id of a row's owner; None: the row belongs to the installation."""
@@ -157,6 +175,11 @@ class Action:
     """
     initial: Callable[[Any, Access], Mapping[str, Any]] | None = None
     """Return the values that the form of a row has at first, for a caller; None: no such field."""
+    choices: Mapping[str, Callable[[Any], Sequence[tuple[str, str]]]] = field(default_factory=dict)
+    """Fields for which the form of a row offers values, each with its text.
+
+    The form of selected rows does not have them.
+    """
     counts: Callable[[Any], int] | None = None
     """Return how many runs of a row it concerns, for the page that asks."""
     takes_once: bool = False

@@ -56,10 +56,7 @@ def find(noun: Noun, key: Any, *, by: Access) -> Any:
             with barrier.lifted():
                 found = noun.rows().filter(**{noun.key: key}).first()
         else:
-            found = None
-            for scope in noun.seen_with:
-                mine = by.narrowed(noun.rows(), path=noun.owner, scope=scope)
-                found = found or mine.filter(**{noun.key: key}).first()
+            found = noun.seen_by(by).filter(**{noun.key: key}).first()
     except (ValueError, OverflowError, DataError, ValidationError):
         # No row can have this key, such as one with NUL.
         found = None
@@ -138,8 +135,9 @@ def _locked(noun: Noun, action: Action, found: Any) -> Iterator[Any]:
     if not action.locks:
         yield found
         return
-    with transaction.atomic():
-        row = noun.rows().select_for_update(of=("self",)).filter(pk=found.pk).first()
+    with noun.changing(found) if noun.changing else transaction.atomic():
+        rows = noun.rows() if noun.changing else noun.rows().select_for_update(of=("self",))
+        row = rows.filter(pk=found.pk).first()
         if row is None:
             # Deleted since it was found.
             raise NotFound(noun.name)

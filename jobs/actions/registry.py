@@ -10,6 +10,7 @@ from jobs.actions.runs import RUNS
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.actions.tokens import TOKENS
 from jobs.actions.webhooks import WEBHOOKS
+from jobs.actions.windows import WINDOWS
 from jobs.actions.workers import WORKERS
 
 NOUNS: Final = (
@@ -21,5 +22,6 @@ NOUNS: Final = (
     SUBMISSIONS,
     TOKENS,
     WEBHOOKS,
+    WINDOWS,
     WORKERS,
 )

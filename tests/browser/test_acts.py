@@ -233,11 +233,9 @@ CALENDARS = {
         "/calendars/{calendar}/", "Approve…", lambda w: w.audited("approve window")
     ),
     "revoke an approval": verb(
-        "/calendars/windows/{window}/", "Revoke…", lambda w: w.audited("revoke window")
+        "/windows/{window}/", "Revoke…", lambda w: w.audited("revoke window")
     ),
-    "reject a window": verb(
-        "/calendars/windows/{other}/", "Reject…", lambda w: w.audited("reject window")
-    ),
+    "reject a window": verb("/windows/{other}/", "Reject…", lambda w: w.audited("reject window")),
     "see whether it fits": Act(
         "/calendars/{calendar}/", (("follow", "Will it fit?"),), lambda w: "openings" in w.text()
     ),

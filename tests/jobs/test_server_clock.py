@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,6 @@ from pytest_django import Settings
 from jobs.core.sql import now
 from jobs.management.testing.clock import TestWorld
 from jobs.models import Owner
-from jobs.pages.kit.until import UntilFields
 from tests.jobs.system.notices.conftest import ears, messages
 from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, endpoint
 from tests.receivers import Receiver
@@ -37,16 +36,10 @@ def paused(until: datetime) -> bool:
     return Owner(slug="acme", paused_at=until - 9 * MINUTE, paused_until=until).is_paused()
 
 
-def accepted(until: datetime) -> bool:
-    given = {"until_0": f"{until:%Y-%m-%d}", "until_1": f"{until:%H:%M:%S}", "reason": "audit"}
-    return "until" not in UntilFields(given).errors
-
-
-@pytest.mark.parametrize("is_to_come", [paused, accepted])
-def test_an_end_is_to_come_or_has_passed(is_to_come: Callable[[datetime], bool]) -> None:
-    """That of a pause, and one that a page is given."""
+def test_a_pause_is_to_come_or_has_passed() -> None:
+    """By the clock of PostgreSQL."""
     at = now()
-    assert (is_to_come(at + MINUTE), is_to_come(at - MINUTE)) == (True, False)
+    assert (paused(at + MINUTE), paused(at - MINUTE)) == (True, False)
 
 
 def test_a_webhook_is_signed_at_this_time(

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
-from jobs.admin.kit.verb_pages import VerbAdmin
+from jobs.admin.kit.base import OwnedAdmin
 from jobs.calendars.visibility import visible_rows
-from jobs.models import Calendar, Owner, Scope
+from jobs.models import Calendar, Owner
 
 
 def owner_or_shared(owner: Owner | None) -> str:
@@ -19,11 +19,10 @@ def owner_or_shared(owner: Owner | None) -> str:
     return html.link(owner) if owner is not None else str(_("shared"))
 
 
-class CalendarPages(VerbAdmin):
+class CalendarPages(OwnedAdmin):
     """Pages of calendars, or of rows that belong to one. Mix in before other admin classes."""
 
     owner_path: ClassVar[str] = "owner"
-    verb_scope = Scope.ADMIN
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         # Not by owner only, as on other pages: a shared calendar has no owner.

@@ -5,36 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.filters.calendars import WindowFilter
+from jobs.actions.windows import WINDOWS
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
-from jobs.admin.calendars.window_decisions import APPROVE, REJECT, REVOKE
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
 from jobs.admin.calendars.window_preview import preview, times_in, times_now
 from jobs.admin.calendars.window_table import line_of
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.filters import declared, linked
-from jobs.admin.kit.verbs import Verb
 from jobs.calendars import windows
-from jobs.calendars.reads.window_state import asked_by
 from jobs.core.zones import zone_names
-from jobs.models import Calendar, Scope, Window, WindowEffect
+from jobs.models import Calendar, Window, WindowEffect
 
 
 @admin.register(Window)
-class WindowAdmin(CalendarPages):
+class WindowAdmin(ActionAdmin, CalendarPages):
+    noun = WINDOWS
     owner_path = "calendar__owner"
-    verb_scope = Scope.APPROVE
-    verbs = (APPROVE, REJECT, REVOKE)
     form = WindowForm
     change_form_template = "admin/jobs/window/change_form.html"
     list_display = ("words", "state", "calendar_link", "owner_link", "next", "why", "asked")
@@ -162,25 +160,6 @@ class WindowAdmin(CalendarPages):
 
     def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
         """Write nothing: the functions of `jobs.calendars.windows` write the audit."""
-
-    # --- deciding on many --------------------------------------------------------------------
-
-    def confirm_many(
-        self, request: HttpRequest, verb: Verb, selected: QuerySet[Any]
-    ) -> HttpResponse | None:
-        """Leave out of an approval the windows that the same person has requested."""
-        if verb is APPROVE:
-            own = selected.filter(asked_by(request.user))
-            count = 0 if "confirmed" in request.POST else own.count()
-            if count:
-                text = ngettext(
-                    "%d window that you requested is left out: another person must approve it.",
-                    "%d windows that you requested are left out: other persons must approve them.",
-                    count,
-                )
-                messages.warning(request, text % count)
-            selected = selected.exclude(asked_by(request.user))
-        return super().confirm_many(request, verb, selected)
 
 
 def _last_ones(rows: Sequence[Window]) -> list[str]:

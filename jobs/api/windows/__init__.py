@@ -3,7 +3,7 @@
 Each module adds its operations to `router`; a window is requested at its calendar.
 """
 
-from jobs.api.windows import changing, deciding, reading
+from jobs.api.windows import acting, changing, reading
 from jobs.api.windows.router import router
 
-__all__ = ["changing", "deciding", "reading", "router"]
+__all__ = ["acting", "changing", "reading", "router"]

@@ -9,21 +9,20 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
 from pydantic import Field
 
+from jobs.actions import find
 from jobs.actions.filters.calendars import WindowFilter
+from jobs.actions.windows import WINDOWS
 from jobs.api.calendars.openings import Openings
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, refuse_stale, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import first_of
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import DecisionDetails, WindowDetails
-from jobs.calendars import visibility
 from jobs.calendars.hours import safe_entry_of
 from jobs.calendars.reads.occurrence_list import next_occurrences
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Scope, Window
-from jobs.models.access import Access
 from jobs.windows import notes
 
 READS = needs(Scope.READ, "jobs.view_window")
@@ -59,7 +58,8 @@ def list_windows(
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="windows", caller=access.actor, filters=filter_text)
-    rows = filters.narrow(_visible(access).select_related(None).only("pk"), access=access)
+    rows = WINDOWS.seen_by(access).select_related(None).prefetch_related(None).only("pk")
+    rows = filters.narrow(rows, access=access)
     found, following = cursor.newest_first(rows)
     return PageOf[WindowDetails](items=described([one.pk for one in found]), next=following)
 
@@ -114,7 +114,7 @@ def list_decisions(request: HttpRequest, window_id: int, page: Page) -> PageOf[D
 
 def find_window(request: HttpRequest, window_id: int) -> Window:
     """Return a window that the caller sees, with its calendar; raise Problem if there is none."""
-    found: Window = first_of(_visible(caller(request)).filter(pk=window_id))
+    found: Window = find(WINDOWS, window_id, by=caller(request))
     return found
 
 
@@ -141,8 +141,3 @@ def refuse_stale_window(request: HttpRequest, window: Window, *, is_required: bo
     found = Window.objects.filter(pk=window.pk).first()
     etag = etag_of_window(found) if found is not None else ""
     refuse_stale(request, etag, is_required=is_required)
-
-
-def _visible(access: Access) -> Any:
-    rows = Window.objects.select_related("calendar", "calendar__owner")
-    return visibility.visible_rows(rows, access, path="calendar__")

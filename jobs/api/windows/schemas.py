@@ -126,25 +126,6 @@ def fields_of(body: Schema) -> dict[str, Any]:
     return given
 
 
-class DecisionToMake(Schema):
-    """A decision on all occurrences or on one, with its reason."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    occurrence_at: Moment | None = Field(
-        None, description="The start of one occurrence; null: all of them."
-    )
-    reason: Reason = ""
-
-
-class ApprovalToGive(DecisionToMake):
-    """An approval, of all occurrences or of one."""
-
-    expires_at: Moment | None = Field(
-        None, description="Occurrences that start later are not approved."
-    )
-
-
 class DecisionDetails(Schema):
     """A decision on a window as it was at that revision. The newest counts."""
 

@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from jobs.calendars.hours import entry_of
 from jobs.core.errors import WindowError
-from jobs.models import ApiToken, Decision, Window, WindowDecision, WindowEffect
-from jobs.windows import Span
+from jobs.core.phrases import Phrase, phrase
+from jobs.models import Decision, Window, WindowDecision, WindowEffect
+from jobs.windows import Span, in_words
 
 FOR_EVER: Final = datetime(2099, 12, 31, tzinfo=UTC)
 _ONE: Final = timedelta(seconds=1)
@@ -67,10 +68,24 @@ def approval_of(window: Window, *, now: datetime) -> Approval:
     return Approval.EXPIRED if newest == Decision.APPROVED else Approval(newest)
 
 
-def mark_of(window: Window) -> str:
+def seen_of(window: Window) -> str:
     """Return a text that changes when a window needs a new look before it is decided on."""
-    newest = window.decisions.order_by("-pk").values_list("pk", flat=True).first()
-    return f"{window.revision} {newest or 0}"
+    newest = max((one.pk for one in window.decisions.all()), default=0)
+    return f"{window.revision} {newest}"
+
+
+def words_of(window: Window) -> Phrase:
+    """Return when a window is, or why it cannot be read."""
+    try:
+        return in_words(entry_of(window))
+    # Rows may be written by raw SQL.
+    except Exception as error:
+        return unreadable(error)
+
+
+def unreadable(error: Exception) -> Phrase:
+    """Return the text that is shown for a window that cannot be read."""
+    return phrase("cannot be read (%(error)s)", error=str(error))
 
 
 def state_of(window: Window, *, now: datetime) -> WindowState:
@@ -147,15 +162,6 @@ def with_decision(windows: QuerySet[Any], decision: str) -> QuerySet[Any]:
     newest = _decisions().order_by("-pk").values("decision")[:1]
     left = needing_approval(windows).alias(newest=Subquery(newest)).filter(newest=decision)
     return left.exclude(pk__in=with_approval(windows).values("pk"))
-
-
-def asked_by(user: Any) -> Q:
-    """Return the condition of windows that a user or their token requested, under four eyes."""
-    tokens = ApiToken.objects.filter(created_by=user.pk).values_list("pk", flat=True)
-    earlier = [f"user {user.pk}", *(f"token {token}" for token in tokens)]
-    mine = Q(requested_by=user.pk) | Q(requested_by_token__created_by=user.pk)
-    mine |= Q(earlier_requesters__overlap=earlier)
-    return Q(calendar__four_eyes=True) & mine
 
 
 def _decisions() -> QuerySet[WindowDecision]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from django.db import models
 
+from jobs.actions.windows import WINDOWS
 from jobs.calendars.visibility import visible_rows
 from jobs.models import Calendar, Scope, Window
 from jobs.models.access import Access
@@ -33,8 +34,7 @@ def find_calendar(visit: Visit, key: int) -> Calendar:
 
 def find_window(visit: Visit, key: int) -> Window:
     """Return a window or freeze that the visitor sees, with its calendar; raise the answer 404."""
-    rows = Window.objects.select_related("calendar__owner")
-    return _first(visible_rows(rows, visit.access, path="calendar__"), key)
+    return _first(WINDOWS.seen_by(visit.access), key)
 
 
 def _first(rows: models.QuerySet[Row], key: int) -> Row:

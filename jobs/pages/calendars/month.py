@@ -14,13 +14,13 @@ from jobs.calendars.approvals import PERMISSION
 from jobs.calendars.reads import month as reads
 from jobs.calendars.reads import month_layout, status
 from jobs.calendars.reads.month_layout import Day, Mark, Strip
-from jobs.calendars.reads.window_state import to_be_approved
+from jobs.calendars.reads.window_state import to_be_approved, words_of
 from jobs.core import barrier
 from jobs.core.language import number
 from jobs.core.sql import now
 from jobs.models import Calendar, Scope, Window
 from jobs.pages.calendars.finding import find_calendar
-from jobs.pages.calendars.words import applies_to, words_of
+from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
 from jobs.pages.kit.visit import Visit, page
 from jobs.windows import Span

@@ -10,10 +10,9 @@ from django.utils.translation import gettext as _
 
 from jobs.calendars.hours import entry_of
 from jobs.calendars.reads.occurrence_list import Timetable, times_of
-from jobs.calendars.reads.window_state import WindowState, state_of
+from jobs.calendars.reads.window_state import WindowState, state_of, unreadable
 from jobs.core.language import in_language, number
 from jobs.models import Window
-from jobs.windows import in_words
 
 PILLS: Final[Mapping[str, tuple[str, str]]] = {
     "succeeded": ("✓", "good"),
@@ -23,20 +22,6 @@ PILLS: Final[Mapping[str, tuple[str, str]]] = {
     "cancelled": ("⊘", "idle"),
 }
 """The sign and the tone for each `kind` of a window's state."""
-
-
-def words_of(window: Window) -> str:
-    """Return when a window is, or why it cannot be read."""
-    try:
-        return str(in_language(in_words(entry_of(window))))
-    # Rows may be written by raw SQL.
-    except Exception as error:
-        return unreadable(error)
-
-
-def unreadable(error: Exception) -> str:
-    """Return the text that is shown for a window that cannot be read."""
-    return _("cannot be read (%s)") % error
 
 
 def applies_to(shown: Sequence[Any], count: int) -> str:
@@ -63,4 +48,4 @@ def timetable_of(window: Window, *, now: datetime) -> Timetable:
         return times_of(entry_of(window), after=now)
     # Rows may be written by raw SQL.
     except Exception as error:
-        return Timetable(words="", problem=unreadable(error))
+        return Timetable(words="", problem=in_language(unreadable(error)))

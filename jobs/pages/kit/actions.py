@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.contrib import messages
@@ -75,18 +75,19 @@ def selection_view(noun: Noun) -> View:
         if not rows:
             return failed(visit, gettext("It applies to none of the selected rows."), to=back)
         if is_sent and form.is_valid():
-            rows = _performed_on_all(visit, noun, action, rows, form)
+            seen = dict(zip(chosen, form.cleaned_data["seen"].split(","), strict=False))
+            rows = _performed_on_all(visit, noun, action, rows, form=form, seen=seen)
             if not rows:
                 return HttpResponseRedirect(back)
         form.initial |= {"back": back}
         if form.is_bound:
             form.data = form.data.dict()
-        (form.data if form.is_bound else form.initial)["keys"] = ",".join(
-            str(getattr(row, noun.key)) for row in rows
-        )
+        asked = form.data if form.is_bound else form.initial
+        asked["keys"] = ",".join(_key(noun, row) for row in rows)
+        asked["seen"] = ",".join(map(noun.seen, rows)) if noun.seen else ""
         title = gettext("%s selected") % number(len(rows))
         to = reverse(f"jobs:{noun.name}_actions", args=[name])
-        return _shown(visit, action, form, title=title, rows=rows, back=back, to=to)
+        return _shown(visit, action, form, title=title, rows=_titles(noun, rows), back=back, to=to)
 
     return view
 
@@ -121,12 +122,13 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     if not is_offered:
         return failed(visit, gettext(action.refused) % {"row": row}, to=back)
     with barrier.lifted():
-        initial = action.initial(row, visit.access) if action.initial else {}
-    form = form_of(action)(visit.request.POST or None, initial=initial)
+        initial = dict(action.initial(row, visit.access)) if action.initial else {}
+        initial |= {"seen": noun.seen(row)} if noun.seen else {}
+        form = form_of(action, row)(visit.request.POST or None, initial=initial)
     is_sent = visit.request.method == "POST" and form.is_valid()
     if is_sent and _is_counted(visit, noun, action, row, form):
         try:
-            made = _performed(visit, noun, action, row, form.body, once=form.cleaned_data["once"])
+            made = _performed(visit, noun, action, row, form=form, seen=form.cleaned_data["seen"])
             if action.secret is not None:
                 secret = action.secret(made.value)
                 words = {"label": action.label, "text": made.text}
@@ -139,7 +141,8 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
             form.refuse(field, problem)
     with barrier.lifted():
         count = action.counts(row) if action.counts else 0
-    return _shown(visit, action, form, title=str(row), rows=[], count=count, back=back)
+    [title] = _titles(noun, [row])
+    return _shown(visit, action, form, title=title, rows=[], count=count, back=back)
 
 
 def _that_it_moves(visit: Visit, noun: Noun, action: Action, keys: Sequence[str]) -> list[Any]:
@@ -148,7 +151,7 @@ def _that_it_moves(visit: Visit, noun: Noun, action: Action, keys: Sequence[str]
     if not access.permits(action.permission):
         return []
     with barrier.lifted():
-        rows = action.applies(noun.rows())
+        rows = (action.offered or action.applies)(noun.rows())
         if noun.owner is not None:
             rows = access.narrowed(rows, path=noun.owner, scope=action.scope)
         elif not access.has(action.scope):
@@ -160,7 +163,13 @@ def _that_it_moves(visit: Visit, noun: Noun, action: Action, keys: Sequence[str]
 
 
 def _performed_on_all(
-    visit: Visit, noun: Noun, action: Action, rows: list[Any], form: BodyForm
+    visit: Visit,
+    noun: Noun,
+    action: Action,
+    rows: list[Any],
+    *,
+    form: BodyForm,
+    seen: Mapping[str, str],
 ) -> list[Any]:
     """Perform an action on one row after the other; return those that the time did not reach.
 
@@ -172,7 +181,7 @@ def _performed_on_all(
     while left and (len(left) == len(rows) or time.monotonic() < until):
         row = left.pop(0)
         try:
-            _performed(visit, noun, action, row, form.body, once=form.cleaned_data["once"])
+            _performed(visit, noun, action, row, form=form, seen=seen.get(_key(noun, row), ""))
         except FairshiftError as error:
             _field, problem = problem_of(error)
             problems.append(f"{row}: {in_language(problem)}")
@@ -197,11 +206,29 @@ def _shown(visit: Visit, action: Action, form: BodyForm, **facts: Any) -> HttpRe
     return visit.show("jobs/pages/action.html", action=action, form=form, **words, **facts)
 
 
+def _titles(noun: Noun, rows: Sequence[Any]) -> list[Any]:
+    return [in_language(noun.title(row)) for row in rows]
+
+
+def _key(noun: Noun, row: Any) -> str:
+    return str(getattr(row, noun.key))
+
+
 def _performed(
-    visit: Visit, noun: Noun, action: Action, row: Any, body: Any, *, once: str = ""
+    visit: Visit, noun: Noun, action: Action, row: Any, *, form: BodyForm, seen: str
 ) -> Done:
-    key = f"page:{once}:{row.pk}" if once and action.takes_once else None
-    return perform(noun, action, getattr(row, noun.key), body, by=visit.access, once=key)
+    """Perform an action on a row that is as the visitor has seen it."""
+    see = noun.seen
+    once = form.cleaned_data["once"]
+    return perform(
+        noun,
+        action,
+        getattr(row, noun.key),
+        form.body,
+        by=visit.access,
+        once=f"page:{once}:{row.pk}" if once and action.takes_once else None,
+        is_version=(lambda found: see(found) == seen) if see else None,
+    )
 
 
 def _is_counted(visit: Visit, noun: Noun, action: Action, row: Any, form: BodyForm) -> bool:
@@ -213,7 +240,7 @@ def _is_counted(visit: Visit, noun: Noun, action: Action, row: Any, form: BodyFo
         return True
     try:
         body = form.body.model_copy(update={"dry_run": True})
-        count = _performed(visit, noun, action, row, body).count or 0
+        count = perform(noun, action, getattr(row, noun.key), body, by=visit.access).count or 0
     except FairshiftError as error:
         form.refuse(*problem_of(error))
         return False

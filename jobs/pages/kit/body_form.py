@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin
@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from jobs.actions import Action, Shown
 from jobs.core.conf import setting
+from jobs.core.language import in_language
 from jobs.core.strict_json import JsonError, parse
 from jobs.models.fields import no_nul
 from jobs.pages.kit.widgets import date_and_time
@@ -62,6 +63,8 @@ class BodyForm(forms.Form):
     """The count that the form before showed."""
     keys = forms.CharField(required=False, widget=forms.HiddenInput)
     """The keys of selected rows, with commas; empty: the form is about one row."""
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+    """What the visitor has seen of each row, with commas."""
     back = forms.CharField(required=False, widget=forms.HiddenInput)
     """The page that asked for it."""
 
@@ -97,17 +100,24 @@ class BodyForm(forms.Form):
         self.add_error(field if field in self.fields else None, problem)
 
 
-def form_of(action: Action) -> type[BodyForm]:
-    """Return the form of an action."""
+def form_of(action: Action, row: Any = None) -> type[BodyForm]:
+    """Return the form of an action on a row, or on selected ones."""
     fields = {
-        name: _field(info, shown)
+        name: _choice(shown, action.choices[name](row))
+        if name in action.choices
+        else _field(info, shown)
         for name, info in action.body.model_fields.items()
         for shown in info.metadata
-        if isinstance(shown, Shown)
+        if isinstance(shown, Shown) and (row is not None or name not in action.choices)
     }
     order = [*(name for name in fields if name != "reason"), "reason"]
     own = {"model": action.body, "field_order": order, **fields}
     return type(f"{action.body.__name__}Form", (BodyForm,), own)
+
+
+def _choice(shown: Shown, offered: Sequence[tuple[str, str]]) -> forms.Field:
+    choices = [(value, in_language(text)) for value, text in offered]
+    return forms.ChoiceField(label=_(shown.label), required=False, choices=choices)
 
 
 def _field(info: FieldInfo, shown: Shown) -> forms.Field:

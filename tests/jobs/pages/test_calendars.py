@@ -183,7 +183,7 @@ def test_calendars_of_others_do_not_exist(acme: Owner, stranger: Owner, person: 
         )
         assert foreign.status_code == 404
         assert foreign.content == unknown.content == huge.content
-    for name, verb in (("window", []), *(("window_verb", [v]) for v in ("approve", "x"))):
+    for name, verb in (("window", []), *(("window_action", [v]) for v in ("approve", "x"))):
         foreign, unknown = (
             mia.post(reverse(f"jobs:{name}", args=[key, *verb]))
             if verb

@@ -11,9 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.calendars import approvals
-from jobs.models import AuditEntry, Calendar, Owner, Window, WindowDecision
+from jobs.models import AuditEntry, Calendar, Owner, Window
 from tests.jobs.admin.calendars.test_page import nightly
-from tests.jobs.admin.conftest import confirm, confirm_bulk, said
 from tests.jobs.windows_world import calendar_of
 
 ADD = "admin:jobs_window_add"
@@ -54,10 +53,6 @@ def errors(answer: Any) -> Any:
 
 def change(window: Window) -> str:
     return reverse("admin:jobs_window_change", args=[window.pk])
-
-
-def act(window: Window, verb: str) -> str:
-    return reverse("admin:jobs_window_actions", args=[window.pk, verb])
 
 
 def form_of(client: Client, window: Window, **changes: Any) -> dict[str, Any]:
@@ -191,80 +186,27 @@ def test_who_sees_only_has_no_fields_but_is_told(person: Person, calendar: Calen
     assert "_save" not in text and 'name="_preview"' not in text and "actions/approve" not in text
 
 
-def test_an_approver_approves_one_occurrence_or_all_until(
-    person: Person, calendar: Calendar
+def test_decisions_stand_in_the_history_and_are_filters_of_the_list(
+    person: Person, calendar: Calendar, root: User
 ) -> None:
-    """Chosen from the next ones; until when is asked for; both stand in the history."""
-    window = nightly(calendar)
+    """With their ends and reasons."""
+    window, other = nightly(calendar), nightly(calendar)
     client = person("ann", *APPROVE, acme="approver")
-    asked = client.get(act(window, "approve"))
-    assert "every day at 22:00" in asked.content.decode()
-    _all, first, *_others = [key for key, _ in asked.context["form"].fields["occurrence"].choices]
-    confirm(client, act(window, "approve"), occurrence=first, reason="only this once")
-    assert WindowDecision.objects.get().occurrence_at == datetime.fromisoformat(first)
-    assert "approved in part" in client.get(change(window)).content.decode()
-    until = (timezone.now() + timedelta(days=9)).date().isoformat()
-    confirm(client, act(window, "approve"), until_0=until, until_1="00:00", reason="nine days")
+
+    def counts() -> list[int]:
+        lists = (reverse(LIST, query={"approval": one}) for one in ("asked", "approved", "revoked"))
+        return [client.get(url).context["cl"].result_count for url in lists]
+
+    until = (timezone.now() + timedelta(days=9)).replace(hour=0, minute=0, second=0, microsecond=0)
+    approvals.approve(window, actor=root, expires_at=until, reason="nine days")
     text = client.get(change(window)).content.decode()
-    assert f"until {until} 00:00 UTC" in text and "nine days" in text and "only this once" in text
-    confirm(client, act(window, "revoke"), reason="no longer")
-    assert "revoked" in client.get(change(window)).content.decode()
-    assert AuditEntry.objects.filter(reason="no longer", actor_name="ann").exists()
-
-
-def test_four_eyes_are_wanted(as_root: Client, root: User, calendar: Calendar) -> None:
-    """Who has asked is told so, and nothing is approved."""
-    window = nightly(calendar, actor=root)
-    answer = confirm(as_root, act(window, "approve"))
-    assert "four eyes" in said(answer)[0]
-    assert not WindowDecision.objects.exists()
-
-
-@pytest.mark.parametrize("role", ["viewer", "operator"])
-def test_a_role_that_does_not_approve_cannot(person: Person, calendar: Calendar, role: str) -> None:
-    """Nor can an approver without Django's permission, nor one of another owner."""
-    window = nightly(calendar)
-    for client, status in (
-        (person("ann", *APPROVE, acme=role), 403),
-        (person("bob", "view_window", acme="approver"), 403),
-        (person("cat", *APPROVE), 404),
-    ):
-        assert client.post(act(window, "approve")).status_code == status
-    assert not WindowDecision.objects.exists()
-
-
-def test_a_form_shown_before_a_change_approves_nothing(person: Person, calendar: Calendar) -> None:
-    """What was read is not what would be approved: it is shown again."""
-    from jobs.calendars.windows import change_window
-
-    window = nightly(calendar)
-    client = person("ann", *APPROVE, acme="approver")
-    hidden = client.get(act(window, "approve")).context["hidden"]
-    change_window(window, duration=timedelta(hours=9))
-    answer = client.post(act(window, "approve"), hidden)
-    assert answer.status_code == 200 and "out of date" in said(answer)[0]
-    assert not WindowDecision.objects.exists()
-
-
-def test_many_are_approved_at_once_from_the_list_of_those_to_be(
-    person: Person, calendar: Calendar
-) -> None:
-    """But not those that the person has asked for: four eyes."""
-    client = person("ann", *APPROVE, acme="approver")
-    ann = User.objects.get(username="ann")
-    first, second, own = nightly(calendar), nightly(calendar), nightly(calendar, actor=ann)
-    url = reverse(LIST, query={"state": "requested"})
-    assert client.get(url).context["cl"].result_count == 3
-    keys = [first.pk, second.pk, own.pk]
-    answer = confirm_bulk(client, url, "approve", keys, reason="all seen")
-    assert "2 windows and freezes approved." in said(answer)
-    left = client.get(url).context["cl"].result_list
-    assert [window.pk for window in left] == [own.pk]
-    counts = {
-        value: client.get(reverse(LIST, query={"state": value})).context["cl"].result_count
-        for value in ("approved", "rejected", "revoked", "none")
-    }
-    assert counts == {"approved": 2, "rejected": 0, "revoked": 0, "none": 0}
+    assert f"until {until:%Y-%m-%d} 00:00 UTC" in text and "nine days" in text
+    assert counts() == [1, 1, 0]
+    approvals.approve(other, actor=root)
+    approvals.revoke(other, actor=root, reason="no longer")
+    text = client.get(change(other)).content.decode()
+    assert "revoked" in text and "no longer" in text
+    assert counts() == [0, 1, 1]
 
 
 def test_a_window_is_removed_by_the_verb(person: Person, calendar: Calendar) -> None:

@@ -14,7 +14,6 @@ from django.urls import URLPattern, reverse
 
 from jobs.actions.registry import NOUNS
 from jobs.models import Owner, SavedView
-from jobs.pages.calendars.window import VERBS as WINDOW_VERBS
 from jobs.urls import urlpatterns
 from tests.jobs.api.matrix import rows
 
@@ -43,7 +42,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "jobs/<int:key>": "job_id",
     "backfills/<int:key>": "backfill_id",
     "calendars/<int:key>": "calendar_id",
-    "calendars/windows/<int:key>": "window_id",
+    "windows/<int:key>": "window_id",
     "workers/<uuid:worker_id>": "worker_id",
     "workers/<uuid:key>": "worker_id",
     "owners/<str:slug>": "slug",
@@ -57,7 +56,6 @@ EXAMPLES: Final[Mapping[str, str]] = {
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "window_verb": WINDOW_VERBS,
     **{f"{noun.name}_action": {action.name: action for action in noun.actions} for noun in NOUNS},
 }
 """The words that the last parameter of an address can be; each is a page."""
@@ -117,9 +115,9 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "job_action backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
     "backfill_action cancel": REASON,
     "feed": {"new": "1"},
-    "window_verb approve": REASON,
-    "window_verb reject": REASON,
-    "window_verb revoke": REASON,
+    "window_action approve": REASON,
+    "window_action reject": REASON,
+    "window_action revoke": REASON,
     "owner_action pause": REASON,
     "owner_action resume": REASON,
     "limit_owner": {**REASON, "weight": "7"},

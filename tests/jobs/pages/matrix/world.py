@@ -143,7 +143,7 @@ READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
     "job_action resume": lambda _owner, keys: pause_jobs(
         [keys["job_id"]], until=now() + timedelta(days=1)
     ),
-    "window_verb revoke": lambda _owner, keys: approvals.approve(
+    "window_action revoke": lambda _owner, keys: approvals.approve(
         Window.objects.get(pk=keys["window_id"]), actor=User.objects.get(username="root")
     ),
     "owner_action resume": lambda owner, _keys: pause_owner(owner),
