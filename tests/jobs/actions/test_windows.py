@@ -61,7 +61,7 @@ def test_the_requester_does_not_approve(ann: Client, calendar: Calendar) -> None
     user = User.objects.get(username="ann")
     own, other = nightly(calendar, actor=user), nightly(calendar)
     assert "four eyes" in said(confirm(ann, page(own, "approve")))[0]
-    url = reverse(LIST, query={"approval": "asked"})
+    url = reverse(LIST, query={"state": "requested"})
     answer = confirm_bulk(ann, url, "approve", [own.pk, other.pk], reason="all seen")
     [text] = said(answer)
     assert "done for 1 of 2" in text and "four eyes" in text

@@ -194,7 +194,9 @@ def test_decisions_stand_in_the_history_and_are_filters_of_the_list(
     client = person("ann", *APPROVE, acme="approver")
 
     def counts() -> list[int]:
-        lists = (reverse(LIST, query={"approval": one}) for one in ("asked", "approved", "revoked"))
+        lists = (
+            reverse(LIST, query={"state": one}) for one in ("requested", "approved", "revoked")
+        )
         return [client.get(url).context["cl"].result_count for url in lists]
 
     until = (timezone.now() + timedelta(days=9)).replace(hour=0, minute=0, second=0, microsecond=0)
