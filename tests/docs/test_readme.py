@@ -14,7 +14,7 @@ from jobs.catalog.registry import offer_of
 from jobs.core.states import State
 from jobs.models import Job, Opening, Owner, Run
 from jobs.runs.options import NAMES
-from tests.docs.pages import Block, blocks, code_words, entries, pages, read, table
+from tests.docs.pages import Block, blocks, code_words, entries, pages, read
 
 README = read("README.md")
 SUBMITTING = read("docs/use/submitting.md")
@@ -115,9 +115,9 @@ def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
 
 
 def test_options_are_those_of_a_submit() -> None:
-    """The table of options names each option, and no other; the policies are all named."""
-    rows = table(SUBMITTING, after="## Options")
-    assert sorted(code_words(row[0])[0] for row in rows) == sorted(NAMES)
+    """The list of options names each option, and no other; the policies are all named."""
+    listed = entries(SUBMITTING, after="## Options")
+    assert sorted(code_words(name)[0] for name, _ in listed) == sorted(NAMES)
     sentence = SUBMITTING[SUBMITTING.index("A task declares its own policies") :].partition("\n\n")[
         0
     ]
@@ -125,7 +125,7 @@ def test_options_are_those_of_a_submit() -> None:
 
 
 def test_keys_of_the_verdict_are_those_of_the_demo() -> None:
-    """The table of the demo's JSON names every key of its verdict."""
+    """The list of the demo's JSON names every key of its verdict."""
     keys = entries(DEMO, after="## The verdict as JSON")
     listed = [word for name, _ in keys for word in code_words(name)]
     fields = set(Verdict.__dataclass_fields__) | {"workers", "slots"}

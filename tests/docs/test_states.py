@@ -1,7 +1,7 @@
 """docs/understand/states.md: the page and the moves of jobs/core/states.py say the same."""
 
 from jobs.core.states import FIRST, MOVES, State
-from tests.docs.pages import code_words, entries, read, table
+from tests.docs.pages import code_words, entries, read
 
 START = "[*]"
 ALLOWED = {(source.value, target.value) for source, targets in MOVES.items() for target in targets}
@@ -9,11 +9,11 @@ PAGE = read("docs/understand/states.md")
 
 
 def listed() -> set[tuple[str, str]]:
-    rows = table(PAGE, after="## Who makes each move")
+    moves = [name.split(" → ") for name, _ in entries(PAGE, after="## Who makes each move")]
     return {
-        (source, "".join(code_words(row[1])))
-        for row in rows
-        for source in code_words(row[0]) or [START]
+        (source, "".join(code_words(target)))
+        for sources, target in moves
+        for source in code_words(sources) or [START]
     }
 
 
