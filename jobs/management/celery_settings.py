@@ -24,7 +24,7 @@ SECRET: Final = ("password", "secret", "key", "credentials", "token")
 _OWN_TASKS: Final = "keep: for your tasks; Fairshift's have their own"
 _NO_QUEUE: Final = "no effect: RabbitMQ only"
 NOTES: Final = {
-    "accept_content": "keep JSON: pickle would run code of whoever can write to Redis",
+    "accept_content": "keep JSON: with pickle, a client of Redis could run code",
     "beat_schedule": "keep: beat makes PeriodicTasks of it",
     "broker_pool_limit": "keep",
     "broker_transport": "leave it out: the URL names the transport",
@@ -33,7 +33,7 @@ NOTES: Final = {
     "include": "keep",
     "result_expires": "keep",
     "result_serializer": "keep",
-    "task_always_eager": "for plain calls only: `submit` stores a run, as always",
+    "task_always_eager": "for plain calls only",
     "task_annotations": _OWN_TASKS,
     "task_compression": "keep: gzip, bzip2 or lzma, up to 16 MiB",
     "task_create_missing_queues": "keep: such a queue is not fair",
@@ -47,15 +47,15 @@ NOTES: Final = {
     "task_serializer": "keep JSON: workers refuse others",
     "task_soft_time_limit": _OWN_TASKS,
     "task_time_limit": _OWN_TASKS,
-    "task_track_started": "keep: a durable run shows it anyway",
+    "task_track_started": "keep",
     "timezone": "keep: for your crontabs in code; jobs have zones of their own",
     "worker_cancel_long_running_tasks_on_connection_loss": (
-        "keep off: a task goes on while Redis is away, and its lease decides"
+        "keep off: a task continues while Redis is away"
     ),
     "worker_concurrency": "keep",
-    "worker_enable_remote_control": "keep: `REMOTE_COMMANDS` names what changes a worker",
+    "worker_enable_remote_control": "keep: see `REMOTE_COMMANDS`",
     "worker_max_memory_per_child": "keep: for a system worker too",
-    "worker_max_tasks_per_child": "keep: for a system worker too, whose tasks are short and many",
+    "worker_max_tasks_per_child": "keep: for a system worker too",
     "worker_pool": "keep prefork: others run durable runs only with `ALLOW_OTHER_POOLS`",
     "worker_proc_alive_timeout": "at least 10 minutes",
 }

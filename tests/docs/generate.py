@@ -83,7 +83,8 @@ def _limits(key: str, rule: Rule) -> str:
 
 def celery_settings(_before: str) -> str:
     """Return a line for the settings of Celery with the same effect; ours are marked."""
-    effects = {name: f"Fairshift's: {effect}" for name, (_make, effect) in OURS.items()} | NOTES
+    notes = {name: effect for name, effect in NOTES.items() if effect != "keep"}
+    effects = {name: f"Fairshift's: {effect}" for name, (_make, effect) in OURS.items()} | notes
     alike: dict[str, list[str]] = {}
     for name, effect in sorted(effects.items()):
         alike.setdefault(effect, []).append(f"`CELERY_{name.upper()}`")
