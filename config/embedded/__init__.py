@@ -1,7 +1,7 @@
 """PostgreSQL and Redis from wheels, which start automatically if no URL is set.
 
-A detached supervisor process owns both servers. Each process that needs them keeps a connection to
-it; when the last one is closed, the supervisor stops the servers and ends. Nothing listens on TCP.
+A detached process, the keeper, owns both servers. Each process that needs one keeps a file locked;
+when no process has the lock any more, the keeper stops the server and ends. Nothing listens on TCP.
 """
 
 from config.embedded.client import ensure

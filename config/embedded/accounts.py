@@ -29,22 +29,6 @@ class Account:
         if self.uid is not None and self.gid is not None:
             os.chown(path, self.uid, self.gid)
 
-    def take_over(self, folder: Path) -> None:
-        """Make the account the owner of a folder, and of its content that had the same owner.
-
-        Earlier versions ran the servers as `nobody`. No process may use the folder meanwhile.
-        """
-        before = folder.stat().st_uid
-        if self.uid is None or self.gid is None or before == self.uid:
-            return
-        for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
-            for name in (*folders, *files):
-                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if found.st_uid == before:
-                    os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
-        # Last: after an interrupt, the next start continues.
-        self.give(folder)
-
 
 def server_account() -> Account:
     """Return the user that runs the servers: for root a system user, which is made if missing.

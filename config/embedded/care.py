@@ -32,7 +32,7 @@ class Server(Protocol):
 
 
 class Care:
-    """One server in the care of the supervisor."""
+    """One server in the care of the keeper."""
 
     def __init__(self, server: Server, *, places: Places, account: Account) -> None:
         self.server = server
@@ -64,8 +64,10 @@ class Care:
             time.sleep(0.02)
 
     def watch(self, now: float) -> None:
-        """Restart the server if it died, after a pause that grows if it dies early."""
-        if self._process is None or self._process.poll() is None:
+        """Start the server; restart it if it died, after a pause that grows if it dies early."""
+        if self._process is None:
+            self.begin()
+        if self.pid is not None:
             return
         if self._restart_at is None:
             self._failures = self._failures + 1 if now - self._started_at < HEALTHY_SECONDS else 0

@@ -1,4 +1,4 @@
-"""Starting a server as a child that cannot outlive its supervisor."""
+"""Starting a server as a child that cannot outlive its keeper."""
 
 import signal
 import subprocess

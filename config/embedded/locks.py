@@ -1,36 +1,54 @@
-"""A lock on a file, which the holder of the lock may remove."""
+"""Locks on files, which the kernel takes back when a process ends, however it ends."""
 
 import fcntl
 import os
-import time
-from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
-def take_lock(path: Path) -> int | None:
-    """Return the descriptor of the locked file; None if another process holds the lock."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def opened(path: Path) -> BinaryIO:
+    """Return the file, which only its user can read, without a lock."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+
+
+def share_lock(path: Path) -> BinaryIO:
+    """Return the file, locked beside other processes; wait for one that has it alone."""
+    file = opened(path)
+    fcntl.flock(file, fcntl.LOCK_SH)
+    return file
+
+
+def take_lock(path: Path) -> BinaryIO | None:
+    """Return the file, empty and locked for us alone; None if another process has a lock."""
+    file = opened(path)
+    if not lock_alone(file):
+        file.close()
+        return None
+    file.truncate(0)
+    return file
+
+
+def lock_alone(file: BinaryIO) -> bool:
+    """Lock an open file for us alone; say whether no other process had a lock."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The holder may have removed the file between our open and our lock.
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(file: BinaryIO) -> None:
+    """Remove our lock of an open file."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_locked(path: Path) -> bool:
+    """Say whether a process has the file locked for itself alone."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
         pass
-    os.close(descriptor)
-    return None
-
-
-def await_end(path: Path, *, seconds: float) -> None:
-    """Return when the process that has the lock, if any, has ended; TimeoutError if it is late."""
-    deadline = time.monotonic() + seconds
-    with suppress(FileNotFoundError), path.open() as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{path} is still locked after {seconds:.0f} s") from None
-                time.sleep(0.02)
-            else:
-                return
+    return False

@@ -9,8 +9,6 @@ from typing import BinaryIO
 
 from config.embedded.accounts import Account
 
-SERVERS = ("supervisor", "postgres", "redis")
-
 
 @dataclass(frozen=True)
 class Places:
@@ -20,8 +18,12 @@ class Places:
 
     @property
     def lock(self) -> Path:
-        """The file that a supervisor keeps locked."""
-        return self.state / "supervisor.lock"
+        """The file that the keeper has locked."""
+        return self.state / "keeper.lock"
+
+    def users(self, server: str) -> Path:
+        """The file that each user of a server has locked."""
+        return self.state / f"{server}.users"
 
     @property
     def sockets(self) -> Path:
@@ -29,13 +31,8 @@ class Places:
         name = hashlib.sha256(bytes(self.state)).hexdigest()[:10]
         return Path(f"/tmp/fairshift-{os.geteuid()}-{name}")  # noqa: S108  its owner is checked
 
-    @property
-    def control(self) -> Path:
-        """The supervisor's own socket."""
-        return self.sockets / "control.sock"
-
     def log(self, name: str) -> Path:
-        """The log of `supervisor`, `postgres` or `redis`."""
+        """The log of `keeper`, `postgres` or `redis`."""
         return self.state / "server-logs" / f"{name}.log"
 
     def open_log(self, name: str) -> BinaryIO:
@@ -45,17 +42,10 @@ class Places:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         return os.fdopen(descriptor, "ab")
 
-    def remove_old_logs(self) -> None:
-        """Remove the logs of an earlier version, which every user could read."""
-        for name in SERVERS:
-            (self.state / f"{name}.log").unlink(missing_ok=True)
-
     def folder(self, name: str, *, account: Account) -> Path:
         """Make a private folder for the servers in the state folder, if it is missing."""
         path = self.state / name
-        if path.exists():
-            account.take_over(path)
-        else:
+        if not path.exists():
             path.mkdir(mode=0o700)
             account.give(path)
         return path

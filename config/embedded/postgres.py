@@ -28,7 +28,7 @@ QUIET_LOG = {
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-# For a server whose supervisor was killed: it got its stop signal then.
+# For a server whose keeper was killed: it got its stop signal then.
 LEFTOVER_GRACE_SECONDS = 10.0
 
 
@@ -68,7 +68,6 @@ class Postgres:
         self._programs = postgres_folder(self._places, account=self._account)
         if self._data.exists():
             self._end_leftover()
-            self._account.take_over(self._data)
         else:
             self._make()
 
@@ -135,7 +134,7 @@ class Postgres:
             )
 
     def _end_leftover(self) -> None:
-        """Wait for a server whose supervisor was killed, then kill it."""
+        """Wait for a server whose keeper was killed, then kill it."""
         pid_file = self._data / "postmaster.pid"
         deadline = time.monotonic() + LEFTOVER_GRACE_SECONDS
         while (pid := self._running_pid(pid_file)) is not None:

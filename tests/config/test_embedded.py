@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import Any
 
 import psycopg
 import pytest
 
 from config.embedded.__main__ import stop
 from config.embedded.accounts import server_account
-from config.embedded.client import ask, connect
+from config.embedded.client import kept
+from config.embedded.keeper import LINGER_SECONDS
 from config.embedded.places import Places
 from tests.commands import python
 from tests.preloaded import Preloaded
@@ -58,27 +58,28 @@ class World:
         assert line, "the client ended without URLs"
         return process, json.loads(line)
 
-    def status(self) -> dict[str, Any] | None:
-        """Return the supervisor's own report, None when there is no supervisor."""
-        connection = connect(self.places)
-        if connection is None:
-            return None
-        with connection:
-            return ask(connection, "status")
+    @property
+    def keeper(self) -> int:
+        """The process that owns the servers."""
+        [pid, _urls] = kept(self.places)
+        assert pid is not None
+        return pid
 
-    def report(self) -> dict[str, Any]:
-        """Return the supervisor's own report; fails without a supervisor."""
-        status = self.status()
-        assert status is not None
-        return status
+    def pids(self) -> dict[str, int]:
+        """Return the process ids of the servers that run."""
+        words = ("postgres -D", "redis-server")
+        children = [line.split(" ", 1) for line in self.processes()]
+        by_name = zip(("postgres", "redis"), words, strict=True)
+        return {name: int(pid) for name, word in by_name for pid, line in children if word in line}
 
     def is_empty(self) -> bool:
         """Say whether all processes, locks and sockets of the servers are gone."""
-        files = (self.places.lock, self.places.sockets, self.postmaster_pid)
-        return not any(path.exists() for path in files) and not self.processes()
+        files = (self.places.sockets, self.postmaster_pid)
+        is_locked = kept(self.places)[0] is not None
+        return not (is_locked or any(path.exists() for path in files) or self.processes())
 
     def processes(self) -> list[str]:
-        """Return the command lines that name this installation's folders, our clients aside."""
+        """Return ids and command lines that name this installation's folders, clients aside."""
         ours = {os.getpid(), *(client.pid for client in self.clients)}
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -88,9 +89,9 @@ class World:
             except OSError:
                 continue
             names = (str(self.places.state), str(self.places.sockets))
-            supervises = "config.embedded serve" in line and names[0] in environment
-            if int(entry.name) not in ours and (supervises or any(name in line for name in names)):
-                found.append(line)
+            keeps = "config.embedded keep" in line and names[0] in environment
+            if int(entry.name) not in ours and (keeps or any(name in line for name in names)):
+                found.append(f"{entry.name} {line}")
         return found
 
     @property
@@ -122,9 +123,9 @@ def data() -> Iterator[Path]:
     """The data of a PostgreSQL that was started once, and stopped."""
     with _installation() as world:
         client, _ = world.client("postgres")
-        supervisor = world.report()["pid"]
+        keeper = world.keeper
         end(client)
-        os.kill(supervisor, signal.SIGTERM)  # it would wait a while for another client
+        os.kill(keeper, signal.SIGTERM)  # it would wait a while for another client
         wait_for(world.is_empty, what="everything stopped and removed")
         yield world.postmaster_pid.parent
 
@@ -155,9 +156,10 @@ def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> N
     second, same_urls = empty.client()
     assert urls == same_urls
     assert answer(urls["postgres"]) == "18"
-    assert empty.report()["clients"] == 2
+    running = empty.pids()
     end(first)
-    wait_for(lambda: (empty.status() or {}).get("clients") == 1)
+    time.sleep(2 * LINGER_SECONDS)
+    assert empty.pids() == running
     assert answer(urls["postgres"]) == "18"
     end(second)
     wait_for(empty.is_empty, what="everything stopped and removed")
@@ -168,7 +170,7 @@ def test_status_and_stop_are_commands(world: World) -> None:
     ours = os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)}
     world.client("redis")
     said = python("-m", "config.embedded", "status", environ=ours).stdout
-    assert said.startswith(f"Running for 1 processes. Data: {world.places.state}\nredis ")
+    assert said.startswith(f"Running. Data: {world.places.state}\nredis ")
     assert python("-m", "config.embedded", "stop", environ=ours).stdout == "Stopped.\n"
     wait_for(world.is_empty, what="everything stopped and removed")
     said = python("-m", "config.embedded", "status", environ=ours).stdout
@@ -176,22 +178,21 @@ def test_status_and_stop_are_commands(world: World) -> None:
 
 
 def test_stop_waits_for_servers_that_end_by_themselves(world: World) -> None:
-    """A supervisor that ends takes no more orders; what stops it may copy or remove the data."""
+    """What stops them may then copy or remove the data."""
     world.client("postgres")
-    report = world.report()
-    postgres = report["pids"]["postgres"]
+    postgres = world.pids()["postgres"]
     os.kill(postgres, signal.SIGSTOP)
     thaw = Timer(1, os.kill, (postgres, signal.SIGCONT))
     thaw.start()
-    os.kill(report["pid"], signal.SIGTERM)
-    wait_for(lambda: not world.places.control.exists(), what="the supervisor to end")
+    os.kill(world.keeper, signal.SIGTERM)
+    wait_for(lambda: not kept(world.places)[1], what="the keeper to end")
     stop(world.places)
     assert world.is_empty()
     thaw.join()
 
 
 def test_killed_client_holds_nothing(world: World) -> None:
-    """The kernel closes a killed client's connection, so the servers stop all the same."""
+    """The kernel takes a killed client's lock back, so the servers stop all the same."""
     client, _ = world.client()
     client.kill()
     client.wait()
@@ -203,9 +204,8 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
     client, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
-    report = world.report()
-    assert list(report["urls"]) == ["postgres"]
-    os.kill(report["pid"], signal.SIGTERM)
+    assert list(kept(world.places)[1]) == ["postgres"]
+    os.kill(world.keeper, signal.SIGTERM)
     _, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
         assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
@@ -214,27 +214,27 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
 
 @pytest.mark.parametrize("server", ["postgres", "redis"])
 def test_killed_server_starts_again(world: World, server: str) -> None:
-    """A server that dies is started again by the supervisor, at the same address."""
+    """A server that dies is started again, at the same address."""
     _, urls = world.client()
-    killed = world.report()["pids"][server]
+    killed = world.pids()[server]
     os.kill(killed, signal.SIGKILL)
 
     def replaced() -> bool:
-        return (world.status() or {}).get("pids", {}).get(server, killed) != killed
+        return world.pids().get(server, killed) != killed
 
     wait_for(replaced, what=f"{server} runs again")
     if server == "postgres":
         wait_for(lambda: _works(urls["postgres"]), what="PostgreSQL answers again")
 
 
-def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
+def test_killed_keeper_leaves_no_orphan_in_the_way(world: World) -> None:
     """Its servers stop with it, and a new client gets new ones and then leaves nothing."""
     lost, _ = world.client()
-    report = world.report()
-    os.kill(report["pid"], signal.SIGKILL)
+    before = set(world.pids().values())
+    os.kill(world.keeper, signal.SIGKILL)
     client, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    assert not set(world.report()["pids"].values()) & set(report["pids"].values())
+    assert not set(world.pids().values()) & before
     end(lost)
     end(client)
     wait_for(world.is_empty, what="everything stopped and removed")
@@ -243,9 +243,9 @@ def test_killed_supervisor_leaves_no_orphan_in_the_way(world: World) -> None:
 def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
     """A pid file of a power cut may name a living process that is not PostgreSQL at all."""
     client, _ = world.client("postgres")
-    report = world.report()
+    keeper = world.keeper
     end(client)
-    os.kill(report["pid"], signal.SIGTERM)  # it would wait a while for another client
+    os.kill(keeper, signal.SIGTERM)  # it would wait a while for another client
     wait_for(world.is_empty, what="everything stopped and removed")
     account = server_account()
     stranger = subprocess.Popen(["sleep", "60"], user=account.uid, group=account.gid)
@@ -317,12 +317,7 @@ def test_a_failed_start_is_one_clear_error(empty: World) -> None:
 
 
 def test_logs_are_their_owners_and_name_no_values(world: World) -> None:
-    """Files 0600 in a folder 0700; of a statement that failed nothing is in PostgreSQL's log.
-
-    Older logs lay where every user could read them: they are removed.
-    """
-    old = world.places.state / "postgres.log"
-    old.write_text("secret of before")
+    """Files 0600 in a folder 0700; of a statement that failed nothing is in PostgreSQL's log."""
     _, urls = world.client()
     with psycopg.connect(urls["postgres"], autocommit=True) as connection:
         connection.execute("CREATE TABLE kept (name text UNIQUE, number int)")
@@ -339,29 +334,18 @@ def test_logs_are_their_owners_and_name_no_values(world: World) -> None:
     text = log.read_text()
     assert "ready to accept connections" in text
     assert "secret" not in text
-    assert not old.exists()
     assert log.parent.stat().st_mode & 0o777 == 0o700
     logs = {path.name: path.stat().st_mode & 0o777 for path in log.parent.iterdir()}
-    assert logs == {"postgres.log": 0o600, "redis.log": 0o600, "supervisor.log": 0o600}
+    assert logs == {"postgres.log": 0o600, "redis.log": 0o600, "keeper.log": 0o600}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the user")
 def test_as_root_the_servers_have_a_user_of_their_own(world: World) -> None:
-    """Not `nobody`, as whom other programs run: they could read and write all of the data.
-
-    Data of an earlier version, which `nobody` has, becomes that user's.
-    """
-    client, urls = world.client()
-    report = world.report()
-    end(client)
-    os.kill(report["pid"], signal.SIGTERM)
-    wait_for(world.is_empty, what="everything stopped and removed")
-    data = world.places.state / "postgres18"
-    subprocess.run(["chown", "-R", "nobody:nogroup", str(data)], check=True)
+    """Not `nobody`, as whom other programs run: they could read and write all of the data."""
     _, urls = world.client()
     assert answer(urls["postgres"]) == "18"
-    report = world.report()
-    [uid] = {Path(f"/proc/{pid}").stat().st_uid for pid in report["pids"].values()}
+    data = world.places.state / "postgres18"
+    [uid] = {Path(f"/proc/{pid}").stat().st_uid for pid in world.pids().values()}
     assert pwd.getpwuid(uid).pw_name == "fairshift-servers"
     assert {path.lstat().st_uid for path in (data, *data.rglob("*"))} == {uid}
     assert data.stat().st_mode & 0o777 == 0o700

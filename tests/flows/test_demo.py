@@ -25,8 +25,8 @@ pytestmark = pytest.mark.proof
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEMO_SECONDS = 150.0
-# The supervisor of the embedded servers waits a few seconds for another client.
-SUPERVISOR_SECONDS = 20.0
+# The keeper of the embedded servers waits a few seconds for another process.
+KEEPER_SECONDS = 20.0
 SMALL = ("--devices", "60", "--slots", "4")
 
 
@@ -155,7 +155,7 @@ def test_the_demo_ends_well_and_leaves_nothing(world: World) -> None:
     demo.terminate()
     demo.communicate(timeout=300)
     assert demo.returncode == 0
-    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    wait_for(world.is_gone, seconds=KEEPER_SECONDS, what="every process to end")
 
 
 def test_interrupting_it_in_the_middle_leaves_nothing(world: World) -> None:
@@ -166,7 +166,7 @@ def test_interrupting_it_in_the_middle_leaves_nothing(world: World) -> None:
     demo.send_signal(signal.SIGINT)
     _, told = demo.communicate(timeout=300)
     assert demo.returncode == 130, told
-    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    wait_for(world.is_gone, seconds=KEEPER_SECONDS, what="every process to end")
 
 
 def test_a_verdict_that_is_late_says_what_hangs(world: World) -> None:
@@ -177,7 +177,7 @@ def test_a_verdict_that_is_late_says_what_hangs(world: World) -> None:
     assert re.search("^Time is up|not ready within", err, re.MULTILINE), err[-3000:]
     if "Time is up" in err:
         assert json.loads(out.splitlines()[-1])["verified"] < 3004
-    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    wait_for(world.is_gone, seconds=KEEPER_SECONDS, what="every process to end")
 
 
 def test_a_process_that_ends_by_itself_ends_the_demo(world: World) -> None:
@@ -195,7 +195,7 @@ def test_a_process_that_ends_by_itself_ends_the_demo(world: World) -> None:
     assert demo.returncode == 1
     assert "web ended with -9. The end of " in told and "demo-logs/web.log" in told
     assert "Traceback" not in told
-    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    wait_for(world.is_gone, seconds=KEEPER_SECONDS, what="every process to end")
 
 
 def test_an_end_without_the_database_is_one_sentence(world: World) -> None:
@@ -215,4 +215,4 @@ def test_an_end_without_the_database_is_one_sentence(world: World) -> None:
                 del world.environment[name]
     assert demo.returncode == 1
     assert "PostgreSQL does not answer" in told and "Traceback" not in told
-    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    wait_for(world.is_gone, seconds=KEEPER_SECONDS, what="every process to end")
