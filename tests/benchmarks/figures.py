@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -89,8 +88,3 @@ def received(runs: Iterable[Ran], span: tuple[float, float]) -> dict[str, float]
         inside = max(0.0, min(ran.ended, span[1]) - max(ran.began, span[0]))
         got[ran.owner] = got.get(ran.owner, 0.0) + inside
     return got
-
-
-def starts_beyond_one(runs: Iterable[Ran]) -> int:
-    """Return how often a run, known by its owner and number, has started again."""
-    return sum(times - 1 for times in Counter((ran.owner, ran.number) for ran in runs).values())

@@ -12,7 +12,6 @@ from tests.benchmarks.figures import (
     percentile,
     received,
     share_error,
-    starts_beyond_one,
 )
 
 POSITIVE = st.floats(min_value=0.001, max_value=1000)
@@ -80,10 +79,3 @@ def test_shares_count_only_while_everyone_has_work() -> None:
     assert contended(runs) == (0, 1)
     assert received(runs, contended(runs)) == {"a": 1, "b": 1}
     assert received(runs, (0.5, 4)) == {"a": 1.5, "b": 3.5}
-
-
-def test_every_start_after_the_first_is_a_double() -> None:
-    """Numbers of two owners are two runs; three starts of one are two too many."""
-    once = [Ran("a", 0, 1, 7), Ran("b", 0, 1, 7), Ran("a", 0, 1, 8)]
-    assert starts_beyond_one(once) == 0
-    assert starts_beyond_one([*once, Ran("a", 2, 3, 7), Ran("a", 1, 2, 7)]) == 2

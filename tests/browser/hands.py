@@ -75,7 +75,6 @@ class Hands:
         raise NotImplementedError
 
     def _go(self, target: Any) -> None:
-        # Before: the link over the navigation is a navigation, too.
         self._reach(target)
         with self.page.expect_navigation():
             self._use(target)
@@ -138,7 +137,9 @@ class Keyboard(Hands):
         target.wait_for()
         if target.evaluate(IN_MAIN):
             self.key("Tab")  # to the link over the navigation
-            self.key("Enter")
+            # A navigation, too: a slow one would end the wait for that of the target.
+            with self.page.expect_navigation():
+                self.key("Enter")
         for _ in range(MOST_TABS):
             where = target.evaluate(WHERE)
             if where == "here":

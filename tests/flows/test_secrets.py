@@ -1,58 +1,17 @@
-"""The canary: a secret of a run is found in no log, no Redis, no event and no table."""
+"""Keys rotate under load."""
 
 import time
 from typing import Any
 
 import pytest
-import redis
 
 from jobs import submit
 from jobs.models import Owner, Run
-from tests.flows import leaks
 from tests.flows.processes import Processes
 from tests.flows.world import ended
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
-from tests.jobs.test_encryption import columns_with
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
-
-CANARY = "kolibri-4711-wagtail"
-
-
-@pytest.fixture
-def ring(settings: Any) -> None:
-    use_ring(settings, KEY_1)
-
-
-def test_the_secret_of_a_run_is_nowhere(
-    processes: Processes, owner: Owner, broker: redis.Redis, ring: None
-) -> None:
-    """As an argument, a result, and in the text of an error, which is tried again and fails."""
-    for name in ("one", "two"):
-        processes.start_worker(name, LOG_LEVEL="DEBUG", FAIRSHIFT_ENCRYPTION_KEYS=KEY_1)
-    processes.start_system(FAIRSHIFT_ENCRYPTION_KEYS=KEY_1)
-    processes.start_beat(FAIRSHIFT_ENCRYPTION_KEYS=KEY_1)
-    processes.ready()
-    with leaks.heard(broker) as messages:
-        good = submit("tests.echo", CANARY, owner=owner, ignore_result=False)
-        bad = submit("tests.echo", CANARY, True, owner=owner, max_attempts=2)
-        places = {"redis, before": leaks.keys_of(broker)}
-        good, bad = ended(good), ended(bad)
-        for event in ("task-succeeded", "task-retried", "task-failed"):
-            wait_for(lambda event=event: is_in(event, messages), what=event)
-    assert (good.state, good.result_value) == ("succeeded", CANARY)
-    assert (bad.state, bad.error_type) == ("failed", "ValueError")
-    assert CANARY in bad.error_text and CANARY in bad.attempts.last().texts(bad)[1]
-    assert columns_with(CANARY) == []
-    places |= {"redis": leaks.keys_of(broker), "events": b"\n".join(messages)}
-    places |= {process.name: process.log.read_bytes() for process in processes.started}
-    assert leaks.places_of(CANARY, places) == set()
-
-
-def is_in(event: str, messages: list[bytes]) -> bool:
-    """Say whether messages of Redis have an event; its body is in base64."""
-    return bool(leaks.places_of(event, {"events": b"\n".join(messages)}))
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.chaos)])

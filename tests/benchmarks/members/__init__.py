@@ -32,7 +32,6 @@ MEMBERS: Final = (
     "metrics",
     "trigger",
     "lateness",
-    "doubles",
     "recovery",
 )
 """In the order in which they run."""

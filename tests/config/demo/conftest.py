@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -24,13 +25,13 @@ class RunningServer:
         return HTTPConnection("127.0.0.1", self.port, timeout=patience)
 
 
-@pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
-    """Start device servers with the given options; every one is gone after the test."""
+@contextmanager
+def servers(folder: Path) -> Iterator[Callable[..., RunningServer]]:
+    """Start device servers with the given options; every one is gone at the end."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*options: str) -> RunningServer:
-        port_file = tmp_path / f"port-{len(started)}"
+        port_file = folder / f"port-{len(started)}"
         words = ["-m", "config.demo.device_server", "--port-file", str(port_file), *options]
         process = Preloaded(words, os.environ, stdout=subprocess.DEVNULL)
         started.append(process)
@@ -38,7 +39,23 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
         assert process.poll() is None, f"it ended with {process.returncode}"
         return RunningServer(int(port_file.read_text()), process)
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., RunningServer]]:
+    """Start device servers of this test."""
+    with servers(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server of one device, for requests that change nothing."""
+    with servers(tmp_path_factory.mktemp("devices")) as start:
+        yield start("--devices", "1", "--lab-devices", "0", "--failing-share", "0")

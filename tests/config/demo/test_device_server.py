@@ -157,17 +157,15 @@ PUT = b"PUT /devices/fw-0001/ruleset HTTP/1.1\r\n"
     ],
 )
 def test_malformed_bytes_get_400_and_stop_nothing(
-    start_server: Start, sent: bytes, named: str
+    one_server: RunningServer, sent: bytes, named: str
 ) -> None:
     """Bytes that are no request get 400 with a reason; the next client is served."""
-    server = start_server(*ONE_DEVICE)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", one_server.port), timeout=5) as client:
         client.sendall(sent)
         answer = client.recv(1000)
         assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
         assert named.encode() in answer.partition(b"\r\n\r\n")[2]
-    assert the_report(server)["events"] == {}
-    assert activate(server.connect(), "fw-0001")[0] == 200
+    assert the_report(one_server)["events"] == {}
 
 
 def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
@@ -195,9 +193,11 @@ def test_a_request_that_ends_early_gets_400(start_server: Start) -> None:
         '{"version": 42, "attempt": -1}',
     ],
 )
-def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, body: str) -> None:
+def test_a_wrong_body_gets_400_and_the_connection_lives(
+    one_server: RunningServer, body: str
+) -> None:
     """A well-framed request with a wrong body is refused by name; nothing is activated."""
-    connection = start_server(*ONE_DEVICE).connect()
+    connection = one_server.connect()
     connection.request("PUT", "/devices/fw-0001/ruleset", body)
     response = connection.getresponse()
     assert response.status == 400
@@ -225,9 +225,11 @@ def test_a_wrong_body_gets_400_and_the_connection_lives(start_server: Start, bod
         ("GET", "//[", 400),
     ],
 )
-def test_pages_that_do_not_exist(start_server: Start, method: str, path: str, status: int) -> None:
+def test_pages_that_do_not_exist(
+    one_server: RunningServer, method: str, path: str, status: int
+) -> None:
     """Unknown pages and devices get 404, other methods 405, a wrong version 400."""
-    assert call(start_server(*ONE_DEVICE).connect(), method, path)[0] == status
+    assert call(one_server.connect(), method, path)[0] == status
 
 
 def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
@@ -255,7 +257,7 @@ def test_it_keeps_up_with_the_demo(start_server: Start) -> None:
     assert time.monotonic() - begin < 10, "1,000 requests, on however busy a machine"
 
 
-def test_the_server_does_not_need_django(start_server: Start) -> None:
+def test_the_server_does_not_need_django() -> None:
     """It is the judge: it shares no code with what it judges.
 
     The package around it makes the Celery app; an empty one in its place shows its own imports.

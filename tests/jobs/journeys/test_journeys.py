@@ -248,7 +248,7 @@ def play(
         somebody.close()
 
 
-@pytest.mark.parametrize("examples", [20, pytest.param(60, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("examples", [12, pytest.param(60, marks=pytest.mark.proof)])
 def test_journeys(clock: FakeClock, network: Network, examples: int) -> None:
     """Runs end, each outcome under the newest token, in caps and locks, by the table of moves."""
     play(clock, network, examples=examples, steps=30)

@@ -166,7 +166,7 @@ def _some_approval(draw: st.DrawFn, entry: Entry, near: datetime) -> tuple[Span,
     return approved_spans(draw(st.lists(decisions, min_size=1, max_size=4)))
 
 
-@settings(max_examples=4 * settings.default.max_examples)
+@settings(max_examples=settings.default.max_examples)
 @given(narrowings())
 def test_what_narrows_opens_nothing_new(drawn: tuple[Entry, Entry, datetime]) -> None:
     """By the occurrences that count, across changes of the clock, with what was approved."""

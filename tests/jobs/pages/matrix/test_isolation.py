@@ -64,10 +64,10 @@ LAST_OF_ALL = {"newest": UUID(int=2**128 - 1), "until": UUID(int=2**128 - 1)}
 """The last run that a form of many runs has counted: all are older."""
 
 
-@by(PLACES)
-def test_every_address_has_example_rows(place: Place) -> None:
+def test_every_address_has_example_rows() -> None:
     """Else no test below can ask for it."""
-    assert not place.missing, f"add {place.missing} to EXAMPLES in places.py"
+    missing = {place.id: place.missing for place in PLACES if place.missing}
+    assert not missing, f"add {missing} to EXAMPLES in places.py"
 
 
 @by(PLACES)
@@ -317,10 +317,8 @@ def test_without_a_login_a_visitor_is_sent_to_it(world: World, place: Place) -> 
     """With no content, for any row, and a form changes nothing."""
     make_ready(world, place)
     client, before = world.visitors["anonymous"], stored()
-    for keys in (world.keys_of(world.acme), world.keys_of(world.stranger), unknown_keys()):
-        answers = [ask(client, place, keys, how) for how in ASKED]
-        answers.append(send(client, place, keys, REASON))
-        for answer in answers:
+    for keys in (world.keys_of(world.acme), unknown_keys()):
+        for answer in (ask(client, place, keys, "get"), send(client, place, keys, REASON)):
             assert answer.status_code == 302 and not answer.content
             assert answer.url == login_to(place.address(keys))
     assert stored() == before
