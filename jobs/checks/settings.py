@@ -100,13 +100,13 @@ def _celery() -> Iterator[CheckMessage]:
         name, accepted = f"CELERY_{setting.upper()}", set(conf[setting] or ())
         if unsafe := sorted(accepted & RUNS_CODE):
             yield Error(
-                f"{name} accepts {', '.join(unsafe)}: whoever can write to Redis could run code.",
+                f"{name} accepts {', '.join(unsafe)}: a client that writes to Redis could run code.",
                 hint=f"Set {name} to ['json'].",
                 id="fairshift.E003",
             )
         if others := sorted(accepted - JSON - RUNS_CODE):
             yield Caution(
-                f"{name} accepts {', '.join(others)}: whoever can write to Redis chooses what"
+                f"{name} accepts {', '.join(others)}: a client that writes to Redis chooses what"
                 f" {'its decoder reads' if len(others) == 1 else 'their decoders read'}.",
                 hint=f"Set {name} to ['json'], or make sure that decoding runs no code, and silence"
                 " this with SILENCED_SYSTEM_CHECKS.",

@@ -24,7 +24,7 @@ CELERY_NOT_NOTIFIED: Final = Event(
     "celery_not_notified",
     ERROR,
     "could not tell Celery that run {run_id} ended",
-    "A chord or callback waits for this end. The sweep tries again for an hour.",
+    "A chord or callback waits for this end. The sweep repeats it for an hour.",
 )
 CALLBACKS_UNREADABLE: Final = Event(
     "callbacks_unreadable",

@@ -17,10 +17,10 @@ MOST_FLOORS = 10
 
 def listing() -> dict[str, list[str]]:
     """Return the names below each folder that the listing opens, in its order."""
-    [house] = blocks(read("CONTRIBUTING.md"), info="text house")
+    [listed] = blocks(read("CONTRIBUTING.md"), info="text packages")
     found: dict[str, list[str]] = {}
     folder = ""
-    for line in house.text.splitlines():
+    for line in listed.text.splitlines():
         if not line:
             continue
         name = line.split()[0].rstrip("/")
