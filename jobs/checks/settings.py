@@ -100,7 +100,7 @@ def _celery() -> Iterator[CheckMessage]:
         name, accepted = f"CELERY_{setting.upper()}", set(conf[setting] or ())
         if unsafe := sorted(accepted & RUNS_CODE):
             yield Error(
-                f"{name} accepts {', '.join(unsafe)}: a client that writes to Redis could run code.",
+                f"{name} accepts {', '.join(unsafe)}: a client of Redis could run code.",
                 hint=f"Set {name} to ['json'].",
                 id="fairshift.E003",
             )
