@@ -137,7 +137,7 @@ FILTERS = {
     ),
     "filter jobs": searched("/jobs/", "search", "zzz", shows="", hides="Inventory"),
     "filter jobs by schedule": chosen("/jobs/", "schedule", "cron", shows="Inventory", hides="zzz"),
-    "filter calendars": searched("/calendars/", "name", "nig", shows="nights", hides="noon"),
+    "filter calendars": searched("/calendars/", "search", "nig", shows="nights", hides="noon"),
     "filter calendars by approval": chosen(
         "/calendars/", "approval", "asked", shows="nights", hides="noon"
     ),
@@ -145,9 +145,9 @@ FILTERS = {
     "filter failures": searched(
         "/failures/", "error", "builtins.TimeoutError", shows="TimeoutError", hides="VeryLong"
     ),
-    "filter owners": searched("/owners/", "slug", "ac", shows="acme", hides="northwind"),
+    "filter owners": searched("/owners/", "search", "ac", shows="acme", hides="northwind"),
     "filter owners by pause": chosen("/owners/", "paused", "yes", shows="northwind", hides="acme"),
-    "filter audit": searched("/audit/", "owner", "northwind", shows="northwind", hides="contoso"),
+    "filter audit": chosen("/audit/", "action", "pause", shows="northwind", hides="contoso"),
 }
 RUNS = {
     "cancel a run": verb(
