@@ -28,6 +28,8 @@ from tests.docs.pages import PROJECT, code_words, read
 
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 OPENAPI: Final = "docs/use/openapi.json"
+KEPT: Final = re.compile("keep(:|$)")
+"""The effect of settings that the page says to keep without naming them."""
 SHORT: Final = 3
 """A problem of fewer words, such as "Not looked at", needs the words after its colon."""
 UNSAID: Final = "(say here what it is for)"
@@ -83,7 +85,7 @@ def _limits(key: str, rule: Rule) -> str:
 
 def celery_settings(_before: str) -> str:
     """Return a line for the settings of Celery with the same effect; ours are marked."""
-    notes = {name: effect for name, effect in NOTES.items() if effect != "keep"}
+    notes = {name: effect for name, effect in NOTES.items() if not KEPT.match(effect)}
     effects = {name: f"Fairshift's: {effect}" for name, (_make, effect) in OURS.items()} | notes
     alike: dict[str, list[str]] = {}
     for name, effect in sorted(effects.items()):
