@@ -120,7 +120,7 @@ def test_workers_are_scaled_by_metrics_that_there_are() -> None:
     known = (PROJECT / "docs/operate/metrics.md").read_text()
     for trigger in spec["triggers"]:
         [metric] = re.findall("fairshift_[a-z_]+", trigger["metadata"]["query"])
-        assert f"- `{metric}` (gauge, queue): " in known
+        assert f"- `{metric}` (queue): " in known
 
 
 def test_the_workers_grace_is_longer_than_the_lease() -> None:
