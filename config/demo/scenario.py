@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from math import inf
 
 from django.core.management import call_command
 from django.db import connection
@@ -20,6 +18,7 @@ from django.utils import timezone
 from config.demo.agreed_hours import make_customers, write_customers
 from config.demo.customers import make_calendars, names_of
 from config.demo.devices import device_names, lab_names
+from config.demo.foreseen import Forecasts
 from config.demo.processes import choose_places, live_workers, make_stack
 from config.demo.screen import Bars, Line, Lines, Screen
 from config.demo.shares import Shares
@@ -40,7 +39,7 @@ from config.playground import mark_database
 from fleet.stack.stack import Stack
 from jobs import submit_many
 from jobs.core.locks import LockClass
-from jobs.forecast.capacity import RunTimes, run_times_of
+from jobs.forecast.capacity import run_times_of
 from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Submission
 
@@ -49,7 +48,6 @@ UPGRADED_PART = 10
 """One customer's device is added for each 10 devices."""
 UPGRADED_LEAST, UPGRADED_MOST = 30, 300
 SMALL_AFTER_SECONDS = 1.0
-FORESEEN_AFTER_SECONDS = 2.0
 READY_SECONDS = 60.0
 LOOK_SECONDS = 0.25
 
@@ -138,15 +136,21 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
         with screen.follow() as progress:
             submissions = [_submit(LARGE_OWNER, large, label="ruleset", version=version)]
             _follow(submissions, stack, progress, until=_is_time_for_small, deadline=deadline)
-            foreseen = _foreseen_seconds(submissions[0])
+            forecasts = Forecasts(lambda: [forecast_rest(submissions[0])])
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
-            in_time = _follow(submissions, stack, progress, until=_are_done, deadline=deadline)
+            in_time = _follow(
+                submissions,
+                stack,
+                progress,
+                until=_are_done,
+                deadline=deadline,
+                forecasts=forecasts,
+            )
             upgrade = begin_upgrade(customers, version=version)
             first = submissions[0]
             expected = run_times_of(first.owner, first.task, first.queue, now=timezone.now())
-            upgrade_foreseen = _follow_upgrade(
-                upgrade, stack, progress, expected=expected, deadline=deadline
-            )
+            of_upgrade = Forecasts(lambda: upgrade.forecasts(expected))
+            _follow_upgrade(upgrade, stack, progress, forecasts=of_upgrade, deadline=deadline)
             in_time &= upgrade.is_done()
         if not in_time:
             show_hanging([*submissions, *upgrade.submissions], places=places, screen=screen)
@@ -162,9 +166,9 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
             report,
             large=large_one,
             small=small_one,
-            upgrade=upgrade.end(upgraded, foreseen_seconds=upgrade_foreseen),
+            upgrade=upgrade.end(upgraded, forecasts=of_upgrade.made),
             slots=slots,
-            foreseen_seconds=foreseen,
+            forecasts=forecasts.made,
         )
         show_verdict(verdict, submissions, screen=screen)
         show_places(places, login=login, screen=screen)
@@ -207,6 +211,7 @@ def _follow(
     *,
     until: Callable[[Sequence[Line]], bool],
     deadline: Deadline,
+    forecasts: Forecasts | None = None,
 ) -> bool:
     """Show the submissions' progress until `until` is true; return whether that was in time."""
     shares = Shares(LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER)
@@ -215,6 +220,8 @@ def _follow(
         stack.watch()
         lines = [line_of(submission) for submission in submissions]
         progress.show(lines, shares.parts())
+        if forecasts is not None:
+            forecasts.look(lines[0].seconds, since=submissions[0].created_at)
         return until(lines)
 
     return deadline.wait(look)
@@ -225,34 +232,20 @@ def _follow_upgrade(
     stack: Stack,
     progress: Bars | Lines,
     *,
-    expected: RunTimes | None,
+    forecasts: Forecasts,
     deadline: Deadline,
-) -> float | None:
-    """Show the upgrade's progress until all its agreed runs have ended.
-
-    Return the forecast (seconds) that was made after FORESEEN_AFTER_SECONDS; `expected` are run
-    times for customers without an ended run.
-    """
+) -> None:
+    """Show the upgrade's progress until all its agreed runs have ended."""
     shares = Shares(CHECKING_OWNER, *names_of(upgrade.customers))
 
-    def look(*, seconds: float = inf) -> bool:
+    def look() -> bool:
         stack.watch()
         line = upgrade.line()
         progress.show([line], shares.parts())
-        return line.seconds >= seconds or upgrade.is_done()
+        forecasts.look(line.seconds, since=upgrade.began_at())
+        return upgrade.is_done()
 
-    deadline.wait(partial(look, seconds=FORESEEN_AFTER_SECONDS))
-    foreseen = upgrade.foreseen_seconds(expected)
     deadline.wait(look)
-    return foreseen
-
-
-def _foreseen_seconds(submission: Submission) -> float | None:
-    """Return a forecast of a submission's duration, based on its first runs."""
-    found = forecast_rest(submission)
-    if found is None or found.finishes_at is None:
-        return None
-    return round((found.finishes_at - submission.created_at).total_seconds(), 2)
 
 
 def _is_time_for_small(lines: Sequence[Line]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from config.demo.foreseen import Foreseen
 from config.demo.processes import Places
 from config.demo.screen import Screen
 from config.demo.verdict import UpgradeVerdict, Verdict, unfinished
@@ -36,11 +37,7 @@ def show_verdict(verdict: Verdict, submissions: Sequence[Submission], *, screen:
         f"{large.run_count} runs of {large.owner.slug} came first; one run takes "
         f"{verdict.call_seconds:.2f} s"
     )
-    if verdict.large_foreseen_seconds is not None:
-        screen.say(
-            f"  Forecast for {large.owner.slug}: {verdict.large_foreseen_seconds:.1f} s; it took"
-            f" {verdict.large_seconds:.1f} s"
-        )
+    _show_forecasts(large.owner.slug, verdict.large_forecasts, verdict.large_seconds, screen)
     screen.say(f"  {verdict.verified} of {asked} devices have version {verdict.version}")
     screen.say(f"  {verdict.doubled} devices got it twice without a failed attempt in between")
     screen.say(
@@ -83,10 +80,14 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
         screen.say("  The held runs are now cancelled: the pages show them as cancelled")
     if upgrade.first_outside:
         screen.say(f"  Outside: {upgrade.first_outside}")
-    if upgrade.foreseen_seconds is not None:
-        screen.say(
-            f"  Forecast for the firmware, 2 s after its submit: {upgrade.foreseen_seconds:.1f} s"
-        )
+    _show_forecasts("the firmware", upgrade.forecasts, upgrade.seconds, screen)
+
+
+def _show_forecasts(
+    what: str, forecasts: Sequence[Foreseen], seconds: float, screen: Screen
+) -> None:
+    for foreseen in forecasts:
+        screen.say(f"  Forecast for {what}: {foreseen.in_words()}; it took {seconds:.1f} s")
 
 
 def show_hanging(submissions: Sequence[Submission], *, places: Places, screen: Screen) -> None:

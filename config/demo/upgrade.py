@@ -7,12 +7,14 @@ from typing import Any
 
 from config.demo.agreed_hours import AGREED, FROZEN, UNAPPROVED, Customer
 from config.demo.customers import names_of
+from config.demo.foreseen import Foreseen
 from config.demo.screen import Line
 from config.demo.tasks import upgrade_firmware
 from config.demo.verdict import UpgradeVerdict, line_of_all
 from jobs import submit_many
 from jobs.core.states import ENDED, State
 from jobs.forecast.capacity import RunTimes
+from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Run, Submission
 from jobs.runs.cancellation import cancel_runs
@@ -36,25 +38,20 @@ class Upgrade:
         open_runs = self._runs(AGREED).exclude(state__in=ENDED)
         return not open_runs.exists()
 
-    def foreseen_seconds(self, expected: RunTimes | None) -> float | None:
-        """Return when all agreed runs will be done, in seconds from the first submit.
+    def forecasts(self, expected: RunTimes | None) -> list[Forecast | None]:
+        """Return a forecast for each customer that has agreed.
 
         `expected` are run times for customers without an ended run.
         """
         agreed = names_of(self.customers, AGREED)
-        rests = [
+        return [
             forecast_rest(one, expected=expected)
             for one in self.submissions
             if one.owner.slug in agreed
         ]
-        ends = [rest.ends_at for rest in rests if rest is not None and rest.ends_at is not None]
-        return round((max(ends) - self._began_at()).total_seconds(), 2) if ends else None
 
-    def end(self, report: dict[str, Any], *, foreseen_seconds: float | None) -> UpgradeVerdict:
-        """Return the verdict from the devices' report and the rows; cancel held runs.
-
-        `foreseen_seconds` is the forecast that was made 2 s after the first submit.
-        """
+    def end(self, report: dict[str, Any], *, forecasts: Sequence[Foreseen]) -> UpgradeVerdict:
+        """Return the verdict from the devices' report and the rows; cancel held runs."""
         line = self.line()
         held = {
             status: list(self._runs(status).filter(state=State.HELD).values_list("id", flat=True))
@@ -72,7 +69,7 @@ class Upgrade:
             held_by_freeze=len(held[FROZEN]),
             openings=self._openings(line.seconds),
             seconds=round(line.seconds, 2),
-            foreseen_seconds=foreseen_seconds,
+            forecasts=forecasts,
             first_outside=_first(report["outside"]),
         )
 
@@ -83,11 +80,11 @@ class Upgrade:
     def _count(self, status: str) -> int:
         return sum(len(one.devices) for one in self.customers if one.status == status)
 
-    def _began_at(self) -> datetime:
+    def began_at(self) -> datetime:
         return min(one.created_at for one in self.submissions)
 
     def _openings(self, seconds: float) -> int:
-        began = self._began_at().timestamp()
+        began = self.began_at().timestamp()
         return sum(
             began <= moment < began + seconds
             for one in self.customers

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import Now
 
+from config.demo.foreseen import Foreseen
 from config.demo.screen import Line
 from jobs.core.states import ACTIVE, State
 from jobs.models import Run, Submission
@@ -25,7 +26,7 @@ class UpgradeVerdict:
     `asked` devices have customers that agreed; `upgraded` of them have the new version. The runs of
     the other customers stayed held.
     `openings` is the number of windows that opened meanwhile, `seconds` the duration, and
-    `foreseen_seconds` the forecast that was made 2 s after the first submit.
+    `forecasts` those that were made shortly after the first submit.
     """
 
     asked: int
@@ -38,7 +39,7 @@ class UpgradeVerdict:
     held_by_freeze: int
     openings: int
     seconds: float
-    foreseen_seconds: float | None
+    forecasts: Sequence[Foreseen] = ()
     first_outside: str = ""
     """The first upgrade that began or ended outside of the hours: which, and how late."""
 
@@ -60,7 +61,7 @@ class Verdict:
     the small one if it had its share of the slots at once. `checks` are all health checks,
     `checks_doubled` those that came twice in a minute, and `checks_spread` is the coefficient of
     variation of checks per second, without the first second, which includes overdue ones.
-    `large_foreseen_seconds` is an early forecast of `large_seconds`.
+    `large_forecasts` are early forecasts of `large_seconds`.
     """
 
     version: int
@@ -71,7 +72,7 @@ class Verdict:
     failed_attempts: int
     retries: int
     large_seconds: float
-    large_foreseen_seconds: float | None
+    large_forecasts: Sequence[Foreseen]
     small_seconds: float
     small_ideal_seconds: float
     call_seconds: float
@@ -134,7 +135,7 @@ def judge(
     small: Submission,
     upgrade: UpgradeVerdict,
     slots: int,
-    foreseen_seconds: float | None,
+    forecasts: Sequence[Foreseen],
 ) -> Verdict:
     """Return the verdict from the device server's report and both submissions' rows."""
     runs = Run.objects.filter(submission__in=(large, small))
@@ -151,7 +152,7 @@ def judge(
         failed_attempts=report["failed_attempts"],
         retries=recorded["retries"],
         large_seconds=round(line_of(large).seconds, 2),
-        large_foreseen_seconds=foreseen_seconds,
+        large_forecasts=forecasts,
         small_seconds=round(line_of(small).seconds, 2),
         small_ideal_seconds=round(_ideal_seconds(small, slots=max(1, slots // 2)), 2),
         call_seconds=round(call_seconds(large), 3),

@@ -44,6 +44,9 @@ class Forecast:
     starts_at: datetime | None = None
     finishes_at: datetime | None = None
     ends_at: datetime | None = None
+    earliest_at: datetime | None = None
+    latest_at: datetime | None = None
+    """The times between which all end, by how exactly run times and slots are known; None: not."""
     done: tuple[Done, ...] = ()
     left_over: int = 0
     """Not started in the first openings; `next_opening` is the start of the second ones."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from math import inf
 from typing import Any, Final
 
 from celery import Task
@@ -84,14 +85,16 @@ def will_it_fit(
     alike = Group(
         count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
     )
-    found = forecast(
-        list(_groups(_by_calendars(owner, names), alike)),
-        capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds),
+    asked = partial(
+        forecast,
+        capacity=capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds),
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
         retries=_retries(known, task, count=len(names)),
     )
+    groups = list(_groups(_by_calendars(owner, names), alike))
+    found = _bounded(asked(groups), asked, groups, spread=known.spread if known else inf)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
 
@@ -139,11 +142,17 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     )
     found = asked(groups)
     pace = _pace(submission, groups)
+    spread = known.spread if known else inf
     if pace is not None and found.share:
-        # The pace is more exact than run times: it includes what others use.
-        planned = capacity.slots * found.share / seconds
-        factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, planned / pace))
-        found = asked([replace(group, seconds=group.seconds * factor) for group in groups])
+        # The pace is more exact than run times: it includes what a start costs, and busy cores.
+        slots = capacity.slots * (found.share if pace.received is None else pace.received)
+        factor = slots / pace.per_second / seconds
+        factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, factor))
+        groups = [replace(group, seconds=group.seconds * factor) for group in groups]
+        found = asked(groups)
+        rest = (found.ends_at - moment).total_seconds() if found.ends_at else 0.0
+        spread = pace.spread(rest)
+    found = _bounded(found, asked, groups, spread=spread)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
 
@@ -171,8 +180,44 @@ def first_estimate(submission: Submission) -> FirstEstimate | None:
     return FirstEstimate(left, timedelta(seconds=rounds * seconds), is_known=known is not None)
 
 
-def _pace(submission: Submission, groups: Sequence[Group]) -> float | None:
-    """Return how many runs of a submission end per second; None while that is not known.
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How many runs of a submission ended per second, measured for `seconds`."""
+
+    per_second: float
+    seconds: float
+    change: float
+    """The relative difference between both halves of that time."""
+    received: float | None
+    """The part of the slots that the submission had; None: not known."""
+
+    def spread(self, rest: float) -> float:
+        """Return how far runs may take longer (0.5: half as long again) in the `rest` seconds.
+
+        A fifth, the change that was seen, and more if a short measurement says it of a long time.
+        """
+        return 0.2 + self.change + min(0.3, 0.03 * rest / self.seconds)
+
+
+def _bounded(
+    found: Forecast,
+    asked: Callable[[Sequence[Group]], Forecast],
+    groups: Sequence[Group],
+    *,
+    spread: float,
+) -> Forecast:
+    """Add the times between which all end if runs take longer or shorter by `spread`."""
+    if spread == inf or found.finishes_at is None:
+        return found
+    earliest, latest = (
+        asked([replace(group, seconds=group.seconds * factor) for group in groups]).finishes_at
+        for factor in (1 / (1 + spread), 1 + spread)
+    )
+    return replace(found, earliest_at=earliest, latest_at=latest)
+
+
+def _pace(submission: Submission, groups: Sequence[Group]) -> _Pace | None:
+    """Return the pace of a submission; None while that is not known.
 
     It is known after PACE_SECONDS of waiting for slots, if the waiting runs have equal calendars.
     """
@@ -182,7 +227,10 @@ def _pace(submission: Submission, groups: Sequence[Group]) -> float | None:
         return None
     spans = open_spans(*calendars, start=row["since"], end=row["now"])
     seconds = sum((span.length for span in spans), timedelta(0)).total_seconds()
-    return (row["count"] - 1) / seconds if seconds >= PACE_SECONDS else None
+    if seconds < PACE_SECONDS:
+        return None
+    change = abs(2 * row["later"] / row["count"] - 1)
+    return _Pace((row["count"] - 1) / seconds, seconds, change, row["received"])
 
 
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:

@@ -87,6 +87,11 @@ class RunsForecast(Schema):
     starts_at: datetime | None
     finishes_at: datetime | None = Field(description="Null: not all end within a year.")
     ends_at: datetime | None = Field(description="When the last of those ends that do.")
+    earliest_at: datetime | None = Field(
+        description="Between this time and `latest_at` all end, as far as run times and slots were"
+        " measured. Null: they were not."
+    )
+    latest_at: datetime | None
     openings: list[RunsInOpening]
     left_over: int = Field(description="Not started in the first openings.")
     next_opening: datetime | None = Field(description="When these may start.")
@@ -108,6 +113,7 @@ class RunsForecast(Schema):
     def of(cls, found: Forecast) -> RunsForecast:
         names = (
             *("count", "starts_at", "finishes_at", "ends_at", "left_over", "next_opening"),
+            *("earliest_at", "latest_at"),
             *("never", "unapproved", "expired", "without_calendar", "share", "needed_seconds"),
         )
         return cls(

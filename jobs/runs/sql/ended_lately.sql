@@ -1,11 +1,27 @@
--- Count how many runs of a submission have ended within the last 10 seconds.
+-- How fast the runs of a submission have ended within the last 10 seconds.
 -- Parameters: submission bigint.
--- Result: one row: count; since (the first of these ends), now; queued: how many are queued, up to 100.
--- Keeps true: read by the index of a submission's runs.
-SELECT count(*) AS count, min(ended_at) AS since, clock_timestamp() AS now,
+-- Result: one row: count of these ends; since (the first of them), now; later: how many were in the
+--   second half of that time; queued: how many are queued, up to 100; received: the submission's part
+--   of the run time of the queue's newest attempts, null without any.
+-- Keeps true: read by the index of a submission's runs; 2,000 attempts at most.
+WITH ended AS MATERIALIZED (
+    SELECT ended_at FROM jobs_run
+    WHERE submission_id = %(submission)s AND state IN ('succeeded', 'failed')
+        AND ended_at > clock_timestamp() - interval '10 seconds'
+), times AS MATERIALIZED (
+    SELECT count(*) AS count, min(ended_at) AS since, clock_timestamp() AS now FROM ended
+), newest AS (
+    SELECT run_id, extract(epoch FROM ended_at - started_at)::float8 AS took FROM jobs_attempt
+    WHERE recorded_at > clock_timestamp() - interval '10 seconds' AND started_at IS NOT NULL
+    ORDER BY recorded_at DESC LIMIT 2000
+)
+SELECT times.count, times.since, times.now,
+    (SELECT count(*) FROM ended WHERE ended_at > since + (times.now - since) / 2) AS later,
     (SELECT count(*) FROM (
         SELECT FROM jobs_run WHERE submission_id = %(submission)s AND state = 'queued' LIMIT 100
-    ) AS few) AS queued
-FROM jobs_run
-WHERE submission_id = %(submission)s AND state IN ('succeeded', 'failed')
-    AND ended_at > clock_timestamp() - interval '10 seconds'
+    ) AS few) AS queued,
+    (SELECT sum(took) FILTER (WHERE r.submission_id = s.id) / nullif(sum(took), 0)
+        FROM jobs_submission AS s JOIN jobs_run AS r ON r.queue = s.queue
+        JOIN newest ON newest.run_id = r.id
+        WHERE s.id = %(submission)s) AS received
+FROM times

@@ -17,7 +17,6 @@ GOOD = UpgradeVerdict(
     held_by_freeze=30,
     openings=6,
     seconds=11.0,
-    foreseen_seconds=11.5,
 )
 
 
