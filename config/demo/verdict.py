@@ -14,6 +14,8 @@ from django.db.models.functions import Now
 from config.demo.foreseen import Foreseen
 from config.demo.screen import Line
 from jobs.core.states import ACTIVE, State
+from jobs.forecast.replay.load import SECOND, Call, Load
+from jobs.forecast.replay.simulation import Replay
 from jobs.models import Run, Submission
 
 REPORT_SECONDS = 10.0
@@ -177,11 +179,11 @@ def call_seconds(submission: Submission, /) -> float:
 
 def _ideal_seconds(submission: Submission, *, slots: int) -> float:
     """Return how long its runs would take on `slots` of its own, the longest first."""
-    ends = [0.0] * slots
-    for taken in sorted(_times(submission), reverse=True):
-        ends.sort()
-        ends[0] += taken
-    return max(ends)
+    times = sorted(_times(submission), reverse=True)
+    calls = [Call("", "", 0, round(taken * SECOND)) for taken in times]
+    at = submission.created_at
+    load = Load(since=at, until=at, calls=calls, owners={}, slots=slots)
+    return Replay(load).run().ended_at / SECOND
 
 
 def _times(submission: Submission) -> list[float]:

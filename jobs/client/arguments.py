@@ -118,13 +118,16 @@ def _limit(verb: ArgumentParser) -> None:
 
 
 def _filters(verb: ArgumentParser) -> None:
-    verb.add_argument("--state", action="append", default=[], help="repeat it for several")
-    verb.add_argument("--label", action="append", default=[], metavar="NAME:VALUE")
-    for name in ("owner", "job", "task", "target", "error"):
-        verb.add_argument(f"--{name}")
-    verb.add_argument("--submission", type=int)
-    verb.add_argument("--after", metavar="TIME", help="RFC 3339, with a zone")
-    verb.add_argument("--before", metavar="TIME")
+    made = [
+        verb.add_argument("--state", action="append", default=[], help="repeat it for several"),
+        verb.add_argument("--label", action="append", default=[], metavar="NAME:VALUE"),
+        *(verb.add_argument(f"--{name}") for name in ("owner", "job", "task", "target", "error")),
+        verb.add_argument("--submission", type=int),
+        verb.add_argument("--age", help="1h, 1d, 7d or 30d"),
+        verb.add_argument("--after", metavar="TIME", help="RFC 3339, with a zone"),
+        verb.add_argument("--before", metavar="TIME"),
+    ]
+    verb.set_defaults(filters=[one.dest for one in made])
 
 
 def _version() -> str:

@@ -28,8 +28,6 @@ from jobs.client.terminal import say
 BATCH: Final = 10_000
 """Most runs of one request, as the server's default."""
 OPEN: Final = ("scheduled", "held", "queued", "admitted", "running", "cancelling", "retrying")
-FILTERS: Final = ("state", "label", "owner", "job", "task", "target", "submission", "error")
-SPAN: Final = ("after", "before")
 OPTIONS: Final = ("owner", "queue", "priority", "target", "lock", "max_attempts", "countdown")
 
 
@@ -186,22 +184,17 @@ def _states(api: Api, kind: str, name: str, *, notes: dict[str, str]) -> Counter
 
 
 def _query(given: Namespace) -> list[tuple[str, str]]:
-    query = []
-    for name in (*FILTERS, *SPAN):
-        value = getattr(given, name, None)
-        values = value if isinstance(value, list) else [value]
-        query += [(name, str(one)) for one in values if one is not None]
-    return query
+    found = _filter(given).items()
+    return [
+        (name, str(one))
+        for name, value in found
+        for one in (value if isinstance(value, list) else [value])
+    ]
 
 
 def _filter(given: Namespace) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in _query(given):
-        if name in {"state", "label"}:
-            found.setdefault(name, []).append(value)
-        else:
-            found[name] = int(value) if name == "submission" else value
-    return found
+    given_values = ((name, getattr(given, name)) for name in given.filters)
+    return {name: value for name, value in given_values if value not in (None, [])}
 
 
 def _arguments(given: Namespace) -> dict[str, Any]:

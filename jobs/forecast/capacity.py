@@ -5,11 +5,9 @@ Read from rows; the average run times of other owners come from the fair queues.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import inf
 from typing import Final
 
 from django.db.models import Sum
@@ -18,14 +16,15 @@ from fleet import BrokerUnavailable
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.ids import first_id_of
-from jobs.forecast.shares import Capacity, Rival, Work
+from jobs.forecast.course import OWN, Capacity, Work
+from jobs.forecast.replay.load import setting_of
 from jobs.models import Owner, Worker
 from jobs.runs.dispatch import owners
 
 MOST_ROWS: Final = 200_000
 """Waiting rows read at most. Beyond that the forecast is too optimistic."""
-MOST_OTHERS: Final = 100
-"""Other owners that are simulated one by one, those with the most work; the rest are merged."""
+MOST_WORKS: Final = 500
+"""Submissions of others that are simulated, those with the most work; later ones are left out."""
 RECENT: Final = timedelta(days=30)
 BUSY: Final = 0.6
 """If runs of a sample used this part of the slots, we assume that no slot was free."""
@@ -95,30 +94,25 @@ def capacity_of(
     rows = sql.run("forecast/waiting_work", facts)
     known = Owner.objects.in_bulk({row["owner_id"] for row in rows})
     averages = _averages(*(one.slug for one in known.values())) if rows else {}
-    own: list[Work] = []
-    others: dict[int, list[Work]] = defaultdict(list)
+    works = []
     for row in rows:
         whose = known.get(row["owner_id"])
-        if whose is None:
+        since = None if whose is None else _since(row["since"], whose, now)
+        if whose is None or since is None:
             continue
-        each = averages.get(whose.slug, seconds)
-        since = _since(row["since"], whose, now)
-        if since is None:
-            continue
-        work = Work(seconds=row["count"] * each, most=row["count"], since=since)
-        (own if whose.pk == owner.pk else others[whose.pk]).append(work)
-    rivals = []
-    for key, works in others.items():
-        whose = known[key]
-        rivals.append(Rival(works=works, weight=whose.weight, most=whose.max_running or inf))
-    rate = owner.rate_limit_per_minute
+        works.append(
+            Work(
+                count=row["count"],
+                seconds=averages.get(whose.slug, seconds),
+                owner=OWN if whose.pk == owner.pk else whose.slug,
+                submission=str(row["submission_id"] or "single"),
+                since=since,
+            )
+        )
+    others = {whose.slug: setting_of(whose) for whose in known.values() if whose.pk != owner.pk}
+    works.sort(key=lambda work: -work.count * work.seconds)
     return Capacity(
-        slots=slots_of(queue),
-        weight=owner.weight,
-        max_running=owner.max_running,
-        rate=rate and rate / 60,
-        rivals=_merged(rivals),
-        own=own,
+        slots=slots_of(queue), own=setting_of(owner), others=others, works=works[:MOST_WORKS]
     )
 
 
@@ -129,22 +123,6 @@ def _since(at: datetime | None, owner: Owner, now: datetime) -> float | None:
             return None
         at = max(at or now, owner.paused_until)
     return max(0.0, (at - now).total_seconds()) if at else 0.0
-
-
-def _merged(rivals: list[Rival]) -> list[Rival]:
-    """Return the owners with the most work, and all others as one."""
-    rivals.sort(key=lambda rival: -sum(work.seconds for work in rival.works))
-    rest = rivals[MOST_OTHERS:]
-    works = [work for rival in rest for work in rival.works]
-    if works:
-        together = Work(
-            seconds=sum(work.seconds for work in works),
-            most=sum(work.most for work in works),
-            since=min(work.since for work in works),
-        )
-        weight = sum(rival.weight for rival in rest)
-        rivals[MOST_OTHERS:] = [Rival(works=[together], weight=weight)]
-    return rivals
 
 
 def _averages(*slugs: str) -> Mapping[str, float]:

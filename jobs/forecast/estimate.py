@@ -1,26 +1,33 @@
 """An estimate of when many runs will be done, and which will not start. Pure.
 
-It uses expected run times and what waits now; docs/use/forecast.md says what it does not know.
+`docs/use/forecast.md` says what it does not know.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from math import inf
 from typing import Final
 
 from jobs.core.phrases import Phrase, phrase
-from jobs.forecast.retries import Retries, end_of_retries
-from jobs.forecast.shares import Capacity
-from jobs.forecast.simulation import Course, Group, Opened, Simulation
+from jobs.forecast.course import (
+    MOST_CALLS,
+    Capacity,
+    Group,
+    Line,
+    Retries,
+    share_of,
+    simulated,
+)
 from jobs.windows.entries import Span
-from jobs.windows.openings import HORIZON, cut_off_of, next_opening
+from jobs.windows.openings import HORIZON, next_opening
+from jobs.windows.spans import union
 
+FIRST: Final = (datetime.min.replace(tzinfo=UTC),)
 NAMES: Final = 10
 """Names of targets in a warning."""
 
@@ -79,139 +86,81 @@ def forecast(
     not_before: datetime | None = None,
     start_by: datetime | None = None,
     retries: Retries | None = None,
+    most: int = MOST_CALLS,
 ) -> Forecast:
     """Return how these runs will go if they are submitted at `now`.
 
-    They are due at `not_before`; runs that have not started at `start_by` never do. The order of
-    starts is by priority, then by the start of the opening, then by needed time. Runs that fail are
-    retried by `retries` in their openings, also after `start_by`.
+    They are due at `not_before`; runs that have not started at `start_by` never do. Runs that fail
+    are retried by `retries` in their openings, also after `start_by`.
     """
-    horizon = now + HORIZON
-    end = (min(start_by, horizon) if start_by else horizon) - now
     due = max(not_before or now, now)
-    openings = partial(_opened, now=now, due=due, horizon=horizon)
-    simulation = Simulation(
-        groups,
-        replace(capacity, slots=max(0, capacity.slots)),
-        openings=openings,
-        end=end.total_seconds(),
-    )
-    firsts = [openings(group, 0.0) for group in groups]
-    course = simulation.run() if capacity.slots > 0 else _idle_course(groups, firsts)
-    found = _forecast_of(groups, capacity, course, firsts, now=now, is_bounded=end < HORIZON)
-    if retries is None:
-        return found
-    last = _moment(now, end_of_retries(groups, course, retries, openings))
-    return replace(
-        found,
-        ends_at=max(found.ends_at, last) if found.ends_at and last else found.ends_at,
-        finishes_at=max(found.finishes_at, last) if found.finishes_at and last else None,
-    )
-
-
-def _opened(
-    group: Group, after: float, *, now: datetime, due: datetime, horizon: datetime
-) -> Opened | None:
-    """Return the first opening from a moment on, as the gate will find it."""
-    due = max(due, now + group.wait)
-    earliest = max(0.0, (due - now).total_seconds())
-    if after > (horizon - now).total_seconds():
-        return None
-    if not group.calendars:
-        return Opened(earliest, inf, earliest, inf) if after <= earliest else None
-    moment = max(due, now + timedelta(seconds=after))
-    found = next_opening(group.calendars, after=moment, needed=group.needed)
-    if found is None or found.start > horizon:
-        return None
-    last = found.end - cut_off_of(group.calendars) - group.needed
-    begins = found.start if found.start <= moment else min(found.start + group.delay, last)
-    times = (found.start, found.end, begins, last)
-    return Opened(*((one - now).total_seconds() for one in times))
-
-
-def _idle_course(groups: Sequence[Group], firsts: Sequence[Opened | None]) -> Course:
-    """Return the result of a simulation without slots: no run starts."""
-    could = [group.count if opened else 0 for group, opened in zip(groups, firsts, strict=True)]
-    return Course(left=[group.count for group in groups], over=could, is_whole=False)
-
-
-def _forecast_of(
-    groups: Sequence[Group],
-    capacity: Capacity,
-    course: Course,
-    firsts: Sequence[Opened | None],
-    *,
-    now: datetime,
-    is_bounded: bool,
-) -> Forecast:
-    at = partial(_moment, now)
+    lines = [Line(group, now=now, due=max(due, now + group.wait)) for group in groups]
+    first, last, is_whole, has_end = inf, inf, False, True
+    if capacity.slots > 0:
+        course, is_whole = simulated(
+            lines, capacity, now=now, start_by=start_by, retries=retries, most=most
+        )
+        first, last, has_end = course.first_start, course.last_end, course.has_end
     # Without an opening a run never starts. With one it may have expired, or may start later than
     # the simulation went.
-    may_start = is_bounded or not course.is_whole
-    stuck = [
-        0 if may_start and first else left for left, first in zip(course.left, firsts, strict=True)
-    ]
+    may_start = (start_by is not None and start_by - now < HORIZON) or not is_whole
+    stuck = [0 if may_start and line.may_start() else line.left for line in lines]
     unapproved = [
-        left if left and _would_open(group, now) else 0
-        for group, left in zip(groups, stuck, strict=True)
+        left if left and _would_open(line.group, now) else 0
+        for line, left in zip(lines, stuck, strict=True)
     ]
     bare = [0 if group.calendars else group.count for group in groups]
-    never, left = sum(stuck), sum(course.left)
-    opened = _open_seconds(firsts)
-    needed = sum(group.count * group.seconds for group in groups) - sum(
-        group.seconds * count for group, count in zip(groups, stuck, strict=True)
-    )
+    ends = is_whole and has_end
+    never, left = sum(stuck), sum(line.left for line in lines)
+    share = share_of(capacity, at=first)
+    opened = _open_seconds(lines)
+    starts = sum((line.starts for line in lines), Counter[Span | None]())
+    over, seconds = [line.left if line.may_start() else 0 for line in lines], []
+    if capacity.slots > 0:
+        over = [line.over() for line in lines]
+        late = (line for line, many in zip(lines, over, strict=True) if many)
+        seconds = [begin for line in late if (begin := line.begins(1))]
     found = Forecast(
         count=sum(group.count for group in groups),
-        starts_at=at(course.first_start),
-        finishes_at=at(course.last_end) if course.is_whole and not never else None,
-        ends_at=at(course.last_end) if course.starts else None,
-        done=_done(course, at),
-        left_over=sum(course.over),
-        next_opening=at(course.second),
+        starts_at=_moment(now, first),
+        finishes_at=_moment(now, 0 if last == inf else last) if ends and not never else None,
+        ends_at=_moment(now, last),
+        done=tuple(
+            Done(span, starts[span])
+            for span in sorted(starts, key=lambda one: (one.start, one.end) if one else FIRST)
+        ),
+        left_over=sum(over),
+        next_opening=min(seconds, default=None),
         never=never,
         unapproved=sum(unapproved),
-        expired=left - never if course.is_whole else 0,
+        expired=left - never if is_whole else 0,
         without_calendar=sum(bare),
-        share=course.share,
-        needed_seconds=needed,
+        share=share,
+        needed_seconds=sum(
+            group.seconds * (group.count - many) for group, many in zip(groups, stuck, strict=True)
+        ),
         # Not inf * 0, which is no number.
-        open_seconds=inf if opened == inf else opened * capacity.slots * course.share,
+        open_seconds=inf if opened == inf else opened * capacity.slots * share,
         names={
             "never": _names(groups, stuck),
             "unapproved": _names(groups, unapproved),
             "without_calendar": _names(groups, bare),
         },
     )
-    return replace(found, warnings=tuple(_warnings(found, capacity, course)))
+    return replace(found, warnings=tuple(_warnings(found, capacity, is_whole=is_whole)))
 
 
 def _moment(now: datetime, seconds: float) -> datetime | None:
     return None if seconds == inf else now + timedelta(seconds=seconds)
 
 
-def _done(course: Course, at: Callable[[float], datetime | None]) -> tuple[Done, ...]:
-    """Return how many start in each opening, together for all groups."""
-    counts: Counter[tuple[float, float]] = Counter()
-    for (_, opened), count in course.starts.items():
-        counts[opened.opens, opened.closes] += count
-    return tuple(
-        Done(_span(at(opens), at(closes)), counts[opens, closes])
-        for opens, closes in sorted(counts)
-    )
-
-
-def _span(start: datetime | None, end: datetime | None) -> Span | None:
-    return Span(start, end) if start is not None and end is not None else None
-
-
-def _open_seconds(firsts: Iterable[Opened | None]) -> float:
+def _open_seconds(lines: Sequence[Line]) -> float:
     """Return the total length of the first openings; overlaps count once."""
-    total, until = 0.0, 0.0
-    for opened in sorted((one for one in firsts if one), key=lambda one: one.opens):
-        total += max(0.0, opened.closes - max(opened.opens, until))
-        until = max(until, opened.closes)
-    return total
+    firsts = [line.opening(0) for line in lines]
+    if any(not line.group.calendars for line in lines):
+        return inf
+    spans = union(span for span in firsts if span)
+    return sum((span.length for span in spans), timedelta(0)).total_seconds()
 
 
 def _would_open(group: Group, now: datetime) -> bool:
@@ -233,10 +182,10 @@ def _names(groups: Sequence[Group], counts: Sequence[int]) -> tuple[str, ...]:
     return tuple(islice(chain.from_iterable(named), NAMES))
 
 
-def _warnings(found: Forecast, capacity: Capacity, course: Course) -> Iterable[Phrase]:
+def _warnings(found: Forecast, capacity: Capacity, *, is_whole: bool) -> Iterable[Phrase]:
     if capacity.slots <= 0:
         yield phrase("No worker takes from this queue: nothing starts.")
-    elif not course.is_whole:
+    elif not is_whole:
         yield phrase("Forecast stopped: too many events. The end time is unknown.")
     if found.unapproved:
         yield phrase(

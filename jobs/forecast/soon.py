@@ -1,7 +1,6 @@
-"""The next openings of windows, and a rough estimate whether the waiting runs fit into them.
+"""The next openings of windows, and a rough forecast whether the waiting runs fit into them.
 
-The forecast of a submission (`will_it_fit.py`) simulates; this only divides, for a page with many
-owners. It ignores retries, and work of the same owner outside the opening.
+For a page with many owners: it ignores retries, and takes owners with work to have enough of it.
 """
 
 from __future__ import annotations
@@ -9,15 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from math import inf
+from math import ceil
 from typing import Any, Final
 
 from jobs.core import sql
 from jobs.core.counting import within
 from jobs.forecast.capacity import run_times_of, slots_of
+from jobs.forecast.course import Capacity, Group, Work
+from jobs.forecast.estimate import forecast
+from jobs.forecast.replay.load import setting_of
 from jobs.models import Owner
+from jobs.windows import CalendarHours, Effect, Entry
 
 AHEAD: Final = timedelta(hours=24)
 READ: Final = 10_000
@@ -25,6 +28,8 @@ READ: Final = 10_000
 MOST: Final = 6
 """Openings that are returned."""
 MILLISECONDS: Final = 250
+CALLS: Final = 100
+"""Calls of a simulation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,30 +44,6 @@ class OpensNext:
     count: int
     left_over: int | None
     """How many of them will not start in it; None: no run time is known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """Runs that start in one opening: their number, the seconds of each, and the slots for them."""
-
-    count: int
-    seconds: float
-    open_seconds: float
-    slots: int
-    weight: float
-    weights: float
-    """The weights of all owners that share the slots meanwhile, with this one's."""
-    max_running: int | None = None
-    per_minute: int | None = None
-
-
-def left_over(demand: Demand) -> int:
-    """Return how many runs will not start in their opening. Pure."""
-    slots = min(demand.slots * demand.weight / demand.weights, demand.max_running or inf)
-    started = slots * demand.open_seconds / demand.seconds
-    if demand.per_minute is not None:
-        started = min(started, demand.per_minute * demand.open_seconds / 60)
-    return max(0, demand.count - int(started))
 
 
 def opens_next(
@@ -120,14 +101,27 @@ def _opening(
     times = run_times_of(owner, first["task"], first["queue"], now=now)
     if times is None:
         return found
-    demand = Demand(
-        count=found.count,
-        seconds=times.seconds,
-        open_seconds=(found.closes_at - max(found.opens_at, now)).total_seconds(),
-        slots=slots_of(first["queue"]),
-        weight=owner.weight,
-        weights=sum(one.weight for one in sharing),
-        max_running=owner.max_running,
-        per_minute=owner.rate_limit_per_minute,
+    begins = max(found.opens_at, now)
+    open_seconds = (found.closes_at - begins).total_seconds()
+    slots = slots_of(first["queue"])
+    # The others have enough work for all of the opening.
+    enough = max(slots, ceil(max(0.0, open_seconds) * slots / times.seconds))
+    others = {one.slug: setting_of(one) for one in sharing if one.pk != owner.pk}
+    works = [
+        Work(
+            count=enough,
+            seconds=times.seconds,
+            owner=slug,
+            since=(begins - now).total_seconds(),
+        )
+        for slug in others
+    ]
+    opens = found.opens_at.astimezone(UTC).replace(tzinfo=None)
+    window = Entry(Effect.WINDOW, opens, found.closes_at - found.opens_at, "UTC")
+    told = forecast(
+        [Group(count=found.count, seconds=times.seconds, calendars=(CalendarHours((window,)),))],
+        Capacity(slots=slots, own=setting_of(owner), others=others, works=works),
+        now=now,
+        most=CALLS,
     )
-    return replace(found, left_over=left_over(demand))
+    return replace(found, left_over=max(told.left_over, told.never))

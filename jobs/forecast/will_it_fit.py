@@ -28,9 +28,9 @@ from jobs.core.inputs import refuse_naive
 from jobs.core.phrases import phrase
 from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
+from jobs.forecast.course import Capacity, Group, Retries
 from jobs.forecast.estimate import NAMES, Forecast, forecast
-from jobs.forecast.retries import Retries
-from jobs.forecast.simulation import Group
+from jobs.forecast.replay.load import setting_of
 from jobs.models import Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
 from jobs.runs.storage import needed_of
@@ -45,6 +45,8 @@ PACE_RUNS: Final = 20
 PACE_SECONDS: Final = 0.8
 MOST_CORRECTED: Final = 10.0
 """The pace makes a forecast longer or shorter by this factor at most."""
+LATE: Final = 0.95
+"""The probability that no run fails later than the latest end has it."""
 SPREAD_PARTS: Final = 20
 """Groups into which runs are split when a calendar spreads starts."""
 
@@ -85,16 +87,18 @@ def will_it_fit(
     alike = Group(
         count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
     )
+    retries = _retries(known, task, count=len(names))
     asked = partial(
         forecast,
         capacity=capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds),
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
-        retries=_retries(known, task, count=len(names)),
+        retries=retries,
     )
     groups = list(_groups(_by_calendars(owner, names), alike))
-    found = _bounded(asked(groups), asked, groups, spread=known.spread if known else inf)
+    spread = known.spread if known else inf
+    found = _bounded(asked(groups), asked, groups, retries=retries, spread=spread)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
 
@@ -152,32 +156,26 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         found = asked(groups)
         rest = (found.ends_at - moment).total_seconds() if found.ends_at else 0.0
         spread = pace.spread(rest)
-    found = _bounded(found, asked, groups, spread=spread)
+    found = _bounded(found, asked, groups, retries=retries, spread=spread)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
 
-@dataclass(frozen=True, slots=True)
-class FirstEstimate:
-    """How many runs have not ended, and their time on all slots; `is_known`: from past runs."""
+def rough_forecast(submission: Submission) -> Forecast | None:
+    """Return how the runs of a submission go that have not ended, by their number, slots and times.
 
-    count: int
-    length: timedelta
-    is_known: bool
-
-
-def first_estimate(submission: Submission) -> FirstEstimate | None:
-    """Return roughly how long the rest of a submission takes; None when no run is left.
-
-    It is cheap, and ignores calendars and others' work. Without a worker one slot is assumed.
+    It is cheap, and says that it ignores calendars and others' work. None: all have ended.
     """
-    counts = submission.progress
-    left = counts.total - counts.ended
+    left, moment = submission.progress.total - submission.progress.ended, now()
     if not left:
         return None
-    known = run_times_of(submission.owner, submission.task, submission.queue, now=now())
+    owner = submission.owner
+    known = run_times_of(owner, submission.task, submission.queue, now=moment)
+    alone = Capacity(slots=slots_of(submission.queue), own=setting_of(owner))
     seconds = known.seconds if known else UNKNOWN_SECONDS
-    rounds = math.ceil(left / max(1, slots_of(submission.queue)))
-    return FirstEstimate(left, timedelta(seconds=rounds * seconds), is_known=known is not None)
+    found = forecast([Group(count=left, seconds=seconds)], alone, now=moment)
+    rough = phrase("Rough: calendars and the work of other owners are not counted.")
+    found = replace(found, warnings=(rough, *found.warnings))
+    return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,17 +199,24 @@ class _Pace:
 
 def _bounded(
     found: Forecast,
-    asked: Callable[[Sequence[Group]], Forecast],
+    asked: Callable[..., Forecast],
     groups: Sequence[Group],
     *,
+    retries: Retries | None,
     spread: float,
 ) -> Forecast:
-    """Add the times between which all end if runs take longer or shorter by `spread`."""
+    """Add the times between which all end if runs take longer or shorter by `spread`.
+
+    At the earliest none is retried. At the latest one of the last runs fails.
+    """
     if spread == inf or found.finishes_at is None:
         return found
+    late = retries and replace(retries, chance=LATE)
     earliest, latest = (
-        asked([replace(group, seconds=group.seconds * factor) for group in groups]).finishes_at
-        for factor in (1 / (1 + spread), 1 + spread)
+        asked(
+            [replace(group, seconds=group.seconds * factor) for group in groups], retries=tried
+        ).finishes_at
+        for factor, tried in ((1 / (1 + spread), None), (1 + spread, late))
     )
     return replace(found, earliest_at=earliest, latest_at=latest)
 
@@ -266,7 +271,7 @@ def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | Non
         if failed > known.failures and count * known.retry_share**failed < 1:
             break
         waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
-    return Retries(part=known.retry_share, waits=waits, seconds=known.seconds)
+    return Retries(part=known.retry_share, waits=waits)
 
 
 ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]

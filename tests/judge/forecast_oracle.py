@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AGEING = 60
+"""A step of priority counts as much as so many seconds in the queue."""
+
 
 @dataclass
 class Some:
@@ -16,7 +19,6 @@ class Some:
     seconds: int
     openings: list[tuple[int, int]]
     priority: int = 5
-    needed: int = 0
 
 
 @dataclass
@@ -45,11 +47,11 @@ def starts_of(
     for second in range(until + 1):
         ends = [end for end in ends if end > second]
         order = sorted(
-            (-some[index].priority, opened, some[index].needed, index)
+            (opened - AGEING * some[index].priority, index)
             for index in range(len(some))
             if left[index] and (opened := _opened(some[index], second)) is not None
         )
-        wanted = min(slots, len(ends) + sum(left[index] for *_, index in order))
+        wanted = min(slots, len(ends) + sum(left[index] for _, index in order))
         if cap is not None:
             wanted = min(wanted, cap)
         beside = sum(other.weight for other in others if other.seconds > 0)
@@ -59,7 +61,7 @@ def starts_of(
                 other.seconds -= (slots - mine) * other.weight / beside
         # Of a part of a slot, one start each time that the parts have paid for the one before.
         whole = int(mine + 1e-9)
-        for *_, index in order:
+        for _, index in order:
             while left[index] and len(ends) < whole + (mine > whole):
                 if len(ends) >= whole:
                     if owed > 1e-9:

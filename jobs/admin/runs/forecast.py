@@ -15,7 +15,7 @@ from jobs.admin.kit import html
 from jobs.core.counting import within
 from jobs.core.language import in_language
 from jobs.forecast.estimate import Forecast
-from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, first_estimate, forecast_rest
+from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
 from jobs.models import Submission
 
 MILLISECONDS: Final = 1_000
@@ -34,6 +34,8 @@ def facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
     yield _("Windows that apply"), f"{found.windows:,}"
     yield _("Starts"), _moment(found.starts_at)
     yield _("Finishes by"), _moment(found.finishes_at)
+    if found.latest_at is not None:
+        yield _("Between"), f"{_moment(found.earliest_at)} – {_moment(found.latest_at)}"
     if found.finishes_at is None and found.ends_at is not None:
         yield _("Those that can, by"), _moment(found.ends_at)
     yield _("Left over after the first window"), f"{found.left_over:,}"
@@ -52,23 +54,14 @@ def rest_in_words(submission: Submission) -> Any:
     found = within(MILLISECONDS, lambda: forecast_rest(submission))
     if found is None:
         # No run waits, or the forecast takes too long.
-        return rough_in_words(submission)
+        found = within(MILLISECONDS, lambda: rough_forecast(submission))
+    if found is None:
+        return html.NOTHING
     line = _("left: %(count)s; finishes by %(at)s")
     if found.finishes_at is None:
         line = _("left: %(count)s; no end is known for all of them")
     line %= {"count": f"{found.count:,}", "at": _moment(found.finishes_at)}
     return line_with_notes(line, found.warnings)
-
-
-def rough_in_words(submission: Submission) -> Any:
-    """Return an estimate from only the number of runs left, the slots and the task's run time."""
-    found = within(MILLISECONDS, lambda: first_estimate(submission))
-    if found is None:
-        return html.NOTHING
-    line = _("left: %(count)s; about %(length)s if all slots are its own and its windows stay open")
-    line %= {"count": f"{found.count:,}", "length": html.span(found.length)}
-    guess = _("No run is known yet: each is taken to need %g s.") % UNKNOWN_SECONDS
-    return line_with_notes(line, () if found.is_known else (guess,))
 
 
 def line_with_notes(line: str, notes: Iterable[str]) -> Any:

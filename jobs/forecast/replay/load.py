@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jobs.windows.entries import CalendarHours
+
+if TYPE_CHECKING:
+    from jobs.models import Owner
 
 SECOND: Final = 1_000_000
 
@@ -56,6 +59,12 @@ class OwnerSetting:
     weight: float = 1
     cap: int = 0
     rate: float = 0
+
+
+def setting_of(owner: Owner) -> OwnerSetting:
+    """Return the settings of an owner as the fair queue gets them."""
+    rate = owner.rate_limit_per_minute
+    return OwnerSetting(owner.weight, owner.max_running or 0, rate / 60 if rate else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from django.db import connection
 from jobs.calendars.gate import calendars_of, longest_spread, spread_of
 from jobs.calendars.hours import hours_of
 from jobs.core import sql
-from jobs.forecast.replay.load import Call, Hours, Load, OwnerSetting
+from jobs.forecast.replay.load import Call, Hours, Load, setting_of
 from jobs.forecast.replay.overhead import Seen, overhead_of
 from jobs.models import Owner, WindowPolicy
 from jobs.schedules.phases import GOLDEN
@@ -95,12 +95,6 @@ def read_recorded(
         waits=found.waits,
         runs=runs,
     )
-
-
-def setting_of(owner: Owner) -> OwnerSetting:
-    """Return the settings of an owner as the fair queue gets them."""
-    rate = owner.rate_limit_per_minute
-    return OwnerSetting(owner.weight, owner.max_running or 0, rate / 60 if rate else 0)
 
 
 def _rows(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -188,6 +182,7 @@ class _Gates:
         self._owners = owners
         self._changed = changed
         self._ids: dict[tuple[int, int | None, int | None, str], tuple[int, ...]] = {}
+        self._hours: dict[tuple[tuple[int, ...], float, float], Hours] = {}
         self._known: dict[int, CalendarHours] = {}
         self._spread: dict[int, int] = {}
 
@@ -203,7 +198,11 @@ class _Gates:
         # As `jobs.calendars.gate` spreads starts.
         place = (row["run_id"].int * GOLDEN & 2**64 - 1) >> 32
         delay = longest_spread(ids, self._spread) * (place / _WHOLE)
-        return Hours(calendars, timedelta(seconds=row["needed"]), delay)
+        # Equal ones are one: a replay asks for their openings once.
+        key = (ids, row["needed"], delay)
+        if key not in self._hours:
+            self._hours[key] = Hours(calendars, timedelta(seconds=row["needed"]), delay)
+        return self._hours[key]
 
     def _calendars(
         self, owner: int, job: int | None, target: int | None, policy: str

@@ -61,7 +61,8 @@ class Outcome:
         self.jain: float | None = None
         self._missed: set[int] = set()
 
-    def start(self, call: Call, wait: int) -> None:
+    def start(self, call: Call, wait: int, *, at: int) -> None:
+        del at
         if call.is_counted:
             self.waits[call.owner].append(wait / SECOND)
 

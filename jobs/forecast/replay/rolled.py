@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from jobs.core import sql
 from jobs.core.errors import OptionError
-from jobs.forecast.replay.load import SECOND, Call, Load, OutOfTime
-from jobs.forecast.replay.recorded import Recorded, setting_of
+from jobs.forecast.replay.load import SECOND, Call, Load, OutOfTime, setting_of
+from jobs.forecast.replay.recorded import Recorded
 from jobs.models import Owner, Worker
 
 MINUTE: Final = 60 * SECOND

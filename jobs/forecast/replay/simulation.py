@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
+from math import inf
 from typing import Final
 
 from fleet.fairness.queue import BUFFER_SECONDS
@@ -33,15 +34,26 @@ ARRIVES, SLOT_IS_FREE, IS_REPORTED, LOOKS = range(4)
 class Replay:
     """One replay; call `run` once."""
 
-    def __init__(self, load: Load, *, deadline: float | None = None) -> None:
-        """Raises OutOfTime from `run` after `deadline`, by `time.monotonic`."""
+    def __init__(
+        self,
+        load: Load,
+        *,
+        outcome: Outcome | None = None,
+        deadline: float | None = None,
+        most: float = inf,
+    ) -> None:
+        """Raises OutOfTime from `run` after `deadline`, by `time.monotonic`.
+
+        `run_to` stops after `most` events.
+        """
         self.load = load
         self.calls: list[Call] = list(load.calls)
         self.queue = Queue()
         self.lines = Lines(self.queue, self.calls)
-        self.outcome = Outcome(load)
+        self.outcome = outcome or Outcome(load)
         self.shares = Shares(load)
         self._deadline = deadline
+        self._most = most
         self._each = load.each
         self._start_cost = load.overhead.start * load.each
         self._buffer = load.slots * BUFFER
@@ -55,7 +67,8 @@ class Replay:
         self._number = 0
         self._head_waits = False
         self._looks_at = 0
-        self._gates: dict[Hours, tuple[int, int | None]] = {}
+        self._gates: dict[int, tuple[int, int | None]] = {}
+        """By the id of hours, which calls share."""
         for name, one in load.owners.items():
             self.queue.set_owner(
                 0,
@@ -68,6 +81,12 @@ class Replay:
 
     def run(self) -> Outcome:
         """Replay all; return how each owner's calls went."""
+        self.run_to(None)
+        return self.outcome
+
+    def run_to(self, end: datetime | None) -> bool:
+        """Replay until a time, or all; say whether it has not stopped before."""
+        last = inf if end is None else self._micros(end)
         heap = self._events
         heap.extend((call.at, ARRIVES, number) for number, call in enumerate(self.calls))
         heap.sort()
@@ -77,18 +96,21 @@ class Replay:
             self._report,
             lambda _now, _number: None,
         )
-        steps = 0
-        while heap:
+        steps = events = 0
+        while heap and heap[0][0] <= last:
             now = heap[0][0]
             while heap and heap[0][0] == now:
                 _, kind, number = heappop(heap)
                 acts[kind](now, number)
+                events += 1
             self._take(now)
             steps += 1
+            if events > self._most:
+                return False
             if self._deadline and steps % CHECKED == 0 and time.monotonic() > self._deadline:
                 raise OutOfTime
         self.outcome.close(self.shares, left=self.lines.count)
-        return self.outcome
+        return True
 
     # Calls become startable -------------------------------------------------------------------
 
@@ -114,14 +136,14 @@ class Replay:
 
     def _gate(self, hours: Hours, now: int) -> tuple[int | None, int | None]:
         """Return when it opens for a call, now or later, and until when the call may start."""
-        known = self._gates.get(hours)
+        known = self._gates.get(id(hours))
         if known is not None and known[0] <= now and (known[1] is None or now <= known[1]):
             return now, known[1]
         moment = self.load.since + timedelta(microseconds=now)
         gate: Gate = gate_of(hours.calendars, now=moment, needed=hours.needed, delay=hours.delay)
         if gate.is_open:
             last = None if gate.not_after is None else self._micros(gate.not_after)
-            self._gates[hours] = now, last
+            self._gates[id(hours)] = now, last
             return now, last
         return (None if gate.opens_at is None else max(now + 1, self._micros(gate.opens_at))), None
 
@@ -198,7 +220,7 @@ class Replay:
             call = self.calls[number]
             self._free -= 1
             starts_at = now + self._start_cost
-            self.outcome.start(call, starts_at - self.lines.since(number))
+            self.outcome.start(call, starts_at - self.lines.since(number), at=starts_at)
             self.shares.starts(now, call.owner)
             heappush(self._events, (starts_at + call.run * self._each, SLOT_IS_FREE, number))
 

@@ -15,7 +15,7 @@ from jobs.core.counting import within
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.forecast.estimate import Forecast
-from jobs.forecast.will_it_fit import FirstEstimate, first_estimate, forecast_rest
+from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
 from jobs.models import Run, Submission
 from jobs.models.submission import Progress
 from jobs.pages.kit.actions import buttons
@@ -59,16 +59,15 @@ def submission(visit: Visit, key: int) -> HttpResponse:
 def _ahead(found: Submission, progress: Progress) -> dict[str, Any]:
     """Return the forecast of the runs that wait, and the share of the owner, while it runs."""
     if progress.is_done:
-        return {"forecast": None, "estimate": None, "usage": None}
+        return {"forecast": None, "usage": None}
     # They count what others' runs need of the slots, and name no other owner.
     with barrier.lifted():
         forecast: Forecast | None = within(MILLISECONDS, lambda: forecast_rest(found))
-        estimate: FirstEstimate | None = None
         if forecast is None:
-            estimate = within(MILLISECONDS, lambda: first_estimate(found))
+            forecast = within(MILLISECONDS, lambda: rough_forecast(found))
         moment = now()
         share: Usage = usage(found.owner, start=moment - SHARE_SPAN, end=moment)
-    return {"forecast": forecast, "estimate": estimate, "usage": share}
+    return {"forecast": forecast, "usage": share}
 
 
 def _errors(found: Submission) -> list[tuple[str, int]]:

@@ -1,6 +1,7 @@
 """jobs/forecast/estimate.py: what it tells is what a plain simulation sees, second by second."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from math import inf
@@ -8,9 +9,9 @@ from math import inf
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jobs.forecast.course import Capacity, Group, Work, divided
 from jobs.forecast.estimate import Forecast, forecast
-from jobs.forecast.shares import Capacity, Rival, Work, divided
-from jobs.forecast.simulation import Group
+from jobs.forecast.replay.load import OwnerSetting
 from jobs.windows import CalendarHours, Effect, Entry, Span
 from tests.judge.forecast_oracle import Other, Some, starts_of
 
@@ -37,8 +38,16 @@ def hours(*spans: tuple[int, int], cut_off: int = 0, is_approved: bool = True) -
     return CalendarHours(tuple(entries), cut_off=timedelta(seconds=cut_off))
 
 
-def told(groups: list[Group], **capacity: object) -> Forecast:
-    return forecast(groups, Capacity(**{"slots": 4, **capacity}), now=NOW)  # type: ignore[arg-type]
+def told(
+    groups: list[Group],
+    *works: Work,
+    slots: int = 4,
+    others: dict[str, OwnerSetting] | None = None,
+    **own: float,
+) -> Forecast:
+    setting = OwnerSetting(**own)  # type: ignore[arg-type]
+    capacity = Capacity(slots=slots, own=setting, others=others or {}, works=works)
+    return forecast(groups, capacity, now=NOW)
 
 
 @st.composite
@@ -68,7 +77,7 @@ def kinds(draw: st.DrawFn) -> tuple[Group, Some]:
         for start, last in lasts
         if last >= start and last - start + needed + cut_off > 0
     ]
-    return group, Some(count, seconds, fit, priority, needed)
+    return group, Some(count, seconds, fit, priority)
 
 
 @given(st.lists(kinds(), max_size=4), st.integers(1, 6), st.none() | st.integers(1, 4))
@@ -78,7 +87,7 @@ def test_it_tells_what_is_seen_second_by_second(
     """How many start in each opening, who is left over, and when the last one ends."""
     groups, some = [group for group, _ in made], [kind for _, kind in made]
     seen = starts_of(some, slots=slots, until=UNTIL, cap=cap)
-    found = told(groups, slots=slots, max_running=cap)
+    found = told(groups, slots=slots, cap=cap or 0)
     assert sum(done.count for done in found.done) == len(seen)
     assert found.never == sum(kind.count for kind in some) - len(seen)
     last = max((second + some[index].seconds for second, index in seen), default=None)
@@ -106,8 +115,14 @@ def test_beside_other_owners_it_is_near_what_is_seen(
         weight=3,
         others=[Other(*other) for other in others],
     )
-    rivals = [Rival(weight=weight, works=[Work(seconds=work)]) for weight, work in others]
-    found = told([Group(count=count, seconds=seconds)], slots=slots, weight=3, rivals=rivals)
+    rivals = {f"other {place}": OwnerSetting(weight) for place, (weight, _) in enumerate(others)}
+    works = [
+        Work(count=many, seconds=1, owner=name)
+        for name, (_, many) in zip(rivals, others, strict=True)
+    ]
+    found = told(
+        [Group(count=count, seconds=seconds)], *works, slots=slots, weight=3, others=rivals
+    )
     assert len(seen) == count and found.finishes_at is not None
     last = seen[-1][0] + seconds
     assert abs((found.finishes_at - NOW).total_seconds() - last) <= seconds + 3 + last / 10
@@ -132,9 +147,12 @@ def test_nothing_starts_outside_and_never_more_than_there_are_slots(
 ) -> None:
     """In an opening no more start than its slots have room for, beside others or not."""
     group = Group(count=count, seconds=seconds, calendars=(hours(*spans),))
-    rival = Rival(weight=weight, works=[Work(seconds=100)])
+    rival = Work(count=100, seconds=1, owner="other")
     known = {Span(after(start), after(end)): end - start for start, end in spans}
-    for found in (told([group], slots=slots), told([group], slots=slots, rivals=[rival])):
+    for found in (
+        told([group], slots=slots),
+        told([group], rival, slots=slots, others={"other": OwnerSetting(weight)}),
+    ):
         assert sum(done.count for done in found.done) + found.never == count
         for done in found.done:
             assert done.opening is not None
@@ -213,13 +231,21 @@ def test_a_due_time_and_a_spread_begin_later() -> None:
     assert found.starts_at == after(15)
 
 
+def test_few_runs_have_their_share_beside_a_hundred_thousand_of_another_owner() -> None:
+    """Half of four slots: those of the other are simulated by few calls, of which none blocks."""
+    backlog = Work(count=100_000, seconds=1, owner="other")
+    found = told([Group(count=10, seconds=1)], backlog, others={"other": OwnerSetting()})
+    assert found.finishes_at == after(5)
+
+
 def test_submissions_of_an_owner_share_its_part_alike() -> None:
     """Beside one other submission that needs long, half of the owner's slots are left."""
-    beside = Work(seconds=1_000)
+    beside = Work(count=1_000, seconds=1)
     group = Group(count=20, seconds=10)
     assert told([group]).finishes_at == after(50)
-    assert told([group], own=[beside]).finishes_at == after(100)
-    assert told([group], own=[Work(seconds=1_000, since=20)]).finishes_at == after(80)
+    for begins, seconds in ((0, 100), (20, 80)):
+        found = told([group], replace(beside, since=begins)).finishes_at
+        assert found is not None and abs((found - after(seconds)).total_seconds()) < 10
 
 
 def test_what_one_cannot_use_goes_to_the_others_by_weight() -> None:
@@ -251,10 +277,13 @@ def test_three_thousand_targets_in_fifty_windows_take_less_than_a_second() -> No
         )
         for minute in range(50)
     ]
-    rivals = [
-        Rival(weight=one + 1, works=[Work(seconds=5e4, since=600 * one)]) for one in range(40)
+    rivals = {f"other {one}": OwnerSetting(one + 1) for one in range(40)}
+    works = [
+        Work(count=500, seconds=100, owner=name, since=600 * one) for one, name in enumerate(rivals)
     ]
     begun = time.process_time()
-    found = forecast(groups, Capacity(slots=8, weight=40, rivals=rivals), now=NOW)
+    found = forecast(
+        groups, Capacity(slots=8, own=OwnerSetting(40), others=rivals, works=works), now=NOW
+    )
     assert found.finishes_at is not None and sum(done.count for done in found.done) == 3_000
     assert time.process_time() - begun < 1

@@ -1,17 +1,15 @@
-"""jobs/forecast/retries.py: what fails at first needs an opening for its next attempt, too."""
+"""jobs/forecast/estimate.py: what fails at first needs an opening for its next attempt, too."""
 
 import pytest
 
+from jobs.forecast.course import Capacity, Group, Retries
 from jobs.forecast.estimate import Forecast, forecast
-from jobs.forecast.retries import Retries
-from jobs.forecast.shares import Capacity
-from jobs.forecast.simulation import Group
 from tests.jobs.forecast.test_estimate import NOW, after, hours
 
 
 def told(groups: list[Group], part: float, *waits: float, slots: int = 10) -> Forecast:
     """Foresee runs of which a part fails, and is tried again after these waits."""
-    retries = Retries(part=part, waits=waits, seconds=1)
+    retries = Retries(part=part, waits=waits)
     return forecast(groups, Capacity(slots=slots), now=NOW, retries=retries)
 
 
@@ -27,7 +25,7 @@ def runs(count: int, *spans: tuple[int, int]) -> Group:
         ((3,), 5),
         ((3.5,), 5.5),
         # The opening has closed: the next one begins at 20 and 40.
-        ((4,), 21),
+        ((4.5,), 21),
         ((2, 3), 21),
         ((9, 9), 31),
         ((9, 30), 52),
@@ -50,9 +48,9 @@ def test_without_calendars_the_end_is_later_by_the_waits() -> None:
 def test_failures_fall_where_most_runs_are() -> None:
     """One in a hundred fails: it is none of the two that start in the last opening."""
     groups = [runs(200, (0, 25), (100, 125)), runs(2, (50, 60), (900, 950))]
-    assert told(groups, 0.01, 10).finishes_at == after(101)
+    assert told(groups, 0.01, 20).finishes_at == after(101)
     # Where every second run fails, one of these does.
-    assert told(groups, 0.5, 10).finishes_at == after(901)
+    assert told(groups, 0.5, 20).finishes_at == after(901)
 
 
 def test_many_failures_of_one_run_are_rarer_than_one() -> None:

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.forecast import soon
 from jobs.forecast.capacity import RunTimes
-from jobs.forecast.soon import Demand, left_over, opens_next
+from jobs.forecast.soon import opens_next
 from jobs.models import Owner
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, window
-
-DEMAND = Demand(count=100, seconds=30, open_seconds=600, slots=4, weight=1, weights=1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "left"),
-    [
-        ({}, 20),
-        ({"count": 80}, 0),
-        ({"weights": 4}, 80),
-        ({"weight": 2, "weights": 4}, 60),
-        ({"max_running": 1}, 80),
-        ({"per_minute": 3}, 70),
-        ({"slots": 0}, 100),
-        ({"open_seconds": -1.0}, 100),
-    ],
-)
-def test_runs_that_do_not_fit_are_left_over(changes: dict[str, float], left: int) -> None:
-    """Slots by weight, at most the cap, at most the rate."""
-    assert left_over(replace(DEMAND, **changes)) == left  # type: ignore[arg-type]
 
 
 def test_the_next_openings_have_the_runs_that_wait_for_them(
@@ -53,10 +31,10 @@ def test_the_next_openings_have_the_runs_that_wait_for_them(
     ]
     assert all(one.left_over is None for one in found), "no run time is known"
     assert [one.owner for one in opens_next([acme.pk], now=now()) or ()] == [acme]
-    monkeypatch.setattr(soon, "run_times_of", lambda *_, **__: RunTimes(seconds=3_600))
+    monkeypatch.setattr(soon, "run_times_of", lambda *_, **__: RunTimes(seconds=3_601))
     assert {one.left_over for one in opens_next(None, now=now(), busy=None) or ()} == {None}
     # Four slots, shared by two owners of weights 3 and 1.
-    assert [one.left_over for one in opens_next(None, now=now()) or ()] == [2, 2]
+    assert [one.left_over for one in opens_next(None, now=now()) or ()] == [1, 2]
 
 
 def test_runs_of_a_spread_start_are_of_one_opening(acme: Owner) -> None:

@@ -16,7 +16,7 @@ from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
-from jobs.forecast.will_it_fit import UNKNOWN_SECONDS, FirstEstimate, first_estimate, forecast_rest
+from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
 from tests.jobs.scenes import living_worker, submitted, without_triggers
 from tests.jobs.windows_world import calendar_of, freeze, window
@@ -273,20 +273,20 @@ def test_runs_that_had_waited_say_how_long_a_slot_takes(acme: Owner) -> None:
     assert seconds_to(told(acme, expected_seconds=None).finishes_at) < 1.2
 
 
-def test_a_first_estimate_needs_neither_calendars_nor_an_end(acme: Owner) -> None:
-    """What is left, by slots and by run times or the assumption: at once, and it says which."""
+def test_a_rough_forecast_needs_neither_calendars_nor_others(acme: Owner, northwind: Owner) -> None:
+    """What is left, by slots and run times: at once, and it says so."""
     living_worker()
+    window(calendar_of(acme), opens_in=600, seconds=60)
+    submitted(northwind, 50)
     runs = submitted(acme, 40)
-    submission = Submission.objects.get()
-    found = first_estimate(submission)
-    assert found == FirstEstimate(40, timedelta(seconds=10 * UNKNOWN_SECONDS), is_known=False)
+    submission = Submission.objects.get(pk=runs[0].submission_id)
     for run in runs[:20]:
         has_ended(run, seconds=3)
-    found = first_estimate(submission)
-    assert found is not None and (found.count, found.is_known) == (20, True)
-    assert found.length.total_seconds() == pytest.approx(15, rel=0.3)
+    found = rough_forecast(submission)
+    assert found is not None and found.count == 20 and "Rough" in found.warnings[0]
+    assert seconds_to(found.finishes_at) == pytest.approx(15, rel=0.3)
     Run.objects.update(state="cancelled")
-    assert first_estimate(submission) is None
+    assert rough_forecast(submission) is None
 
 
 def test_a_guess_is_said(acme: Owner) -> None:
