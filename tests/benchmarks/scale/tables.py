@@ -35,7 +35,6 @@ KINDS: Final = (
     ("PostgreSQL", "CPU of PostgreSQL, µs"),
     ("Redis", "CPU of Redis, µs"),
     ("system worker", "CPU of the system worker, µs"),
-    ("beat", "CPU of beat, µs"),
 )
 COUNTS: Final = (
     ("WAL bytes", "WAL, bytes"),
