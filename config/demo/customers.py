@@ -17,7 +17,7 @@ from config.demo.agreed_hours import (
 )
 from jobs.calendars import changes
 from jobs.calendars.approvals import approve
-from jobs.calendars.windows import remove_window, request_window
+from jobs.calendars.windows import delete_window, request_window
 from jobs.models import Calendar, Owner, Target, TargetGroup
 
 FREEZE: Final = timedelta(days=2)
@@ -53,7 +53,7 @@ def _group_of(owner: Owner, customer: Customer) -> TargetGroup:
 def _keep_hours(calendar: Calendar, customer: Customer, approver: AbstractBaseUser) -> None:
     """Replace the windows of an earlier demo by the customer's."""
     for old in calendar.windows.all():
-        remove_window(old, reason="of the demo before")
+        delete_window(old, reason="of the demo before")
     first, *added = map(_shown, customer.opens)
     window = request_window(
         calendar,

@@ -3,6 +3,7 @@
 from typing import Final
 
 from jobs.actions.backfills import BACKFILLS
+from jobs.actions.calendars import CALENDARS
 from jobs.actions.jobs import JOBS
 from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
 from jobs.actions.owners import OWNERS
@@ -15,6 +16,7 @@ from jobs.actions.workers import WORKERS
 
 NOUNS: Final = (
     BACKFILLS,
+    CALENDARS,
     JOBS,
     MAIL_SUBSCRIPTIONS,
     OWNERS,

@@ -1,4 +1,4 @@
-"""Actions on windows: decisions on all occurrences of a window, or on one.
+"""Actions on windows and freezes. Decisions are on all occurrences of a window, or on one.
 
 The verbs of `jobs/calendars/approvals.py` check who may decide, four eyes and the occurrence.
 """
@@ -27,6 +27,7 @@ from jobs.calendars.reads.window_state import (
     words_of,
 )
 from jobs.calendars.visibility import visible_rows
+from jobs.calendars.windows import delete_window
 from jobs.core.phrases import joined, phrase
 from jobs.models import Scope, Window, WindowDecision
 
@@ -120,6 +121,20 @@ WINDOWS: Final = Noun(
             refused=_("This is not approved."),
             act=_with(approvals.revoke),
             is_destructive=True,
+        ),
+        Action(
+            name="delete",
+            label=_("Delete"),
+            explains=_(
+                "The decisions on it are deleted, too. The last window of a calendar stays:"
+                " without it the calendar would always be open."
+            ),
+            scope=Scope.ADMIN,
+            permission="jobs.delete_window",
+            act=lambda window, call: delete_window(window, **call.audited),
+            done=told(_("%(row)s is deleted.")),
+            is_destructive=True,
+            is_deletion=True,
         ),
     ),
 )

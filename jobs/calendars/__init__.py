@@ -10,22 +10,22 @@ if TYPE_CHECKING:
     from jobs.calendars.approvals import approve, reject, revoke
     from jobs.calendars.changes import attach, delete, detach
     from jobs.calendars.ical_import import import_ical
-    from jobs.calendars.windows import change_window, remove_window, request_window
+    from jobs.calendars.windows import change_window, delete_window, request_window
 
 __all__ = [
     "approve",
     "attach",
     "change_window",
     "delete",
+    "delete_window",
     "detach",
     "import_ical",
     "reject",
-    "remove_window",
     "request_window",
     "revoke",
 ]
 
-_WINDOWS = ("change_window", "remove_window", "request_window")
+_WINDOWS = ("change_window", "delete_window", "request_window")
 _HOMES = {
     **dict.fromkeys(("approve", "reject", "revoke"), "jobs.calendars.approvals"),
     **dict.fromkeys(("attach", "delete", "detach"), "jobs.calendars.changes"),

@@ -146,7 +146,7 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
     return "" if safe_entry_of(window).approved is None else ASKED_AGAIN
 
 
-def remove_window(window: Window, *, actor: Actor = None, reason: str = "") -> None:
+def delete_window(window: Window, *, actor: Actor = None, reason: str = "") -> None:
     """Remove a window or freeze with its decisions, if it is still there.
 
     Raises OptionError for the last window: without it, the calendar would always be open.
@@ -157,7 +157,7 @@ def remove_window(window: Window, *, actor: Actor = None, reason: str = "") -> N
         if found is None:
             return
         AuditEntry.write(
-            "remove window",
+            "delete window",
             on=found,
             actor=actor,
             reason=reason,

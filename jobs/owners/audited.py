@@ -32,7 +32,7 @@ ACTIONS: Final = (
     phrase("detach calendar"),
     phrase("request window"),
     phrase("change window"),
-    phrase("remove window"),
+    phrase("delete window"),
     phrase("approve window"),
     phrase("reject window"),
     phrase("revoke window"),

@@ -72,13 +72,13 @@ def freeze(*, owner: str, starts: str, seconds: int, zone: str) -> None:
 def thaw(*, owner: str) -> None:
     """Take the freezes back."""
     from jobs.calendars import changes
-    from jobs.calendars.windows import remove_window
+    from jobs.calendars.windows import delete_window
     from jobs.models import Window
 
     calendar = _of(owner).calendar
     with changes.changing(calendar):
         for froze in Window.objects.filter(calendar=calendar, effect="freeze"):
-            remove_window(froze)
+            delete_window(froze)
 
 
 @_noted

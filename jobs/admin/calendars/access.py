@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from jobs.admin.kit import html
-from jobs.admin.kit.base import OwnedAdmin
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.calendars.visibility import visible_rows
 from jobs.models import Calendar, Owner
 
@@ -19,7 +19,7 @@ def owner_or_shared(owner: Owner | None) -> str:
     return html.link(owner) if owner is not None else str(_("shared"))
 
 
-class CalendarPages(OwnedAdmin):
+class CalendarPages(ActionAdmin):
     """Pages of calendars, or of rows that belong to one. Mix in before other admin classes."""
 
     owner_path: ClassVar[str] = "owner"
@@ -35,6 +35,6 @@ class CalendarPages(OwnedAdmin):
         calendar: Calendar = row if isinstance(row, Calendar) else row.calendar
         return calendar.owner_id
 
-    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        for row in queryset:
-            self.delete_model(request, row)
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Say no: they are deleted by the action."""
+        return False

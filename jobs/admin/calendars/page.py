@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
+from jobs.actions.calendars import CALENDARS
 from jobs.actions.filters.calendars import CalendarFilter
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.feed import FeedUrls
@@ -39,6 +40,7 @@ READ_ONLY_FIELDS: Final[dict[str, str | None]] = {
 
 @admin.register(Calendar)
 class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
+    noun = CALENDARS
     form = CalendarForm
     completes_object = True
     change_form_template = "admin/jobs/calendar/change_form.html"
@@ -169,26 +171,6 @@ class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
             left = Attachment.objects.filter(calendar=calendar, **{column: gone})
             for attachment in left.select_related("owner", "job", "target", "group"):
                 changes.detach(attachment)
-
-    # --- deleting ----------------------------------------------------------------------------
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Count what is deleted with a calendar, without listing its thousands of openings."""
-        rows = list(objs)
-        windows = Window.objects.filter(calendar__in=rows).count()
-        attachments = Attachment.objects.filter(calendar__in=rows).count()
-        counts = {
-            self.opts.verbose_name_plural: len(rows),
-            Window._meta.verbose_name_plural: windows,
-            Attachment._meta.verbose_name_plural: attachments,
-        }
-        missing = {
-            self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
-        }
-        return [html.link(row) for row in rows], counts, missing, []
-
-    def delete_model(self, request: HttpRequest, obj: Calendar) -> None:
-        changes.delete(obj)
 
 
 def _page(calendar: Calendar) -> Any:

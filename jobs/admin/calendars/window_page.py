@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.filters.calendars import WindowFilter
@@ -22,15 +21,14 @@ from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, Wind
 from jobs.admin.calendars.window_preview import preview, times_in, times_now
 from jobs.admin.calendars.window_table import line_of
 from jobs.admin.kit import html
-from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.filters import declared, linked
 from jobs.calendars import windows
 from jobs.core.zones import zone_names
-from jobs.models import Calendar, Window, WindowEffect
+from jobs.models import Calendar, Window
 
 
 @admin.register(Window)
-class WindowAdmin(ActionAdmin, CalendarPages):
+class WindowAdmin(CalendarPages):
     noun = WINDOWS
     owner_path = "calendar__owner"
     form = WindowForm
@@ -145,32 +143,5 @@ class WindowAdmin(ActionAdmin, CalendarPages):
         obj.pk = saved.pk
         obj.refresh_from_db()
 
-    def delete_model(self, request: HttpRequest, obj: Window) -> None:
-        actor: Any = request.user
-        windows.remove_window(obj, actor=actor)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """List the windows. Their decisions are deleted with them, but stay in the audit."""
-        rows = list(objs)
-        missing = {
-            self.opts.verbose_name for row in rows if not self.has_delete_permission(request, row)
-        }
-        counts = {self.opts.verbose_name_plural: len(rows)}
-        return [html.link(row) for row in rows], counts, missing, _last_ones(rows)
-
     def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
         """Write nothing: the functions of `jobs.calendars.windows` write the audit."""
-
-
-def _last_ones(rows: Sequence[Window]) -> list[str]:
-    """Return an error for each calendar that would have no window left, and so be always open."""
-    given = {row.pk for row in rows if row.effect == WindowEffect.WINDOW}
-    concerned = Calendar.objects.filter(windows__in=given).distinct()
-    others = Window.objects.filter(calendar__in=concerned, effect=WindowEffect.WINDOW)
-    kept = set(others.exclude(pk__in=given).values_list("calendar_id", flat=True))
-    return [
-        gettext("the last window of calendar %(name)s, which would always be open without it")
-        % {"name": calendar.name}
-        for calendar in concerned
-        if calendar.pk not in kept
-    ]

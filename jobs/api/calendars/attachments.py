@@ -8,9 +8,10 @@ from django.http import HttpRequest
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions.calendars import CALENDARS
 from jobs.actions.texts import Name, Slug
 from jobs.api.calendars.changing import CHANGES
-from jobs.api.calendars.finding import find_calendar, visible_calendars
+from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, refuse_other_scope
@@ -112,7 +113,7 @@ def attach_calendar(
 )
 def detach_calendar(request: HttpRequest, attachment_id: int, query: WithReason) -> None:
     """Delete an attachment: the calendar no longer applies there."""
-    rows = _visible(caller(request)).filter(calendar__in=visible_calendars(caller(request)))
+    rows = _visible(caller(request)).filter(calendar__in=CALENDARS.seen_by(caller(request)))
     found: Attachment = first_of(rows.filter(pk=attachment_id))
     refuse_other_scope(request, Scope.ADMIN, found.calendar.owner_id)
     with barrier.lifted():

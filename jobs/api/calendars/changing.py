@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
+from jobs.actions.calendars import CALENDARS
 from jobs.api.calendars.finding import etag_of_calendar, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarChange, CalendarDetails, CalendarToCreate
+from jobs.api.kit.actions import GONE, serve
 from jobs.api.kit.callers import caller, needs, refuse_other_scope, refuse_without
 from jobs.api.kit.etags import IF_MATCH, refuse_stale
 from jobs.api.kit.owning import owner_of_request
-from jobs.api.kit.reasons import WithReason
 from jobs.calendars import changes
 from jobs.calendars.options import change_calendar as change
 from jobs.calendars.options import create_calendar as create
 from jobs.core import barrier
-from jobs.models import Calendar, Owner, Scope
+from jobs.models import Owner, Scope
 from jobs.models.access import Access
 
 CREATES = needs(Scope.ADMIN, "jobs.add_calendar")
 CHANGES = needs(Scope.ADMIN, "jobs.change_calendar")
-DELETES = needs(Scope.ADMIN, "jobs.delete_calendar")
 
 
 @router.post("", auth=CREATES, response={201: CalendarDetails}, operation_id="create_calendar")
@@ -62,24 +61,13 @@ def change_calendar(
         return CalendarDetails.of(changed)
 
 
-@router.delete(
-    "/{int:calendar_id}",
-    auth=DELETES,
-    response={204: None},
-    operation_id="delete_calendar",
-    openapi_extra=IF_MATCH,
+serve(
+    router,
+    CALENDARS,
+    "{int:calendar_id}",
+    GONE,
+    etag_of=lambda calendar, _request: etag_of_calendar(calendar),
 )
-def delete_calendar(request: HttpRequest, calendar_id: int, query: WithReason) -> None:
-    """Delete a calendar with its windows. What it applied to is open unless others close it.
-
-    `If-Match` is needed.
-    """
-    calendar = find_calendar(request, calendar_id)
-    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
-    with barrier.lifted(), transaction.atomic():
-        locked = Calendar.objects.select_for_update(no_key=True).get(pk=calendar.pk)
-        refuse_stale(request, etag_of_calendar(locked), is_required=True)
-        changes.delete(locked, actor=caller(request).actor, reason=query.reason)
 
 
 def _owner(access: Access, body: CalendarToCreate) -> Owner | None:

@@ -7,8 +7,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
+from jobs.actions.calendars import CALENDARS
 from jobs.actions.filters.calendars import CalendarFilter
-from jobs.api.calendars.finding import etag_of_calendar, find_calendar, visible_calendars
+from jobs.api.calendars.finding import etag_of_calendar, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarDetails
 from jobs.api.kit.callers import caller, needs
@@ -27,7 +28,7 @@ def list_calendars(
     access = caller(request)
     filter_text = filters.model_dump_json()
     cursor = Cursor.read(page, of="calendars", caller=access.actor, filters=filter_text)
-    rows = filters.narrow(visible_calendars(access), access=access)
+    rows = filters.narrow(CALENDARS.seen_by(access), access=access)
     found, following = cursor.newest_first(rows)
     return PageOf[CalendarDetails](items=[CalendarDetails.of(one) for one in found], next=following)
 

@@ -1,4 +1,4 @@
-"""Windows and freezes of calendars: requested, changed, removed, and decided on.
+"""Windows and freezes of calendars: requested, changed, and acted on.
 
 Each module adds its operations to `router`; a window is requested at its calendar.
 """

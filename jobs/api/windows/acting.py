@@ -1,4 +1,4 @@
-"""Windows: the decisions on them."""
+"""Windows: the actions on them."""
 
 from __future__ import annotations
 

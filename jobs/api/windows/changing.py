@@ -1,4 +1,4 @@
-"""Windows and freezes: requested, changed, removed."""
+"""Windows and freezes: requested, changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.etags import IF_MATCH
-from jobs.api.kit.reasons import WithReason
 from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import WindowChange, WindowDetails, WindowToRequest, fields_of
@@ -19,7 +18,6 @@ from jobs.models import Scope, Window
 
 REQUESTS = needs(Scope.ADMIN, "jobs.add_window")
 CHANGES = needs(Scope.ADMIN, "jobs.change_window")
-REMOVES = needs(Scope.ADMIN, "jobs.delete_window")
 
 
 @calendars.post(
@@ -64,22 +62,3 @@ def change_window(
         changed = windows.change_window(window, actor=caller(request).actor, **fields_of(body))
         response["ETag"] = etag_of_window(changed)
         return described([changed.pk])[0]
-
-
-@router.delete(
-    "/{int:window_id}",
-    auth=REMOVES,
-    response={204: None},
-    operation_id="remove_window",
-    openapi_extra=IF_MATCH,
-)
-def remove_window(request: HttpRequest, window_id: int, query: WithReason) -> None:
-    """Remove a window or freeze, with the decisions on it. `If-Match` is needed.
-
-    The last window of a calendar stays: without it the calendar would always be open.
-    """
-    window = find_window(request, window_id)
-    refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
-    with barrier.lifted(), changing(window.calendar):
-        refuse_stale_window(request, window, is_required=True)
-        windows.remove_window(window, actor=caller(request).actor, reason=query.reason)

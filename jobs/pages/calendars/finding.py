@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db import models
-
+from jobs.actions import Noun, find
+from jobs.actions.calendars import CALENDARS
 from jobs.actions.windows import WINDOWS
-from jobs.calendars.visibility import visible_rows
+from jobs.core.errors import NotFound
 from jobs.models import Calendar, Scope, Window
 from jobs.models.access import Access
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.visit import Visit
-
-Row = TypeVar("Row", bound=models.Model)
 
 
 def calendars_of(visit: Visit) -> Any:
@@ -24,21 +22,23 @@ def calendars_of(visit: Visit) -> Any:
     access = visit.access
     if visit.owner is not None:
         access = Access(access.actor, by_owner={visit.owner.pk: frozenset({Scope.READ})})
-    return visible_rows(Calendar.objects.select_related("owner"), access)
+    return CALENDARS.seen_by(access)
 
 
 def find_calendar(visit: Visit, key: int) -> Calendar:
     """Return a calendar that the visitor sees; raise the answer 404."""
-    return _first(visible_rows(Calendar.objects.select_related("owner"), visit.access), key)
+    found: Calendar = _find(visit, CALENDARS, key)
+    return found
 
 
 def find_window(visit: Visit, key: int) -> Window:
     """Return a window or freeze that the visitor sees, with its calendar; raise the answer 404."""
-    return _first(WINDOWS.seen_by(visit.access), key)
-
-
-def _first(rows: models.QuerySet[Row], key: int) -> Row:
-    found = rows.filter(pk=key).first()
-    if found is None:
-        raise not_found()
+    found: Window = _find(visit, WINDOWS, key)
     return found
+
+
+def _find(visit: Visit, noun: Noun, key: int) -> Any:
+    try:
+        return find(noun, key, by=visit.access)
+    except NotFound:
+        raise not_found() from None

@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.utils.translation import ngettext
 
+from jobs.actions.calendars import CALENDARS
 from jobs.calendars.approvals import PERMISSION
 from jobs.calendars.reads import month as reads
 from jobs.calendars.reads import month_layout, status
@@ -22,6 +23,7 @@ from jobs.models import Calendar, Scope, Window
 from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
+from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.visit import Visit, page
 from jobs.windows import Span
 
@@ -65,6 +67,7 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         asked=asked_in_words,
         asked_count=shown.page_asked,
         may_decide=visit.may(PERMISSION, Scope.APPROVE, found.owner_id),
+        buttons=buttons(visit, CALENDARS, found),
         may_change=visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
         admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
         add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk)

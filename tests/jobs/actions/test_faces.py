@@ -70,6 +70,7 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "backfill": lambda owner: Backfill.objects.get(pk=rows.backfill_of(owner)),
+    "calendar": lambda owner: rows.window_of(owner).calendar,
     "owner": lambda owner: owner,
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
     "mail_subscription": lambda owner: MailSubscription.objects.get(pk=rows.subscription_of(owner)),
@@ -129,7 +130,7 @@ class Case:
 
     def page_of_all(self) -> str:
         if self.has_page:
-            return reverse(f"jobs:{self.noun.plural}")
+            return reverse(f"jobs:{self.noun.section or self.noun.plural}")
         return reverse(f"admin:jobs_{self.noun.model_name}_changelist")
 
     def asked_of_api(self, client: Client, key: Any) -> Any:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from jobs.calendars.approvals import approve, reject, revoke
 from jobs.calendars.changes import changing
-from jobs.calendars.windows import change_window, remove_window, request_window
+from jobs.calendars.windows import change_window, delete_window, request_window
 from jobs.core.errors import ApprovalRefused, OptionError, WindowError
 from jobs.core.sql import now
 from jobs.models import ApiToken, AuditEntry, Calendar, Opening, Owner, Window, WindowDecision
@@ -227,11 +227,11 @@ def test_a_window_is_removed_with_its_decisions(nights: Calendar, anna: User, be
     window = request_window(nights, **NIGHTS, actor=anna)
     approve(window, actor=ben)
     other = request_window(nights, **NIGHTS)
-    remove_window(window, actor=anna, reason="moved")
-    remove_window(window, actor=anna, reason="moved")
+    delete_window(window, actor=anna, reason="moved")
+    delete_window(window, actor=anna, reason="moved")
     assert Window.objects.get() == other
     assert not WindowDecision.objects.exists()
-    entry = AuditEntry.objects.get(action="remove window")
+    entry = AuditEntry.objects.get(action="delete window")
     assert (entry.reason, entry.details["before"]["rule"]) == ("moved", "FREQ=DAILY")
 
 
@@ -239,12 +239,12 @@ def test_the_last_window_is_not_removed(nights: Calendar) -> None:
     """Nobody has agreed to a calendar that is always open; nothing is changed."""
     window = request_window(nights, **NIGHTS)
     with pytest.raises(OptionError, match="the last one of calendar 'nights'"):
-        remove_window(window)
+        delete_window(window)
     with pytest.raises(OptionError, match="the last one of calendar 'nights'"):
         change_window(window, effect="freeze")
     assert Window.objects.get().effect == "window"
     with changing(nights):
-        remove_window(window)
+        delete_window(window)
         request_window(nights, **NIGHTS)
     assert Window.objects.get() != window
 

@@ -11,7 +11,7 @@ from jobs.calendars import changes
 from jobs.calendars.hours import _cache
 from jobs.calendars.ical_feed import new_secret
 from jobs.calendars.ical_import import import_ical, preview_ical
-from jobs.calendars.windows import change_window, remove_window, request_window
+from jobs.calendars.windows import change_window, delete_window, request_window
 from jobs.core.errors import IcalError, WindowError
 from jobs.core.sql import now
 from jobs.models import Calendar, Opening, Owner, Window
@@ -120,7 +120,7 @@ def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
     assert [as_root.get(page).status_code for page in pages] == [200] * len(pages)
     assert process_time() - began < 5
     assert "20,000 openings" in as_root.get(pages[2]).content.decode()
-    remove_window(Window.objects.all()[0])
+    delete_window(Window.objects.all()[0])
     assert Window.objects.count() == 59
 
 

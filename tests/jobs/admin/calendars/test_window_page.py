@@ -209,15 +209,3 @@ def test_decisions_stand_in_the_history_and_are_filters_of_the_list(
     text = client.get(change(other)).content.decode()
     assert "revoked" in text and "no longer" in text
     assert counts() == [0, 1, 1]
-
-
-def test_a_window_is_removed_by_the_verb(person: Person, calendar: Calendar) -> None:
-    """Audited once, as removed; the last one stays, and the page says why."""
-    window, other = nightly(calendar), nightly(calendar)
-    client = person("ann", *EDIT, acme="admin")
-    url = reverse("admin:jobs_window_delete", args=[window.pk])
-    assert client.post(url, {"post": "yes"}).status_code == 302
-    assert Window.objects.get() == other
-    last = client.get(reverse("admin:jobs_window_delete", args=[other.pk])).content.decode()
-    assert "which would always be open without it" in last
-    assert [entry.action for entry in AuditEntry.objects.order_by("-pk")[:1]] == ["remove window"]

@@ -117,6 +117,8 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "feed": {"new": "1"},
     "window_action approve": REASON,
     "window_action reject": REASON,
+    "window_action delete": REASON,
+    "calendar_action delete": REASON,
     "window_action revoke": REASON,
     "owner_action pause": REASON,
     "owner_action resume": REASON,
