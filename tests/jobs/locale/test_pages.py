@@ -33,7 +33,8 @@ UNREAD: Final = {"script", "style", "pre", "code", "time", "textarea"}
 """Elements with data, or with nothing for a reader."""
 DATA: Final = re.compile(
     r"""
-    https?://\S+ | \b(?:owner|job|webhookendpoint|apitoken|mailsubscription)\ \d+  # addresses, rows of the audit
+    https?://\S+  # addresses
+    |\b(?:owner|job|webhookendpoint|apitoken|mailsubscription)\ \d+  # rows of the audit
     |[0-9a-f]{8}-[0-9a-f-]{27} | fs_\w+  # ids
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
     |backfill\ of\ Backup  # the label of its submission
