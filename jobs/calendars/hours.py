@@ -51,9 +51,9 @@ def hours_of(ids: Collection[int]) -> dict[int, CalendarHours]:
     rows = sql.query(_VERSIONS, [sorted(ids)])
     versions = {row["id"]: (row["version"], row["written"]) for row in rows}
     found = {
-        one: kept[1]
+        one: cached[1]
         for one, version in versions.items()
-        if (kept := _cache.get(one)) is not None and kept[0] == version
+        if (cached := _cache.get(one)) is not None and cached[0] == version
     }
     changed = versions.keys() - found.keys()
     if changed:

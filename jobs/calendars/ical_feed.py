@@ -17,7 +17,7 @@ from django.urls import NoReverseMatch, reverse
 
 from fleet import counted
 from jobs.calendars import hours
-from jobs.calendars.ical.writing import Shown, Status, write
+from jobs.calendars.ical.writing import FeedEntry, Status, write
 from jobs.calendars.reads.next_openings import planned_runs
 from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.calendars.visibility import visible_rows
@@ -116,12 +116,12 @@ def _hash(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
 
 
-def _shown(one: Counted, window: Window, entry: Entry) -> Shown:
+def _shown(one: Counted, window: Window, entry: Entry) -> FeedEntry:
     """Return the entry of an occurrence in the feed."""
     decisions = sorted(window.decisions.all(), key=lambda each: each.pk)
     is_freeze = window.effect == WindowEffect.FREEZE
     kind = "Freeze" if is_freeze else "Service window"
-    return Shown(
+    return FeedEntry(
         uid=str(_uid(window.calendar, f"{window.pk} {one.start.isoformat()}")),
         start=one.span.start,
         end=one.span.end,
@@ -146,9 +146,9 @@ def _status(window: Window, decisions: Sequence[WindowDecision], start: datetime
 
 def _planned(
     calendar: Calendar, *, start: datetime, end: datetime, owners: Collection[int] | None
-) -> Iterator[Shown]:
+) -> Iterator[FeedEntry]:
     for row in planned_runs(calendar, start=start, end=end, owners=owners):
-        yield Shown(
+        yield FeedEntry(
             uid=str(_uid(calendar, f"runs {row['opens_at'].isoformat()}")),
             start=row["opens_at"],
             end=row["closes_at"],

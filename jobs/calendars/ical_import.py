@@ -131,7 +131,7 @@ def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
     known = {row.source_uid: row for row in rows}
     gone = [row for row in rows if known[row.source_uid] is not row]
     added, changed, unchanged = [], [], 0
-    for found in reading.found:
+    for found in reading.windows:
         row = known.pop(found.uid, None)
         fields = _fields(found.entry)
         if row is None:
@@ -150,7 +150,7 @@ def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
 
 def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> None:
     """Refuse an import that removes all windows: without any, a calendar is always open."""
-    if any(found.entry.effect is Effect.WINDOW for found in reading.found):
+    if any(found.entry.effect is Effect.WINDOW for found in reading.windows):
         return
     windows = calendar.windows.filter(effect=WindowEffect.WINDOW)
     if windows.filter(source=source).exists() and not windows.exclude(source=source).exists():
@@ -164,11 +164,11 @@ def _refuse_to_open(calendar: Calendar, reading: Reading, *, source: str) -> Non
 def _refuse_too_many(calendar: Calendar, reading: Reading, *, source: str) -> None:
     """Refuse an import after which a calendar would have too many openings."""
     others = hours.windows_of(calendar).exclude(source=source)
-    entries = chain(map(hours.safe_entry_of, others), (found.entry for found in reading.found))
+    entries = chain(map(hours.safe_entry_of, others), (found.entry for found in reading.windows))
     beyond = first_beyond(entries, after=now())
     if beyond is None:
         return
-    line = next((found.line for found in reading.found if found.entry is beyond), None)
+    line = next((found.line for found in reading.windows if found.entry is beyond), None)
     raise IcalError(
         line,
         f"RRULE: with this event the calendar would have more than {MOST_OPENINGS:,} openings in "

@@ -181,12 +181,12 @@ def _with(window: Window, changes: Mapping[str, Any]) -> Entry:
 def _columns(entry: Entry) -> dict[str, Any]:
     """Check an entry; return the columns of its row."""
     _refuse_text("reason", entry.reason, most=REASON_LIMIT)
-    kept = checked(entry)
-    if len(kept.rule) > RULE_LIMIT:
+    entry = checked(entry)
+    if len(entry.rule) > RULE_LIMIT:
         raise WindowError("rule", f"is text of at most {RULE_LIMIT} characters")
-    if kept.duration % timedelta(seconds=1):
+    if entry.duration % timedelta(seconds=1):
         raise WindowError("duration", "has fractions of a second")
-    return columns_of(kept)
+    return columns_of(entry)
 
 
 def columns_of(entry: Entry) -> dict[str, Any]:

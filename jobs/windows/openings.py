@@ -42,9 +42,9 @@ def is_open(calendars: Iterable[CalendarHours], *, at: datetime, needed: timedel
 
     A run must end before the close, minus the largest cut-off.
     """
-    kept = _unique(calendars)
-    until = at + max(needed, _NONE) + cut_off_of(kept)
-    spans = _walk(kept, start=at, end=max(until, at + _TICK))
+    distinct = _unique(calendars)
+    until = at + max(needed, _NONE) + cut_off_of(distinct)
+    spans = _walk(distinct, start=at, end=max(until, at + _TICK))
     first = next(spans, None)
     return first is not None and first.start == at and first.end >= until
 
@@ -74,10 +74,10 @@ def next_opening(
     but is part of the span. None when there is no such span within the horizon: the caller reports
     it, because a run that can never start must not wait in silence.
     """
-    kept = _unique(calendars)
+    distinct = _unique(calendars)
     after = after.astimezone(UTC)
-    enough = max(needed, _NONE) + cut_off_of(kept)
-    return _search(kept, enough).first(after=after, end=after + horizon)
+    enough = max(needed, _NONE) + cut_off_of(distinct)
+    return _search(distinct, enough).first(after=after, end=after + horizon)
 
 
 def open_minutes(calendars: Iterable[CalendarHours], *, start: datetime, end: datetime) -> float:

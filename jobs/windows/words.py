@@ -114,24 +114,24 @@ def _note_on_hour(span: Span, zone: str) -> str:
 def in_words(entry: Entry) -> Phrase:
     """Return an entry in words; raises WindowError for a broken rule."""
     length = length_in_words(entry.duration)
-    said: list[str]
+    parts: list[str]
     if not entry.rule:
         date, time = f"{entry.starts:%Y-%m-%d}", _time(entry.starts)
-        said = [phrase("once, on %(date)s at %(time)s", date=date, time=time)]
+        parts = [phrase("once, on %(date)s at %(time)s", date=date, time=time)]
     else:
-        said = [_rule_in_words(read_rule(entry.rule), entry.starts)]
-    said += [phrase("for %(length)s", length=length), entry.zone]
+        parts = [_rule_in_words(read_rule(entry.rule), entry.starts)]
+    parts += [phrase("for %(length)s", length=length), entry.zone]
     if count := len(entry.added):
-        said.append(counted_phrase("and %(count)s more date", "and %(count)s more dates", count))
+        parts.append(counted_phrase("and %(count)s more date", "and %(count)s more dates", count))
     if count := len(entry.excluded):
-        said.append(counted_phrase("but for %(count)s date", "but for %(count)s dates", count))
+        parts.append(counted_phrase("but for %(count)s date", "but for %(count)s dates", count))
     if entry.valid_from is not None:
         moment = _moment(entry.valid_from, entry.zone)
-        said.append(phrase("valid from %(moment)s", moment=moment))
+        parts.append(phrase("valid from %(moment)s", moment=moment))
     if entry.valid_until is not None:
         moment = _moment(entry.valid_until, entry.zone)
-        said.append(phrase("valid until %(moment)s", moment=moment))
-    return joined(said, ", ")
+        parts.append(phrase("valid until %(moment)s", moment=moment))
+    return joined(parts, ", ")
 
 
 def length_in_words(length: timedelta) -> str:
@@ -151,43 +151,43 @@ def _rule_in_words(rule: Rule, starts: datetime) -> Phrase:
     every = counted_phrase(*_UNITS[rule.frequency], rule.interval)
     if rule.frequency in SUB_DAILY:
         start = f"{starts:%Y-%m-%d} {_time(starts)}"
-        said = [phrase("%(every)s of elapsed time from %(start)s", every=every, start=start)]
+        parts = [phrase("%(every)s of elapsed time from %(start)s", every=every, start=start)]
     else:
         times = phrase("at %(times)s", times=_times(rule, starts))
-        said = [joined([every, *_days(rule, starts), times], " ")]
+        parts = [joined([every, *_days(rule, starts), times], " ")]
         if "bysetpos" in rule.by:
             places = _and(map(_place, rule.by["bysetpos"]))
-            said.append(phrase("of these the %(places)s", places=places))
+            parts.append(phrase("of these the %(places)s", places=places))
     if rule.count is not None:
-        said.append(counted_phrase("%(count)s time", "%(count)s times", rule.count))
+        parts.append(counted_phrase("%(count)s time", "%(count)s times", rule.count))
     if rule.until is not None:
         zone = " UTC" if rule.until.tzinfo else ""
-        said.append(phrase("until %(moment)s", moment=f"{rule.until:%Y-%m-%d %H:%M}{zone}"))
-    return joined(said, ", ")
+        parts.append(phrase("until %(moment)s", moment=f"{rule.until:%Y-%m-%d %H:%M}{zone}"))
+    return joined(parts, ", ")
 
 
 def _days(rule: Rule, starts: datetime) -> list[Phrase]:
     by = rule.by
-    said = []
+    parts = []
     if "byweekday" in by:
-        said.append(phrase("on %(days)s", days=_and(map(_weekday, by["byweekday"]))))
+        parts.append(phrase("on %(days)s", days=_and(map(_weekday, by["byweekday"]))))
     if "bymonthday" in by:
-        said.append(phrase("on the %(days)s", days=_and(map(_day, by["bymonthday"]))))
+        parts.append(phrase("on the %(days)s", days=_and(map(_day, by["bymonthday"]))))
     if "byyearday" in by:
         days = _and(map(_day, by["byyearday"]))
-        said.append(phrase("on the %(days)s of the year", days=days))
+        parts.append(phrase("on the %(days)s of the year", days=days))
     if "byweekno" in by:
-        said.append(phrase("in week %(weeks)s", weeks=_and(map(str, by["byweekno"]))))
-    if not said and rule.frequency == "WEEKLY":
-        said.append(phrase("on %(days)s", days=_DAYS[starts.weekday()]))
-    elif not said and rule.frequency in {"MONTHLY", "YEARLY"}:
-        said.append(phrase("on the %(days)s", days=_day(starts.day)))
+        parts.append(phrase("in week %(weeks)s", weeks=_and(map(str, by["byweekno"]))))
+    if not parts and rule.frequency == "WEEKLY":
+        parts.append(phrase("on %(days)s", days=_DAYS[starts.weekday()]))
+    elif not parts and rule.frequency in {"MONTHLY", "YEARLY"}:
+        parts.append(phrase("on the %(days)s", days=_day(starts.day)))
     if "bymonth" in by:
         months = _and(_MONTHS[month - 1] for month in by["bymonth"])
-        said.append(phrase("in %(months)s", months=months))
+        parts.append(phrase("in %(months)s", months=months))
     elif rule.frequency == "YEARLY" and not by.keys() - {"byhour", "byminute", "bysecond"}:
-        said.append(phrase("of %(month)s", month=_MONTHS[starts.month - 1]))
-    return said
+        parts.append(phrase("of %(month)s", month=_MONTHS[starts.month - 1]))
+    return parts
 
 
 def _weekday(day: Any) -> Phrase:

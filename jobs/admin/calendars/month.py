@@ -37,14 +37,14 @@ class MonthPage(CalendarPages):
         """Show a month of a calendar, or of a row that calendars apply to."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        scope = month.scope_of(
+        content = month.content_of(
             self._subject(request, kind, pk), request.user, zone=request.GET.get("zone", "")
         )
         context = {
-            "title": _("%s: month") % scope.subject,
-            "view": month.view_of(scope, month=request.GET.get("month", ""), now=timezone.now()),
-            "subject_link": html.link(scope.subject),
-            "kind": scope.subject._meta.verbose_name,
+            "title": _("%s: month") % content.subject,
+            "view": month.view_of(content, month=request.GET.get("month", ""), now=timezone.now()),
+            "subject_link": html.link(content.subject),
+            "kind": content.subject._meta.verbose_name,
         }
         return self.page(request, "admin/jobs/calendar/month.html", context)
 

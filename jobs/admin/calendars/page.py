@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 from jobs.actions.calendars import CALENDARS
 from jobs.actions.filters.calendars import CalendarFilter
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
-from jobs.admin.calendars.feed import FeedUrls
 from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
 from jobs.admin.calendars.ical_import import IcalUrls
 from jobs.admin.calendars.month import MonthPage
@@ -39,7 +38,7 @@ READ_ONLY_FIELDS: Final[dict[str, str | None]] = {
 
 
 @admin.register(Calendar)
-class CalendarAdmin(IcalUrls, FeedUrls, MonthPage, CalendarPages):
+class CalendarAdmin(IcalUrls, MonthPage, CalendarPages):
     noun = CALENDARS
     form = CalendarForm
     completes_object = True

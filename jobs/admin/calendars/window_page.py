@@ -19,7 +19,7 @@ from jobs.actions.windows import WINDOWS
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
 from jobs.admin.calendars.window_preview import preview, times_in, times_now
-from jobs.admin.calendars.window_table import line_of
+from jobs.admin.calendars.window_table import row_of
 from jobs.admin.kit import html
 from jobs.admin.kit.filters import declared, linked
 from jobs.calendars import windows
@@ -72,17 +72,17 @@ class WindowAdmin(CalendarPages):
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         prefetch_related_objects(rows, "decisions")
         for row in rows:
-            row.page_line = line_of(row, now=timezone.now())
+            row.page_row = row_of(row, now=timezone.now())
 
-    words = html.column_of(_("when"), "page_line.words", str)
+    words = html.column_of(_("when"), "page_row.words", str)
 
     @html.column(_("state"))
     def state(self, window: Any) -> str:
-        return format_html("{} {}", window.page_line.state, window.page_line.more)
+        return format_html("{} {}", window.page_row.state, window.page_row.more)
 
     calendar_link = html.column_of(_("calendar"), "calendar", html.link)
     owner_link = html.column_of(_("owner"), "calendar.owner", owner_or_shared)
-    next = html.column_of(_("next"), "page_line.next", str)
+    next = html.column_of(_("next"), "page_row.next", str)
 
     @html.column(_("reason"))
     def why(self, window: Window) -> str:
@@ -118,7 +118,7 @@ class WindowAdmin(CalendarPages):
         is_typed = form.is_bound and isinstance(form, WindowForm)
         context |= {
             "stored": stored,
-            "line": stored and line_of(stored, now=timezone.now()),
+            "row": stored and row_of(stored, now=timezone.now()),
             "decisions": stored and list(stored.decisions.order_by("-pk")[:100]),
             "timetable": times_in(form) if is_typed else stored and times_now(stored),
             "address": reverse("admin:jobs_window_preview"),

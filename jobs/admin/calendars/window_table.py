@@ -22,8 +22,8 @@ MOST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A window as a line of the table; of a broken one `words` has the error."""
+class WindowRow:
+    """A window as a row of the table; of a broken one `words` has the error."""
 
     link: str
     words: str
@@ -33,8 +33,8 @@ class Line:
     reason: str
 
 
-def line_of(window: Window, *, now: datetime) -> Line:
-    """Return the line of a window, or of its error if it cannot be read."""
+def row_of(window: Window, *, now: datetime) -> WindowRow:
+    """Return the row of a window, or of its error if it cannot be read."""
     try:
         entry, state = entry_of(window), state_of(window, now=now)
         words: str = in_language(in_words(entry))
@@ -45,7 +45,7 @@ def line_of(window: Window, *, now: datetime) -> Line:
     except Exception as error:
         words, upcoming, more = _("cannot be read (%s)") % error, html.NOTHING, ""
         mark = html.badge(_("broken"), "failed")
-    return Line(
+    return WindowRow(
         link=html.link(window, window.get_effect_display()),
         words=words,
         state=mark,
@@ -60,7 +60,7 @@ def table_of(calendar: Calendar, *, now: datetime) -> str:
     rows: Any = calendar.windows.select_related("calendar", "requested_by", "requested_by_token")
     windows = list(rows.prefetch_related("decisions").order_by("pk")[: MOST + 1])
     context = {
-        "lines": [line_of(window, now=now) for window in windows[:MOST]],
+        "rows": [row_of(window, now=now) for window in windows[:MOST]],
         "more": html.list_link(Window, _("all of them"), calendar=calendar.pk)
         if len(windows) > MOST
         else "",

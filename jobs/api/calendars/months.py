@@ -18,7 +18,7 @@ from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller
 from jobs.calendars.reads import month_layout
-from jobs.calendars.reads.month import Scope, occurrences_of, opened, planned, scope_of
+from jobs.calendars.reads.month import Content, content_of, occurrences_of, opened, planned
 from jobs.calendars.reads.occurrence_list import Counted
 from jobs.core import barrier
 from jobs.core.errors import OptionError
@@ -116,17 +116,17 @@ def get_month(
     query.refuse_wrong_zone()
     # Names of users, which the barrier hides, are loaded with windows.
     with barrier.lifted():
-        scope = scope_of(calendar, caller(request), zone=query.zone)
-        first = query.first_day(scope.zone)
-        whole = month_layout.range_of(first, scope.zone)
+        content = content_of(calendar, caller(request), zone=query.zone)
+        first = query.first_day(content.zone)
+        whole = month_layout.range_of(first, content.zone)
         problems: list[str] = []
-        spans = opened(scope, whole, problems)
-        every = occurrences(scope.calendars, whole, problems)
+        spans = opened(content, whole, problems)
+        every = occurrences(content.calendars, whole, problems)
         found = [MonthOccurrence.of(*one) for one in islice(every, OCCURRENCES_LIMIT)]
-        days = planned_days(scope, whole)
+        days = planned_days(content, whole)
     return MonthOfCalendar(
         month=f"{first:%Y-%m}",
-        zone=scope.zone,
+        zone=content.zone,
         starts_at=whole.start,
         ends_at=whole.end,
         openings=[OpeningSpan.of(span) for span in spans],
@@ -143,9 +143,9 @@ def occurrences(
     return chain.from_iterable(occurrences_of(one, whole, problems) for one in calendars)
 
 
-def planned_days(scope: Scope, whole: Span) -> list[PlannedDay] | None:
-    """Return how many runs of a scope are planned for each day; None: it took too long."""
-    days = planned(scope, whole)
+def planned_days(content: Content, whole: Span) -> list[PlannedDay] | None:
+    """Return how many runs of a content are planned for each day; None: it took too long."""
+    days = planned(content, whole)
     if days is None:
         return None
     return [PlannedDay(day=day, runs=runs) for day, runs in sorted(days.items())]

@@ -22,7 +22,7 @@ from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.calendars import visibility
 from jobs.calendars.reads import month_layout
-from jobs.calendars.reads.month import opened, scope_of
+from jobs.calendars.reads.month import content_of, opened
 from jobs.calendars.reads.occurrence_list import Counted
 from jobs.calendars.reads.window_state import Approval, approval_of
 from jobs.core import barrier
@@ -78,9 +78,9 @@ def get_owner_month(
     keys = _calendars_of(owner)
     # Names of users, which the barrier hides, are loaded with windows.
     with barrier.lifted():
-        scope = scope_of(owner, caller(request), zone=query.zone)
-        first = query.first_day(scope.zone)
-        whole = month_layout.range_of(first, scope.zone)
+        content = content_of(owner, caller(request), zone=query.zone)
+        first = query.first_day(content.zone)
+        whole = month_layout.range_of(first, content.zone)
         problems: list[str] = []
         if len(keys) > CALENDARS_LIMIT:
             problems.append(f"More than {CALENDARS_LIMIT} calendars: the last by name are missing.")
@@ -92,12 +92,12 @@ def get_owner_month(
                 f"More than {OCCURRENCES_LIMIT:,} occurrences: those of the last calendars are"
                 " missing."
             )
-        spans = opened(scope, whole, problems)
-        days = planned_days(scope, whole)
+        spans = opened(content, whole, problems)
+        days = planned_days(content, whole)
         shown = _shown(found[:OCCURRENCES_LIMIT])
     return MonthOfOwner(
         month=f"{first:%Y-%m}",
-        zone=scope.zone,
+        zone=content.zone,
         starts_at=whole.start,
         ends_at=whole.end,
         calendars=[

@@ -5,7 +5,7 @@ Lines are split here, because an error names its line. Events are interpreted he
 follow the clock of a zone and not offsets from UTC.
 """
 
-from jobs.calendars.ical.reading import EVENT_LIMIT, SIZE_LIMIT, Found, Reading, read
+from jobs.calendars.ical.reading import EVENT_LIMIT, SIZE_LIMIT, ImportedWindow, Reading, read
 from jobs.core.errors import IcalError
 
-__all__ = ["EVENT_LIMIT", "SIZE_LIMIT", "Found", "IcalError", "Reading", "read"]
+__all__ = ["EVENT_LIMIT", "SIZE_LIMIT", "IcalError", "ImportedWindow", "Reading", "read"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from jobs.calendars.ical.lines import Line
+from jobs.calendars.ical.lines import ContentLine
 from jobs.core.errors import IcalError
 
 _READ: Final = frozenset({"VEVENT", "VTIMEZONE"})
@@ -19,9 +19,9 @@ class Component:
 
     name: str
     line: int
-    properties: dict[str, list[Line]] = field(default_factory=dict)
+    properties: dict[str, list[ContentLine]] = field(default_factory=dict)
 
-    def one(self, name: str) -> Line | None:
+    def one(self, name: str) -> ContentLine | None:
         """Return the line of a property that may occur once."""
         found = self.properties.get(name, [])
         if len(found) > 1:
@@ -32,12 +32,12 @@ class Component:
             )
         return found[0] if found else None
 
-    def all(self, name: str) -> list[Line]:
+    def all(self, name: str) -> list[ContentLine]:
         """Return the lines of a property that may occur several times."""
         return self.properties.get(name, [])
 
 
-def components(lines: Iterable[Line]) -> list[Component]:
+def components(lines: Iterable[ContentLine]) -> list[Component]:
     """Return the events and zones of a file's calendars, in order; raises IcalError.
 
     Other components are ignored, but must begin and end properly: a truncated file is refused.

@@ -18,7 +18,7 @@ _MARK: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Line:
+class ContentLine:
     """An unfolded line: the number of its first part, its name and text."""
 
     number: int
@@ -53,7 +53,7 @@ class Line:
         return str(unescape_backslash(self.value))
 
 
-def lines(data: bytes) -> Iterator[Line]:
+def lines(data: bytes) -> Iterator[ContentLine]:
     """Yield the unfolded lines of a file, without empty ones; raises IcalError with the line."""
     folded: list[bytes] = []
     first = 0
@@ -70,7 +70,7 @@ def lines(data: bytes) -> Iterator[Line]:
         yield _line(first, folded)
 
 
-def _line(number: int, folded: list[bytes]) -> Line:
+def _line(number: int, folded: list[bytes]) -> ContentLine:
     # Unfolded before it is decoded: programs fold in the middle of a character.
     try:
         whole = b"".join(folded).decode()
@@ -82,4 +82,4 @@ def _line(number: int, folded: list[bytes]) -> Line:
     if match is None or ":" not in whole:
         problem = f"{whole[:40]!a} is no line of iCalendar, which is NAME:value; remove it"
         raise IcalError(number, problem)
-    return Line(number, match[1].upper(), whole)
+    return ContentLine(number, match[1].upper(), whole)

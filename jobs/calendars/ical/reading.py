@@ -10,7 +10,7 @@ from typing import Final
 from jobs.calendars.ical.components import Component, components
 from jobs.calendars.ical.events import Event, event_of
 from jobs.calendars.ical.lines import lines
-from jobs.calendars.ical.series import Found, windows_of
+from jobs.calendars.ical.series import ImportedWindow, windows_of
 from jobs.calendars.ical.times import Zones
 from jobs.core.errors import IcalError
 from jobs.windows import Effect
@@ -26,12 +26,12 @@ PROBLEM_LIMIT: Final = 100
 class Reading:
     """The windows or freezes of a file, in its order."""
 
-    found: tuple[Found, ...]
+    windows: tuple[ImportedWindow, ...]
 
     @property
     def notes(self) -> tuple[tuple[int, str], ...]:
         """Where a window differs from the file: the line of its event, with a sentence."""
-        return tuple((one.line, one.note) for one in self.found if one.note)
+        return tuple((one.line, one.note) for one in self.windows if one.note)
 
 
 def read(data: bytes, *, zone: str, effect: Effect) -> Reading:
@@ -63,8 +63,8 @@ def _by_uid(parts: Iterable[Component], zones: Zones) -> list[list[Event]]:
     return list(by_uid.values())
 
 
-def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]:
-    found: list[Found] = []
+def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[ImportedWindow, ...]:
+    found: list[ImportedWindow] = []
     wrong: list[IcalError] = []
     for events in by_uid:
         try:
@@ -75,7 +75,7 @@ def _windows(by_uid: Iterable[list[Event]], effect: Effect) -> tuple[Found, ...]
         if len(found) > EVENT_LIMIT:
             problem = f"the events so far make more than {EVENT_LIMIT:,} windows; split the file"
             raise IcalError(events[0].line, problem)
-    known: dict[str, Found] = {}
+    known: dict[str, ImportedWindow] = {}
     wrong += [
         IcalError(one.line, f"UID {one.uid[:60]!a} is that of line {known[one.uid].line}")
         for one in found

@@ -27,7 +27,7 @@ NAMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ImportedWindow:
     """A window or freeze, identified by `uid`; `note` says where it differs from the file."""
 
     line: int
@@ -36,7 +36,7 @@ class Found:
     note: str = ""
 
 
-def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
+def windows_of(events: Sequence[Event], *, effect: Effect) -> Iterator[ImportedWindow]:
     """Yield the windows of the events of one UID; raises IcalError with the line that is wrong.
 
     A replaced occurrence is excluded from its series, and is a window of its own unless it is
@@ -79,7 +79,7 @@ def _replacing(events: Sequence[Event], series: Event | None) -> list[Event]:
     return found
 
 
-def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterator[Found]:
+def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterator[ImportedWindow]:
     """Yield the window of an event without what `others` replace, and those of its periods."""
     start = _start(event)
     excluded = [*event.excluded, *(one.replaces for one in others if one.replaces is not None)]
@@ -103,7 +103,7 @@ def _series(event: Event, others: Sequence[Event], *, effect: Effect) -> Iterato
             )
         )
         try:
-            yield Found(event.line, event.uid, checked(entry), note)
+            yield ImportedWindow(event.line, event.uid, checked(entry), note)
         except WindowError as error:
             # With dates within their limits, this says that no occurrence is left. That is
             # right here: exceptions may replace all of them.

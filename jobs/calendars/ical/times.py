@@ -12,7 +12,7 @@ from icalendar import vDate, vDatetime, vDuration
 from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from jobs.calendars.ical.components import Component
-from jobs.calendars.ical.lines import Line
+from jobs.calendars.ical.lines import ContentLine
 from jobs.core.errors import IcalError
 from jobs.core.zones import zone_names
 from jobs.windows.rrule import FIRST_MOMENT, LAST_MOMENT
@@ -78,7 +78,7 @@ class Zones:
         raise IcalError(line, problem)
 
 
-def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
+def times(line: ContentLine, zones: Zones) -> list[tuple[Time, timedelta | None]]:
     """Return the times of a line, separated by commas; periods with their lengths."""
     parameters, values = line.parts
     zone = zones.own
@@ -87,7 +87,7 @@ def times(line: Line, zones: Zones) -> list[tuple[Time, timedelta | None]]:
     return [_period(value.strip(), zone, line=line) for value in values.split(",")]
 
 
-def one_time(line: Line, zones: Zones) -> Time:
+def one_time(line: ContentLine, zones: Zones) -> Time:
     found = times(line, zones)
     if len(found) != 1 or found[0][1] is not None:
         raise IcalError(line.number, f"{line.name} is one date or one time; correct the line")
@@ -112,7 +112,7 @@ def length_of(start: Time, duration: timedelta, *, is_once: bool) -> timedelta:
     return shown_at(days.moment + rest, start.zone) - start.wall
 
 
-def _period(text: str, zone: str, *, line: Line) -> tuple[Time, timedelta | None]:
+def _period(text: str, zone: str, *, line: ContentLine) -> tuple[Time, timedelta | None]:
     first, slash, last = text.partition("/")
     start = _time(first, zone, line=line)
     if not slash:
@@ -122,7 +122,7 @@ def _period(text: str, zone: str, *, line: Line) -> tuple[Time, timedelta | None
     return start, length_to(start, _time(last, zone, line=line))
 
 
-def _time(text: str, zone: str, *, line: Line) -> Time:
+def _time(text: str, zone: str, *, line: ContentLine) -> Time:
     try:
         if _DATE.fullmatch(text):
             found = Time(datetime.combine(vDate.from_ical(text), time()), zone, is_date=True)
@@ -140,7 +140,7 @@ def _time(text: str, zone: str, *, line: Line) -> Time:
     return found
 
 
-def length(text: str, *, line: Line) -> timedelta:
+def length(text: str, *, line: ContentLine) -> timedelta:
     """Return the length in a DURATION or a period."""
     try:
         if _LENGTH.fullmatch(text):

@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FeedEntry:
     """One entry from `start` until `end`, both in UTC; `stamp` is the time of its last change."""
 
     uid: str
@@ -35,7 +35,7 @@ class Shown:
     is_busy: bool = False
 
 
-def write(shown: Iterable[Shown], *, name: str) -> bytes:
+def write(shown: Iterable[FeedEntry], *, name: str) -> bytes:
     """Return the file of a calendar with these entries; equal entries give equal bytes."""
     calendar = Calendar()
     calendar.add("prodid", "-//Fairshift//Service windows//EN")
@@ -50,7 +50,7 @@ def write(shown: Iterable[Shown], *, name: str) -> bytes:
     return calendar.to_ical()
 
 
-def _event(one: Shown) -> Event:
+def _event(one: FeedEntry) -> Event:
     event = Event()
     event.add("uid", one.uid)
     event.add("dtstamp", one.stamp)

@@ -45,7 +45,7 @@ class MarkText:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Content:
     """The content of a view: its calendars, the runs that are counted, and the zone."""
 
     subject: Calendar | Owner | Job | Target
@@ -69,7 +69,7 @@ class View:
     planned_is_known: bool
 
 
-def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") -> Scope:
+def content_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str = "") -> Content:
     """Return what a month of this shows a user; only runs of the user's owners are counted."""
     if isinstance(subject, Calendar):
         keys: Collection[int] = [subject.pk]
@@ -79,7 +79,7 @@ def scope_of(subject: Calendar | Owner | Job | Target, user: Any, *, zone: str =
     calendars = visible_rows(Calendar.objects.filter(pk__in=keys), user).prefetch_related(
         "windows__decisions", "windows__requested_by", "windows__requested_by_token"
     )
-    return Scope(subject=subject, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
+    return Content(subject=subject, calendars=list(calendars), runs=runs, zone=_zone(zone, owner))
 
 
 def _applying(subject: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]:
@@ -94,33 +94,33 @@ def _applying(subject: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]
     return found[target_id], owner, Q(**{str(subject._meta.model_name): subject})
 
 
-def view_of(scope: Scope, *, month: str, now: datetime) -> View:
-    """Return the month of a scope that an address asks for."""
-    today = now.astimezone(ZoneInfo(scope.zone)).date()
+def view_of(content: Content, *, month: str, now: datetime) -> View:
+    """Return the month of a content that an address asks for."""
+    today = now.astimezone(ZoneInfo(content.zone)).date()
     month_start = month_layout.month_of(month, today=today)
-    whole = month_layout.range_of(month_start, scope.zone)
+    whole = month_layout.range_of(month_start, content.zone)
     problems: list[str] = []
-    every = (mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems))
+    every = (mark for calendar in content.calendars for mark in _marks(calendar, whole, problems))
     marks = list(islice(every, MOST_OF_VIEW + 1))
     if len(marks) > MOST_OF_VIEW:
         problems.append(_("More than %s occurrences: the last are left out.") % f"{MOST_OF_VIEW:,}")
-    by_day = planned(scope, whole)
+    by_day = planned(content, whole)
     weeks = month_layout.month(
         month_start,
-        zone=scope.zone,
+        zone=content.zone,
         marks=marks,
-        open_spans=opened(scope, whole, problems),
+        open_spans=opened(content, whole, problems),
         now=now,
         planned=by_day or {},
     )
     return View(
-        subject=scope.subject,
-        calendars=scope.calendars,
+        subject=content.subject,
+        calendars=content.calendars,
         weeks=weeks,
         month=month_start,
         before=month_layout.previous_month(month_start),
         after=month_layout.next_month(month_start),
-        zone=scope.zone,
+        zone=content.zone,
         problem="; ".join(dict.fromkeys(problems)),
         planned_is_known=by_day is not None,
     )
@@ -138,27 +138,27 @@ class DayView:
     problem: str
 
 
-def view_of_day(scope: Scope, day: date) -> DayView:
-    """Return one day of a scope, by the clock of its zone."""
-    whole = month_layout.whole_day(day, scope.zone)
+def view_of_day(content: Content, day: date) -> DayView:
+    """Return one day of a content, by the clock of its zone."""
+    whole = month_layout.whole_day(day, content.zone)
     problems: list[str] = []
-    marks = [mark for calendar in scope.calendars for mark in _marks(calendar, whole, problems)]
+    marks = [mark for calendar in content.calendars for mark in _marks(calendar, whole, problems)]
     marks.sort(key=lambda mark: (mark.span.start, mark.span.end))
-    by_day = planned(scope, whole)
+    by_day = planned(content, whole)
     return DayView(
         day=day,
-        zone=scope.zone,
-        pieces=month_layout.each_piece_of(marks, whole, scope.zone),
-        open_spans=opened(scope, whole, problems),
+        zone=content.zone,
+        pieces=month_layout.each_piece_of(marks, whole, content.zone),
+        open_spans=opened(content, whole, problems),
         planned=None if by_day is None else by_day.get(day, 0),
         problem="; ".join(dict.fromkeys(problems)),
     )
 
 
-def opened(scope: Scope, whole: Span, problems: list[str]) -> Sequence[Span]:
-    """Return the spans in which all calendars of a scope are open."""
+def opened(content: Content, whole: Span, problems: list[str]) -> Sequence[Span]:
+    """Return the spans in which all calendars of a content are open."""
     try:
-        return open_spans(map(read_hours, scope.calendars), start=whole.start, end=whole.end)
+        return open_spans(map(read_hours, content.calendars), start=whole.start, end=whole.end)
     # Raw SQL may have broken rows; `occurrences_of` names them.
     except Exception as error:
         problems.append(str(error))
@@ -209,14 +209,14 @@ def _mark_text(window: Window, state: WindowState, *, counts: bool, is_of: Effec
     )
 
 
-def planned(scope: Scope, whole: Span) -> dict[date, int] | None:
+def planned(content: Content, whole: Span) -> dict[date, int] | None:
     """Return how many runs are planned for each day; None when counting takes too long."""
     runs = (
         Run.objects.filter(
-            scope.runs, state__in=PLANNED, next_at__gte=whole.start, next_at__lt=whole.end
+            content.runs, state__in=PLANNED, next_at__gte=whole.start, next_at__lt=whole.end
         )
         .order_by()
-        .annotate(day=TruncDate("next_at", tzinfo=ZoneInfo(scope.zone)))
+        .annotate(day=TruncDate("next_at", tzinfo=ZoneInfo(content.zone)))
         .values_list("day")
         .annotate(count=Count("*"))
     )

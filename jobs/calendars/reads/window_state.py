@@ -104,8 +104,8 @@ def state_of(window: Window, *, now: datetime) -> WindowState:
 
 def _asked(window: Window, *, is_again: bool) -> WindowState:
     by = window.requester.get_username() if window.requester else ""
-    said = _("by %s") % by if by else ""
-    return WindowState(_("asked for again") if is_again else _("asked for"), "held", said)
+    by_whom = _("by %s") % by if by else ""
+    return WindowState(_("asked for again") if is_again else _("asked for"), "held", by_whom)
 
 
 def _decided(newest: WindowDecision, approved: Sequence[Span], *, now: datetime) -> WindowState:
@@ -119,11 +119,11 @@ def _decided(newest: WindowDecision, approved: Sequence[Span], *, now: datetime)
         return WindowState(_("approved"), "succeeded", f"{by} {more}".strip())
     if approved:
         first = approved[-1].start
-        said = _("%(count)s of its occurrences, the last %(at)s UTC") % {
+        count_and_last = _("%(count)s of its occurrences, the last %(at)s UTC") % {
             "count": len(approved),
             "at": f"{first:%Y-%m-%d %H:%M}",
         }
-        return WindowState(_("approved in part"), "succeeded", f"{said} {by}".strip())
+        return WindowState(_("approved in part"), "succeeded", f"{count_and_last} {by}".strip())
     kind = "failed" if newest.decision == Decision.REJECTED else "cancelled"
     word = newest.get_decision_display()
     if newest.decision == Decision.APPROVED:

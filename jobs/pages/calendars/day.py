@@ -8,7 +8,7 @@ from typing import Final
 from django.http import HttpResponse
 
 from jobs.calendars.reads import month_layout
-from jobs.calendars.reads.month import scope_of, view_of_day
+from jobs.calendars.reads.month import content_of, view_of_day
 from jobs.core import barrier
 from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.kit.errors import not_found
@@ -26,8 +26,8 @@ def calendar_day(visit: Visit, key: int, day: str) -> HttpResponse:
     if asked is None:
         raise not_found()
     with barrier.lifted():
-        scope = scope_of(found, visit.access, zone=visit.request.GET.get("zone", ""))
-        view = view_of_day(scope, asked)
+        content = content_of(found, visit.access, zone=visit.request.GET.get("zone", ""))
+        view = view_of_day(content, asked)
     start = 0
     with suppress(ValueError):
         start = max(0, int(visit.request.GET.get("start", "0")))

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
 from jobs.calendars.changes import AHEAD
-from jobs.calendars.reads.month import scope_of
+from jobs.calendars.reads.month import content_of
 from jobs.calendars.reads.next_openings import next_openings, planned_runs
 from jobs.core import barrier
 from jobs.core.language import number
@@ -31,7 +31,7 @@ def calendar_fit(visit: Visit, key: int) -> HttpResponse:
     with barrier.lifted():
         openings, problem = _openings(visit, found)
         # The condition is only that of runs which the visitor sees.
-        waiting = waiting_for(scope_of(found, visit.access).runs)
+        waiting = waiting_for(content_of(found, visit.access).runs)
     return visit.show(
         "jobs/pages/calendars/fit.html",
         calendar=found,

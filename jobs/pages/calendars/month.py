@@ -79,8 +79,8 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
 def month_of(visit: Visit, found: Calendar, *, now: Any) -> reads.View:
     """Return the month of a calendar that the address asks for."""
     query = visit.request.GET
-    scope = reads.scope_of(found, visit.access, zone=query.get("zone", ""))
-    return reads.view_of(scope, month=query.get("month", ""), now=now)
+    content = reads.content_of(found, visit.access, zone=query.get("zone", ""))
+    return reads.view_of(content, month=query.get("month", ""), now=now)
 
 
 def cell_of(day: Day, zone: str) -> Cell:

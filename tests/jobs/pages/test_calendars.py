@@ -230,7 +230,7 @@ def test_what_does_not_fit_is_said(as_root: Client, acme: Owner) -> None:
 def test_a_feed_has_an_address_that_is_shown_once(
     as_root: Client, acme: Owner, person: Person
 ) -> None:
-    """To those who may change the calendar."""
+    """To those who may change the calendar; a new address takes the place of the former one."""
     calendar = calendar_of(acme)
     url = reverse("jobs:feed", args=[calendar.pk])
     assert "The feed has no address." in text(as_root, "feed", calendar.pk)
@@ -239,6 +239,9 @@ def test_a_feed_has_an_address_that_is_shown_once(
     assert address in made.content.decode() and made["Cache-Control"] == "no-store"
     assert Client().get(urlsplit(address).path).status_code == 200
     assert address not in text(as_root, "feed", calendar.pk)
+    other = as_root.post(url, {"new": "1"}).context["address"]
+    found = [Client().get(urlsplit(one).path).status_code for one in (address, other)]
+    assert found == [404, 200]
     assert said(as_root.post(url, {"forget": "1"}, follow=True)) == ["The feed has no address now."]
     assert Client().get(urlsplit(address).path).status_code == 404
     viewer = person("vera", *SEES, "change_calendar", acme="operator")
@@ -251,6 +254,8 @@ def test_a_feed_has_an_address_that_is_shown_once(
 def test_the_admin_links_to_the_pages(as_root: Client, acme: Owner) -> None:
     calendar = calendar_of(acme)
     one = nightly(calendar)
-    for name, page, key in (("calendar", "calendar", calendar.pk), ("window", "window", one.pk)):
+    pages = (("calendar", "calendar"), ("calendar", "feed"), ("window", "window"))
+    for name, page in pages:
+        key = one.pk if name == "window" else calendar.pk
         edited = as_root.get(reverse(f"admin:jobs_{name}_change", args=[key])).content.decode()
         assert f'href="{reverse(f"jobs:{page}", args=[key])}"' in edited

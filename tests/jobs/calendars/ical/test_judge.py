@@ -35,7 +35,7 @@ rules = st.one_of(
 def ours(data: bytes) -> list[tuple[datetime, datetime]]:
     found = (
         (span.start, span.end)
-        for one in reading(data).found
+        for one in reading(data).windows
         for span in occurrences(one.entry, start=START, end=END)
     )
     return sorted(found)
@@ -95,7 +95,7 @@ def test_series_are_read_alike(
     assume((start + length).hour >= 4)
     series = [line("DTSTART", start, zone), line("DTEND", start + length, zone)]
     try:
-        whole = [one.entry for one in reading(calendar(event(*series, f"RRULE:{rule}"))).found]
+        whole = [one.entry for one in reading(calendar(event(*series, f"RRULE:{rule}"))).windows]
     except IcalError:
         # Of a rule that ends before it begins.
         assume(condition=False)

@@ -32,7 +32,7 @@ NIGHT = Entry(
 
 def entries(*events: str) -> dict[str, Entry]:
     """Return the entries of a calendar with these events, by their UIDs."""
-    return {found.uid: found.entry for found in reading(calendar(*events)).found}
+    return {found.uid: found.entry for found in reading(calendar(*events)).windows}
 
 
 def only(*lines: str) -> Entry:
@@ -54,7 +54,7 @@ def at(text: str) -> datetime:
 
 def test_a_file_as_of_google_is_read() -> None:
     """A series with an exception and one that is moved; whole days; a time in UTC."""
-    series, moved, days, once = reading(GOOGLE).found
+    series, moved, days, once = reading(GOOGLE).windows
     assert series.entry == replace(
         NIGHT,
         rule="FREQ=WEEKLY;BYDAY=SA,SU",
@@ -73,7 +73,7 @@ def test_a_file_as_of_google_is_read() -> None:
 
 def test_a_file_as_of_outlook_is_read() -> None:
     """Zones by the names of Windows; what is cancelled of a series is out of it."""
-    [series] = reading(OUTLOOK).found
+    [series] = reading(OUTLOOK).windows
     assert series.entry.zone == "Europe/Berlin"
     assert series.entry.rule == "FREQ=MONTHLY;UNTIL=20261231T200000Z;INTERVAL=1;BYDAY=2TU"
     assert [wall.month for wall in series.entry.excluded] == [7, 8, 9]
@@ -81,7 +81,7 @@ def test_a_file_as_of_outlook_is_read() -> None:
 
 def test_a_file_as_of_apple_is_read() -> None:
     """Times without a zone are by the clock of the owner, days are its days."""
-    floating, eve = (found.entry for found in reading(APPLE).found)
+    floating, eve = (found.entry for found in reading(APPLE).windows)
     assert (floating.zone, floating.duration) == ("Europe/Berlin", 1.5 * HOUR)
     assert floating.added == (at("2026-06-20 23:30"),)
     assert (eve.zone, eve.duration, eve.excluded) == ("Europe/Berlin", DAY, (at("2027-12-24"),))
@@ -93,8 +93,8 @@ def test_lines_end_as_they_like(end: str, mark: bytes) -> None:
     """And a mark at the beginning is no matter."""
     for sample in SAMPLES.values():
         data = mark + sample.replace("\n", end).encode()
-        assert [one.entry for one in reading(data).found] == [
-            one.entry for one in reading(sample).found
+        assert [one.entry for one in reading(data).windows] == [
+            one.entry for one in reading(sample).windows
         ]
 
 
@@ -102,8 +102,8 @@ def test_a_line_may_be_folded_anywhere() -> None:
     """In the middle of a character and of a number too, with a blank or a tab."""
     whole = calendar(event(START, END, "SUMMARY:Wartung für alle"))
     folded = whole.replace(b"\xc3\xbc", b"\xc3\r\n \xbc").replace(b"2026", b"20\r\n\t26")
-    assert reading(folded).found[0].entry == reading(whole).found[0].entry
-    assert reading(folded).found[0].entry.reason == "Wartung für alle"
+    assert reading(folded).windows[0].entry == reading(whole).windows[0].entry
+    assert reading(folded).windows[0].entry.reason == "Wartung für alle"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_of_one_event_the_newest_counts() -> None:
 
 def test_a_start_beside_its_rule_is_moved_and_said() -> None:
     """To the first time of the rule, for programs differ in what the other one means."""
-    [found] = reading(calendar(event(START, END, "RRULE:FREQ=WEEKLY;BYDAY=MO"))).found
+    [found] = reading(calendar(event(START, END, "RRULE:FREQ=WEEKLY;BYDAY=MO"))).windows
     assert found.entry.starts == at("2026-06-08 22:00")
     [(line, note)] = reading(calendar(event(START, END, "RRULE:FREQ=WEEKLY;BYDAY=MO"))).notes
     assert line == 2 and "2026-06-08 22:00" in note
