@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -129,22 +129,6 @@ def test_a_token_needs_no_read_for_its_other_scopes(
     assert answer.status_code == 202, answer.content
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_an_operation_needs_the_permission_of_the_token_s_maker(
-    acme: Owner, operation: Operation
-) -> None:
-    """Each permission that a session needs is withheld from the maker of a token."""
-    permission = permission_of(operation)
-    secret = make_token("robot", scopes=ALL, owner=acme, actor=person(acme, without=permission))
-    path = operation.path.format(**unknown_keys(operation))
-    answer: Any = client_of(secret.secret).generic(operation.method, path)
-    barrier.lower()
-    assert answer.status_code == 403, answer.content
-    assert (
-        answer.json()["detail"] == f"This needs the permission {permission} of the token's maker."
-    )
-
-
 def permission_of(operation: Operation) -> str:
     """Return the Django permission that an operation needs of a session."""
     from jobs.api.site import api
@@ -170,3 +154,29 @@ def test_arguments_are_seen_as_far_as_the_maker_sees_them(acme: Owner) -> None:
     assert not access_of(ApiToken.objects.get(pk=blind.token.pk)).sees_arguments(acme.pk)
     assert access_of(ApiToken.objects.get(pk=seeing.token.pk)).sees_arguments(acme.pk)
     assert Scope.OPERATE in access_of(blind.token).of(acme.pk)
+
+
+def one_of_each_permission() -> Iterator[Any]:
+    """Return all operations; `make test` plays the first one that needs a permission."""
+    seen: set[str] = set()
+    for operation in OPERATIONS:
+        is_first = (permission := permission_of(operation)) not in seen
+        seen.add(permission)
+        marks = () if is_first else pytest.mark.proof
+        yield pytest.param(operation, id=str(operation), marks=marks)
+
+
+@pytest.mark.parametrize("operation", list(one_of_each_permission()))
+def test_an_operation_needs_the_permission_of_the_token_s_maker(
+    acme: Owner, operation: Operation
+) -> None:
+    """Each permission that a session needs is withheld from the maker of a token."""
+    permission = permission_of(operation)
+    secret = make_token("robot", scopes=ALL, owner=acme, actor=person(acme, without=permission))
+    path = operation.path.format(**unknown_keys(operation))
+    answer: Any = client_of(secret.secret).generic(operation.method, path)
+    barrier.lower()
+    assert answer.status_code == 403, answer.content
+    assert (
+        answer.json()["detail"] == f"This needs the permission {permission} of the token's maker."
+    )
