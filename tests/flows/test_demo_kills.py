@@ -11,7 +11,7 @@ import redis
 from config.embedded.places import Places
 from tests.flows.test_demo import (
     DEMO_SECONDS,
-    SUPERVISOR_SECONDS,
+    KEEPER_SECONDS,
     World,
     _until,
     world,  # noqa: F401  the fixture
@@ -51,7 +51,7 @@ def test_every_device_is_verified_all_the_same(
     assert demo.returncode == (1 if verdict["doubled"] else 0), err[-5000:]
     assert verdict["verified"] == verdict["runs_recorded"] == devices + 4
     assert verdict["doubled"] <= (WORKERS * SLOTS if killed else 0)
-    wait_for(world.is_gone, seconds=SUPERVISOR_SECONDS, what="every process to end")
+    wait_for(world.is_gone, seconds=KEEPER_SECONDS, what="every process to end")
 
 
 def _kill_workers(world: World) -> int:  # noqa: F811

@@ -154,7 +154,7 @@ def test_paused_with_a_reason_and_resumed(person: Person, acme: Owner) -> None:
         ("until", {"until_0": "2001-01-01", "until_1": "00:00"}),
         ("until", {"until_0": "9999-12-31", "until_1": "23:59"}),
         ("until", {"until_0": "soon", "until_1": "06:00"}),
-        ("reason", {"reason": "x" * 201}),
+        ("reason", {"reason": "x" * 501}),
     ],
 )
 def test_a_wrong_pause_is_named_at_its_field(

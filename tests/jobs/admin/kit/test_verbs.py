@@ -208,7 +208,7 @@ def test_a_submission_is_cancelled(as_root: Client, acme: Owner) -> None:
 
 def test_a_reason_that_is_too_long_is_refused(as_root: Client, failed_run: Run) -> None:
     """The limit is named, and what was typed is still there."""
-    page = confirm(as_root, run_url(failed_run, "retry"), reason="x" * 201)
-    assert "at most 200" in str(page.context["form"].errors)
+    page = confirm(as_root, run_url(failed_run, "retry"), reason="x" * 501)
+    assert "at most 500" in str(page.context["form"].errors)
     failed_run.refresh_from_db()
     assert failed_run.state == "failed"
