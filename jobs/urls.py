@@ -21,7 +21,7 @@ from jobs.pages.jobs.listing import jobs
 from jobs.pages.kit.actions import action_view, selection_view
 from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
-from jobs.pages.owners import limit, objective, owner, owners
+from jobs.pages.owners import owner, owners
 from jobs.pages.plan import plan
 from jobs.pages.runs.bulk import runs_cancel, runs_retry
 from jobs.pages.runs.listing import runs
@@ -80,8 +80,6 @@ urlpatterns = [
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),
     path("owners/<str:slug>/", owner, name="owner"),
-    path("owners/<str:slug>/limits/", limit, name="limit_owner"),
-    path("owners/<str:slug>/objective/", objective, name="objective_owner"),
     *(address for noun in NOUNS for address in of_actions(noun)),
     path("plan/", plan, name="plan"),
     path("login/", session.Login.as_view(), name="login"),

@@ -5,10 +5,11 @@ draw an action from its declaration, and `perform` is the only way to act.
 `docs/understand/pages.md` says how to add one.
 """
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, told
 from jobs.actions.performing import Done, available, find, perform, problem_of, refuse_unless
 
 __all__ = [
+    "HIDDEN",
     "Action",
     "Call",
     "Done",

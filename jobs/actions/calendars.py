@@ -29,7 +29,7 @@ CALENDARS: Final = Noun(
             act=lambda calendar, call: changes.delete(calendar, **call.audited),
             done=told(_("%(row)s is deleted.")),
             is_destructive=True,
-            is_deletion=True,
+            method="DELETE",
         ),
     ),
 )

@@ -32,6 +32,8 @@ class Shown:
     help: str = ""
 
 
+HIDDEN: Final = object()
+"""The initial value of a field that a caller may not see or change."""
 REASON: Final = Shown(_("Reason"), _("Stored in the audit and shown in the history."))
 
 
@@ -174,7 +176,10 @@ class Action:
     A body with `dry_run` is only counted; a form counts first, and asks again.
     """
     initial: Callable[[Any, Access], Mapping[str, Any]] | None = None
-    """Return the values that the form of a row has at first, for a caller; None: no such field."""
+    """Return the values that the form of a row has at first, for a caller; HIDDEN: no such field.
+
+    A field that the form leaves as it is is not in the body.
+    """
     choices: Mapping[str, Callable[[Any], Sequence[tuple[str, str]]]] = field(default_factory=dict)
     """Fields for which the form of a row offers values, each with its text.
 
@@ -187,10 +192,14 @@ class Action:
     locks: bool = True
     """True: the row is locked while it acts."""
     is_destructive: bool = False
-    is_deletion: bool = False
-    """True: it deletes the row. The API performs it by DELETE, with If-Match."""
+    method: str = "POST"
+    """That of the API. PATCH changes the given fields, DELETE deletes the row: with If-Match."""
     secret: Callable[[Any], str] | None = None
     """Return the secret that it has made, of what `act` returned: a page shows it once."""
+
+    @property
+    def is_deletion(self) -> bool:
+        return self.method == "DELETE"
 
     @property
     def is_counted(self) -> bool:

@@ -34,7 +34,7 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
             act=lambda mail, call: mails.delete_subscription(mail, **call.audited),
             done=told(_("%(row)s is deleted.")),
             is_destructive=True,
-            is_deletion=True,
+            method="DELETE",
         ),
     ),
 )

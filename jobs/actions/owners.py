@@ -5,12 +5,38 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from django.utils.translation import gettext_noop as _
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
-from jobs.actions.texts import Moment
+from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, told
+from jobs.actions.texts import Moment, Text
+from jobs.core.errors import AccessDenied
 from jobs.models import Owner, Scope
-from jobs.owners.limits import pause_owner, resume_owner
+from jobs.models.access import Access, has_scope
+from jobs.models.fields import (
+    COUNT_MOST,
+    DAYS_MOST,
+    OBJECTIVE_PERCENT_LEAST,
+    OBJECTIVE_PERCENT_MOST,
+    OBJECTIVE_SECONDS_MOST,
+    WEIGHT_MOST,
+)
+from jobs.owners.limits import LIMITS, pause_owner, resume_owner
+from jobs.owners.registry import change_owner
+
+Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
+Limit = Annotated[int, Field(ge=1, le=COUNT_MOST, strict=True)]
+ObjectiveSeconds = Annotated[int, Field(ge=1, le=OBJECTIVE_SECONDS_MOST, strict=True)]
+ObjectivePercent = Annotated[
+    float, Field(ge=OBJECTIVE_PERCENT_LEAST, le=OBJECTIVE_PERCENT_MOST, allow_inf_nan=False)
+]
+Days = Annotated[int, Field(ge=1, le=DAYS_MOST, strict=True)]
+OwnerName = Annotated[Text, Field(max_length=200)]
+Zone = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
+AS_INSTALLED: Final = "Days that its runs stay; null: as the installation has it."
+OBJECTIVE: Final = (
+    "The wait in seconds, from when a run may start, within which `wait_objective_percent` of the "
+    "starts are to happen; null: no objective."
+)
 
 
 class OwnerPause(Reason):
@@ -19,6 +45,67 @@ class OwnerPause(Reason):
     until: Annotated[Moment | None, Shown(_("Until"), _("Empty: until a person resumes it."))] = (
         Field(None, description="Null: until it is resumed.")
     )
+
+
+class OwnerChange(Reason):
+    """The facts of an owner to be changed; those that are absent stay.
+
+    Weight, limits and days are changed by admins of the installation only.
+    """
+
+    name: Annotated[OwnerName | None, Shown(_("Name"))] = None
+    zone: Annotated[Zone | None, Shown(_("Time zone"))] = None
+    weight: Annotated[
+        Weight | None,
+        Shown(_("Weight"), _("Its share of the workers beside the weights of others.")),
+    ] = None
+    max_running: Annotated[Limit | None, Shown(_("Most runs at once"), _("Empty: no limit."))] = (
+        Field(None, description="Null: no limit.")
+    )
+    rate_limit_per_minute: Annotated[
+        Limit | None, Shown(_("Most starts a minute"), _("Empty: no limit."))
+    ] = Field(None, description="Null: no limit.")
+    run_days: Annotated[
+        Days | None,
+        Shown(_("Days that ended runs stay"), _("1 to 3660. Empty: as the installation has it.")),
+    ] = Field(None, description=AS_INSTALLED)
+    failed_run_days: Annotated[
+        Days | None,
+        Shown(_("Days that failed runs stay"), _("1 to 3660. Empty: as the installation has it.")),
+    ] = Field(None, description=AS_INSTALLED)
+    wait_objective_seconds: Annotated[
+        ObjectiveSeconds | None,
+        Shown(
+            _("Longest wait in seconds"),
+            _("From when a run may start to its start: 1 to 86400. Empty: no objective."),
+        ),
+    ] = Field(None, description=OBJECTIVE)
+    wait_objective_percent: Annotated[
+        ObjectivePercent | None,
+        Shown(
+            _("Percent of the starts"),
+            _("The part that starts within that wait: 50 to 99.9."),
+        ),
+    ] = None
+
+    @field_validator("name", "zone", "weight", "wait_objective_percent")
+    @classmethod
+    def _is_given(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("may not be null")
+        return value
+
+
+def _change(owner: Any, call: Call) -> None:
+    facts = call.body.model_dump(exclude={"reason"}, exclude_unset=True)
+    if set(facts) & set(LIMITS) and not has_scope(call.actor, None, Scope.ADMIN):
+        raise AccessDenied(Scope.ADMIN.value, "the whole installation")
+    change_owner(owner, **facts, **call.audited)
+
+
+def _facts(owner: Any, by: Access) -> dict[str, Any]:
+    facts = {name: getattr(owner, name) for name in OwnerChange.model_fields if name != "reason"}
+    return facts if by.has(Scope.ADMIN) else facts | dict.fromkeys(LIMITS, HIDDEN)
 
 
 def _pause(owner: Any, call: Call) -> None:
@@ -37,6 +124,18 @@ OWNERS: Final = Noun(
     key_kind="str",
     view="jobs.view_owner",
     actions=(
+        Action(
+            name="change",
+            label=_("Change"),
+            explains=_("With its weight, the shares of other owners change. Active runs continue."),
+            scope=Scope.ADMIN,
+            permission="jobs.change_owner",
+            body=OwnerChange,
+            initial=_facts,
+            act=_change,
+            done=told(_("%(row)s is changed.")),
+            method="PATCH",
+        ),
         Action(
             name="pause",
             label=_("Pause"),

@@ -10,7 +10,17 @@ from django.db.models import Q
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import Action, Call, NeededReason, Noun, Reason, Rows, Shown, told
+from jobs.actions.declared import (
+    HIDDEN,
+    Action,
+    Call,
+    NeededReason,
+    Noun,
+    Reason,
+    Rows,
+    Shown,
+    told,
+)
 from jobs.catalog.redaction import hidden_arguments
 from jobs.core.errors import StateConflict
 from jobs.core.phrases import Phrase, phrase
@@ -53,12 +63,12 @@ def _retry(run: Any, call: Call) -> None:
 
 
 def _arguments(run: Any, access: Access) -> Mapping[str, Any]:
-    """Return the arguments as JSON; None for a person who may not see them.
+    """Return the arguments as JSON; HIDDEN for a person who may not see them.
 
     Empty if some were given by position.
     """
     if not access.sees_arguments(run.owner_id):
-        return {"arguments": None}
+        return {"arguments": HIDDEN}
     return {"arguments": readable(lambda: _by_name(run), otherwise="")}
 
 

@@ -105,7 +105,7 @@ WEBHOOKS: Final = Noun(
             act=lambda webhook, call: endpoints.delete_endpoint(webhook, **call.audited),
             done=told(_("%(row)s is deleted.")),
             is_destructive=True,
-            is_deletion=True,
+            method="DELETE",
         ),
     ),
 )

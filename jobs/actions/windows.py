@@ -134,7 +134,7 @@ WINDOWS: Final = Noun(
             act=lambda window, call: delete_window(window, **call.audited),
             done=told(_("%(row)s is deleted.")),
             is_destructive=True,
-            is_deletion=True,
+            method="DELETE",
         ),
     ),
 )

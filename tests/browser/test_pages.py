@@ -58,7 +58,7 @@ PATHS = (
     "/audit/",
     "/owners/",
     "/owners/acme/",
-    "/owners/acme/limits/",
+    "/owners/acme/change/",
     "/owners/acme/pause/",
 )
 """The pages that every look visits. A new page adds its path; `tell` and `rows` have the keys."""

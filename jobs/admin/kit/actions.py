@@ -42,7 +42,12 @@ class ActionAdmin(ButtonAdmin):
         row = self.get_object(request, object_id)
         if row is None:
             return []
-        return [one.name for one in available(self.noun, row, by=access_of(request.user))]
+        is_changed_here = self.has_change_permission(request, row)
+        return [
+            one.name
+            for one in available(self.noun, row, by=access_of(request.user))
+            if not (one.method == "PATCH" and is_changed_here)
+        ]
 
     def button_label(self, name: str) -> str:
         return _(self._action(name).label)

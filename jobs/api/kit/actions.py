@@ -1,6 +1,6 @@
 """The operations of a noun's actions, from their declarations.
 
-`POST /<nouns>/<key>/<action>`; a deletion is `DELETE /<nouns>/<key>`.
+`POST /<nouns>/<key>/<action>`; a change and a deletion are `PATCH` and `DELETE /<nouns>/<key>`.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ def serve(
 
     `address` has the parameter of its rows, such as `{int:job_id}`. `answer` shows the row;
     `answers` has others, by the name of an action. With `etag_of`, actions that lock the row
-    compare `If-Match` if it is sent; a deletion needs it.
+    compare `If-Match` if it is sent; a change and a deletion need it.
     """
     for action in noun.actions:
         compares = etag_of if action.locks else None
         given = GONE if action.is_deletion else (answers or {}).get(action.name, answer)
-        add = router.delete if action.is_deletion else router.post
-        extra = IF_MATCH if action.is_deletion else IF_MATCH_OPTIONAL
-        add(
-            f"/{address}" if action.is_deletion else f"/{address}/{action.name}",
+        is_post = action.method == "POST"
+        extra = IF_MATCH_OPTIONAL if is_post else IF_MATCH
+        router.api_operation(
+            [action.method],
+            f"/{address}/{action.name}" if is_post else f"/{address}",
             auth=needs(action.scope, action.permission),
             response={given.status: given.schema},
             operation_id=f"{action.name}_{noun.name}",
@@ -89,7 +90,7 @@ def _operation(
             given["body"],
             by=caller(request),
             once=given.get("idempotency_key"),
-            is_version=version_check(request, etag_of, is_required=action.is_deletion),
+            is_version=version_check(request, etag_of, is_required=action.method != "POST"),
         )
         return answer.of(request, response, done)
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import AwareDatetime, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from jobs.actions import Action, Shown
+from jobs.actions import HIDDEN, Action, Shown
 from jobs.core.conf import setting
 from jobs.core.language import in_language
 from jobs.core.strict_json import JsonError, parse
@@ -70,7 +70,7 @@ class BodyForm(forms.Form):
 
     def __init__(self, data: Any, *, initial: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, initial=dict(initial or {}))
-        for name in [name for name, value in self.initial.items() if value is None]:
+        for name in [name for name, value in self.initial.items() if value is HIDDEN]:
             del self.fields[name], self.initial[name]
         zone = gettext("In your zone, %s.") % timezone.get_current_timezone_name()
         for field in self.fields.values():
@@ -84,7 +84,7 @@ class BodyForm(forms.Form):
         given = {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in own
-            if value not in (None, "")
+            if name in self.initial or value not in (None, "")
         }
         if self.errors:
             return cleaned

@@ -1,7 +1,6 @@
 """Owners: their share, their work, their limits and members."""
 
-from jobs.pages.owners.acts import limit, objective
 from jobs.pages.owners.listing import owners
 from jobs.pages.owners.one import owner
 
-__all__ = ["limit", "objective", "owner", "owners"]
+__all__ = ["owner", "owners"]

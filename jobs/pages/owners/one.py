@@ -57,12 +57,10 @@ def _more(visit: Visit, found: Owner) -> dict[str, Any]:
         "burns": _burns(aims[0]) if aims else [],
         "days": days[::-1],
         "seconds": seconds if any(seconds) else [],
-        "may_aim": visit.may("jobs.change_owner", Scope.ADMIN, found.pk),
         "may_plan": visit.access.sees_all,
         "members": _members(visit, found),
         "admin_url": nav.admin_address(visit.request.user, "owner_change", found.pk),
         "buttons": buttons(visit, OWNERS, found),
-        "may_limit": visit.may("jobs.change_owner", Scope.ADMIN, None),
     }
 
 

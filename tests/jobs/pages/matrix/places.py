@@ -122,11 +122,12 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "window_action revoke": REASON,
     "owner_action pause": REASON,
     "owner_action resume": REASON,
-    "limit_owner": {**REASON, "weight": "7"},
-    "objective_owner": {
+    "owner_action change": {
         **REASON,
-        "wait_objective_seconds": "30",
-        "wait_objective_percent": "99",
+        "name": "Acme",
+        "zone": "UTC",
+        "weight": "1",
+        "wait_objective_percent": "95",
     },
     "worker_action drain": REASON,
     "worker_action undrain": REASON,
@@ -140,9 +141,7 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
-OF_INSTALLATION: Final = frozenset(
-    {"limit_owner", "worker_action drain", "worker_action undrain", "plan"}
-)
+OF_INSTALLATION: Final = frozenset({"worker_action drain", "worker_action undrain", "plan"})
 """Verbs and pages that only a superuser may use."""
 OF_VISITOR: Final = frozenset({"saved_views", "save_view", "rename_view", "delete_view"})
 """Pages of the visitor's own rows: no role gives access to those of others, nor takes it."""
