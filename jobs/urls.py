@@ -30,7 +30,7 @@ from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_vie
 from jobs.pages.search import search
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
-from jobs.pages.webhooks import change_webhook, create_webhook, webhook, webhooks
+from jobs.pages.webhooks import create_webhook, webhook, webhooks
 from jobs.pages.workers import worker, workers
 
 app_name = "jobs"
@@ -75,7 +75,6 @@ urlpatterns = [
     path("webhooks/", webhooks, name="webhooks"),
     path("webhooks/create/", create_webhook, name="create_webhook"),
     path("webhooks/<int:key>/", webhook, name="webhook"),
-    path("webhooks/<int:key>/change/", change_webhook, name="change_webhook"),
     path("search/", search, name="search"),
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),

@@ -5,7 +5,7 @@ draw an action from its declaration, and `perform` is the only way to act.
 `docs/understand/pages.md` says how to add one.
 """
 
-from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, told
+from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, shown_in, told
 from jobs.actions.performing import Done, available, find, perform, problem_of, refuse_unless
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "perform",
     "problem_of",
     "refuse_unless",
+    "shown_in",
     "told",
 ]

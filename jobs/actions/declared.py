@@ -5,7 +5,7 @@ Texts are English; `gettext_noop` marks them for `make messages`, and a page tra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import reduce
@@ -30,6 +30,8 @@ class Shown:
 
     label: str
     help: str = ""
+    choices: Callable[[], Iterable[tuple[str, Any]]] | None = None
+    """Return the values to choose from, each with its label; None: any value."""
 
 
 HIDDEN: Final = object()
@@ -133,6 +135,26 @@ class Noun:
             return row.pk
         *parents, last = self.owner.split("__")
         return getattr(reduce(getattr, parents, row), f"{last}_id")
+
+
+def given_in(body: BaseModel) -> dict[str, Any]:
+    """Return the fields that a body has, without the reason."""
+    return body.model_dump(exclude={"reason"}, exclude_unset=True)
+
+
+def initial_of(body: type[BaseModel], row: Any, _access: Access) -> dict[str, Any]:
+    """Return a row's values of the fields of a body that a form has."""
+    return {name: getattr(row, name) for name in shown_in(body) if name != "reason"}
+
+
+def shown_in(body: type[BaseModel]) -> dict[str, Shown]:
+    """Return how a form shows the fields of a body."""
+    return {
+        name: shown
+        for name, info in body.model_fields.items()
+        for shown in info.metadata
+        if isinstance(shown, Shown)
+    }
 
 
 def told(template: str) -> Callable[[Any, Any], Phrase]:

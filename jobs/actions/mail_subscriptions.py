@@ -3,14 +3,65 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Annotated, Any, Final
 
+from django.conf import settings
 from django.utils.translation import gettext_noop as _
+from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Noun, told
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, given_in, initial_of, told
+from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose
 from jobs.actions.switches import disable_and_enable
+from jobs.actions.texts import Text
 from jobs.models import MailSubscription, Scope
 from jobs.system.notices import mails
+from jobs.system.notices.mails import ADDRESSES_MOST
+
+Address = Annotated[Text, Field(min_length=3, max_length=254)]
+Addresses = Annotated[
+    list[Address],
+    Field(min_length=1, max_length=ADDRESSES_MOST),
+    Shown(_("Addresses"), _("Separated by commas.")),
+]
+Language = Annotated[
+    Text,
+    Field(max_length=16, description="A code, such as en or de."),
+    Shown(_("Language"), choices=lambda: settings.LANGUAGES),
+]
+
+
+class MailSubscriptionToCreate(BaseModel):
+    """A subscription to be created. Empty filters pass everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    addresses: Addresses
+    events: Events
+    owner: Whose = None
+    is_for_all: ForAll = False
+    language: Language = "en"
+    tasks: Tasks = []
+    job: JobId | None = None
+    states: States = []
+
+
+class MailSubscriptionChange(Reason):
+    """The fields to change; the reason is for the audit, and shown while it is disabled."""
+
+    name: Name = ""
+    addresses: Addresses = []
+    events: Events = []
+    language: Language = ""
+    tasks: Tasks = []
+    job: JobId | None = None
+    states: States = []
+    is_active: bool = True
+
+
+def _change(mail: Any, call: Call) -> list[str]:
+    return mails.change_subscription(mail, given_in(call.body), **call.audited)
+
 
 _action = partial(Action, scope=Scope.ADMIN, permission="jobs.change_mailsubscription")
 
@@ -20,6 +71,16 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
     view="jobs.view_mailsubscription",
     seen_with=(Scope.READ, Scope.ADMIN),
     actions=(
+        _action(
+            name="change",
+            label=_("Change"),
+            explains=_("If it tells more, or others, it tells what you may see from now on."),
+            body=MailSubscriptionChange,
+            initial=partial(initial_of, MailSubscriptionChange),
+            act=_change,
+            done=told(_("%(row)s is changed.")),
+            method="PATCH",
+        ),
         *disable_and_enable(
             _action,
             mails.change_subscription,

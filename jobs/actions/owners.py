@@ -7,7 +7,17 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import Field, field_validator
 
-from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, told
+from jobs.actions.declared import (
+    HIDDEN,
+    Action,
+    Call,
+    Noun,
+    Reason,
+    Shown,
+    given_in,
+    initial_of,
+    told,
+)
 from jobs.actions.texts import Moment, Text
 from jobs.core.errors import AccessDenied
 from jobs.models import Owner, Scope
@@ -97,14 +107,14 @@ class OwnerChange(Reason):
 
 
 def _change(owner: Any, call: Call) -> None:
-    facts = call.body.model_dump(exclude={"reason"}, exclude_unset=True)
+    facts = given_in(call.body)
     if set(facts) & set(LIMITS) and not has_scope(call.actor, None, Scope.ADMIN):
         raise AccessDenied(Scope.ADMIN.value, "the whole installation")
     change_owner(owner, **facts, **call.audited)
 
 
 def _facts(owner: Any, by: Access) -> dict[str, Any]:
-    facts = {name: getattr(owner, name) for name in OwnerChange.model_fields if name != "reason"}
+    facts = initial_of(OwnerChange, owner, by)
     return facts if by.has(Scope.ADMIN) else facts | dict.fromkeys(LIMITS, HIDDEN)
 
 

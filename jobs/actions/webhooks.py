@@ -6,12 +6,15 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from django.utils.translation import gettext_noop as _
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, given_in, initial_of, told
+from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose
 from jobs.actions.switches import disable_and_enable, enabled
+from jobs.actions.texts import Text
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope, WebhookEndpoint
+from jobs.models.webhook import URL_MOST
 from jobs.system.notices import endpoints
 from jobs.system.notices.endpoints import OLD_KEY_MOST, OLD_KEY_SECONDS, REPLAYS_MOST, MadeEndpoint
 
@@ -19,6 +22,48 @@ Deliveries = Annotated[
     list[Annotated[int, Field(ge=1, le=2**63 - 1)]],
     Field(min_length=1, max_length=REPLAYS_MOST),
 ]
+
+
+Url = Annotated[
+    Text,
+    Field(min_length=1, max_length=URL_MOST),
+    Shown(
+        _("URL"),
+        _("https, at a public address; others need FAIRSHIFT['HTTP_ALLOWED_HOSTS']."),
+    ),
+]
+HasDetails = Annotated[
+    bool, Shown(_("With details"), _("Send arguments, results and error texts, too."))
+]
+
+
+class WebhookToCreate(BaseModel):
+    """An endpoint to be created. Empty filters pass everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    url: Url
+    events: Events
+    owner: Whose = None
+    is_for_all: ForAll = False
+    tasks: Tasks = []
+    job: JobId | None = None
+    states: States = []
+    has_details: HasDetails = False
+
+
+class WebhookChange(Reason):
+    """The fields to change."""
+
+    name: Name = ""
+    url: Url = ""
+    events: Events = []
+    tasks: Tasks = []
+    job: JobId | None = None
+    states: States = []
+    has_details: HasDetails = False
+    is_active: bool = True
 
 
 class Replay(Reason):
@@ -35,6 +80,10 @@ class KeyRotation(Reason):
     old_key_seconds: Annotated[float, Shown(_("Seconds that the old key stays valid"))] = Field(
         OLD_KEY_SECONDS, ge=0, le=OLD_KEY_MOST
     )
+
+
+def _change(webhook: Any, call: Call) -> list[str]:
+    return endpoints.change_endpoint(webhook, given_in(call.body), **call.audited)
 
 
 def _replay(webhook: Any, call: Call) -> int:
@@ -62,6 +111,16 @@ WEBHOOKS: Final = Noun(
     view="jobs.view_webhookendpoint",
     seen_with=(Scope.READ, Scope.ADMIN),
     actions=(
+        _action(
+            name="change",
+            label=_("Change"),
+            explains=_("If it sends more, or elsewhere, it sends what you may see from now on."),
+            body=WebhookChange,
+            initial=partial(initial_of, WebhookChange),
+            act=_change,
+            done=told(_("%(row)s is changed.")),
+            method="PATCH",
+        ),
         _action(
             name="test",
             label=_("Send a test"),

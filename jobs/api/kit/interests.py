@@ -1,20 +1,15 @@
-"""Requests about webhooks and mail subscriptions: whose they are, and finding and locking one."""
+"""Requests about webhooks and mail subscriptions: whose they are, and finding one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-from django.db import transaction
 from django.http import HttpRequest
 
 from jobs.api.kit.callers import caller, refuse_other_scope, refuse_without
-from jobs.api.kit.etags import refuse_stale
 from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import first_of
-from jobs.core import barrier
 from jobs.models import Owner, Scope
 from jobs.models.access import Access
 from jobs.models.notice import Interest
@@ -58,20 +53,3 @@ def found(request: HttpRequest, model: type[Row], key: int) -> Row:
     row: Row = first_of(visible(caller(request), model).filter(pk=key))
     refuse_other_scope(request, Scope.ADMIN, row.owner_id)
     return row
-
-
-@contextmanager
-def locked(
-    request: HttpRequest,
-    model: type[Row],
-    key: int,
-    *,
-    etag: Callable[[Row], str],
-) -> Iterator[Row]:
-    """Yield one, locked with the barrier lifted; If-Match is required, and names its version."""
-    seen = found(request, model, key)
-    with barrier.lifted(), transaction.atomic():
-        rows = model._default_manager.select_related("owner").select_for_update(of=("self",))
-        row: Row = first_of(rows.filter(pk=seen.pk))
-        refuse_stale(request, etag(row), is_required=True)
-        yield row

@@ -1,4 +1,4 @@
-"""Webhook endpoints: created, changed, and the actions on them; their deliveries."""
+"""Webhook endpoints: created, and the actions on them; their deliveries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from jobs.actions import Done
-from jobs.actions.webhooks import WEBHOOKS
+from jobs.actions.webhooks import WEBHOOKS, WebhookToCreate
 from jobs.api.kit import interests
 from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import (
@@ -17,15 +17,13 @@ from jobs.api.kit.callers import (
     refuse_other_scope,
     refuse_without_permission,
 )
-from jobs.api.kit.etags import IF_MATCH, unchanged
+from jobs.api.kit.etags import unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.webhooks.schemas import (
     Delivery,
     Replayed,
     Webhook,
-    WebhookChange,
     WebhookCreated,
-    WebhookToCreate,
     etag_of_webhook,
 )
 from jobs.core import barrier
@@ -35,7 +33,6 @@ from jobs.system.notices import endpoints
 router = Router(tags=["webhooks"])
 READS = needs(Scope.ADMIN, "jobs.view_webhookendpoint")
 CREATES = needs(Scope.ADMIN, "jobs.add_webhookendpoint")
-CHANGES = needs(Scope.ADMIN, "jobs.change_webhookendpoint")
 
 
 @router.get("", auth=READS, response=PageOf[Webhook], operation_id="list_webhooks")
@@ -71,27 +68,6 @@ def get_webhook(request: HttpRequest, response: HttpResponse, webhook_id: int) -
     if not_modified := unchanged(request, response, etag_of_webhook(row)):
         return not_modified
     return Webhook.of(row)
-
-
-@router.patch(
-    "/{int:webhook_id}",
-    auth=CHANGES,
-    response=Webhook,
-    operation_id="change_webhook",
-    openapi_extra=IF_MATCH,
-)
-def change(
-    request: HttpRequest, response: HttpResponse, webhook_id: int, body: WebhookChange
-) -> Webhook:
-    """Change the given fields. `If-Match` with its ETag is required.
-
-    One that is made active again sends what has waited.
-    """
-    with interests.locked(request, WebhookEndpoint, webhook_id, etag=etag_of_webhook) as row:
-        given = body.model_dump(exclude_unset=True)
-        endpoints.change_endpoint(row, given, actor=caller(request).actor)
-        response["ETag"] = etag_of_webhook(row)
-        return Webhook.of(row)
 
 
 @router.get(

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from ninja import Field, Schema
-from pydantic import ConfigDict
 
-from jobs.actions.texts import Slug, Text
 from jobs.api.kit.etags import etag_of
-from jobs.api.kit.wanted_events import Events, Name, States, Tasks
 from jobs.models import DeliveryState, WebhookDelivery, WebhookEndpoint
-from jobs.models.webhook import URL_MOST
 from jobs.system.notices.endpoints import MadeEndpoint
-
-Url = Annotated[Text, Field(min_length=1, max_length=URL_MOST)]
 
 CHANGED_BY_PEOPLE: Final = (
     *("name", "url", "events", "tasks", "job_id", "states", "has_details", "is_active"),
@@ -73,37 +67,6 @@ class WebhookCreated(Webhook):
     @classmethod
     def of_made(cls, made: MadeEndpoint) -> WebhookCreated:
         return cls(**facts(made.endpoint), secret=made.secret)
-
-
-class WebhookToCreate(Schema):
-    """An endpoint to be created. Empty filters pass everything."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Name
-    url: Url
-    events: Events
-    owner: Slug | None = Field(None, description="Needed by callers with several owners.")
-    is_for_all: bool = Field(False, description="Events of all owners; without `owner`.")
-    tasks: Tasks = []
-    job: int | None = Field(None, ge=1, le=2**63 - 1)
-    states: States = []
-    has_details: bool = False
-
-
-class WebhookChange(Schema):
-    """The fields to change."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Name = ""
-    url: Url = ""
-    events: Events = []
-    tasks: Tasks = []
-    job: int | None = Field(None, ge=1, le=2**63 - 1)
-    states: States = []
-    has_details: bool = False
-    is_active: bool = True
 
 
 class Attempt(Schema):

@@ -65,7 +65,7 @@ def selection_view(noun: Noun) -> View:
         if action is None or not action.is_for_many:
             raise not_found()
         is_sent = visit.request.method == "POST" and not keys
-        form = form_of(action)(visit.request.POST if is_sent else None)
+        form = form_of(action.body, without=action.choices)(visit.request.POST if is_sent else None)
         chosen = list(map(str, keys)) or [*filter(None, form.data.get("keys", "").split(","))]
         back = back or _back(visit, None, noun)
         if len(chosen) > SELECTED:
@@ -124,7 +124,8 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     with barrier.lifted():
         initial = dict(action.initial(row, visit.access)) if action.initial else {}
         initial |= {"seen": noun.seen(row)} if noun.seen else {}
-        form = form_of(action, row)(visit.request.POST or None, initial=initial)
+        choices = {name: offered(row) for name, offered in action.choices.items()}
+    form = form_of(action.body, choices)(visit.request.POST or None, initial=initial)
     is_sent = visit.request.method == "POST" and form.is_valid()
     if is_sent and _is_counted(visit, noun, action, row, form):
         try:

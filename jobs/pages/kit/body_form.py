@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import AwareDatetime, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from jobs.actions import HIDDEN, Action, Shown
+from jobs.actions import HIDDEN, Shown, shown_in
 from jobs.core.conf import setting
 from jobs.core.language import in_language
 from jobs.core.strict_json import JsonError, parse
@@ -44,6 +44,19 @@ class JsonField(forms.CharField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return str(initial or "").split() != str(data or "").split()
+
+
+class ListField(forms.CharField):
+    """Texts, separated by commas."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        return _parts(super().clean(value))
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return _parts(data or "") != list(initial or ())
 
 
 class BodyForm(forms.Form):
@@ -100,19 +113,28 @@ class BodyForm(forms.Form):
         self.add_error(field if field in self.fields else None, problem)
 
 
-def form_of(action: Action, row: Any = None) -> type[BodyForm]:
-    """Return the form of an action on a row, or on selected ones."""
+def form_of(
+    body: type[BaseModel],
+    choices: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    *,
+    without: Collection[str] = (),
+) -> type[BodyForm]:
+    """Return the form of a body, with choices for some fields, and without some."""
+    offered = choices or {}
     fields = {
-        name: _choice(shown, action.choices[name](row))
-        if name in action.choices
-        else _field(info, shown)
-        for name, info in action.body.model_fields.items()
-        for shown in info.metadata
-        if isinstance(shown, Shown) and (row is not None or name not in action.choices)
+        name: _choice(shown, offered[name])
+        if name in offered
+        else _field(body.model_fields[name], shown)
+        for name, shown in shown_in(body).items()
+        if name not in without
     }
     order = [*(name for name in fields if name != "reason"), "reason"]
-    own = {"model": action.body, "field_order": order, **fields}
-    return type(f"{action.body.__name__}Form", (BodyForm,), own)
+    own = {"model": body, "field_order": order, **fields}
+    return type(f"{body.__name__}Form", (BodyForm,), own)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for each in text.split(",") if (part := each.strip())]
 
 
 def _choice(shown: Shown, offered: Sequence[tuple[str, str]]) -> forms.Field:
@@ -126,11 +148,18 @@ def _field(info: FieldInfo, shown: Shown) -> forms.Field:
         "help_text": _(shown.help) if shown.help else "",
         "required": info.is_required(),
     }
+    kind = kind_of(info.annotation)
+    if shown.choices is not None:
+        if kind is list:
+            boxes = forms.CheckboxSelectMultiple
+            return forms.MultipleChoiceField(**given, choices=shown.choices, widget=boxes)
+        return forms.ChoiceField(**given, choices=shown.choices)
+    if kind is list:
+        return ListField(**given, validators=[no_nul])
     for limit in info.metadata:
         for theirs, ours in LIMITS.items():
             if (value := getattr(limit, theirs, None)) is not None:
                 given[ours] = value
-    kind = kind_of(info.annotation)
     if kind is dict:
         attrs = {"rows": 8, "class": "mono", "spellcheck": "false"}
         return JsonField(**given, strip=False, widget=forms.Textarea(attrs=attrs))

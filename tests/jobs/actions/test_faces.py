@@ -50,6 +50,8 @@ REASON: Final = "agreed by phone"
 UNTIL: Final = "2199-01-01T06:00:00Z"
 BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "change_owner": {"name": "Acme"},
+    "change_webhook": {"name": "Acme"},
+    "change_mail_subscription": {"name": "Acme"},
     "pause_job": {"until": UNTIL},
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
 }
@@ -173,7 +175,9 @@ OF_OWNERS: Final = [case for case in CASES if case.noun.owner is not None]
 def shown(answer: Any) -> dict[str, Any]:
     """Return the values of a form's fields that are seen."""
     fields = {field.html_name: field.value() for field in answer.context["form"].visible_fields()}
-    return {name: value for name, value in fields.items() if isinstance(value, str | int | float)}
+    return {
+        name: value for name, value in fields.items() if isinstance(value, str | int | float | list)
+    }
 
 
 def audited(case: Case) -> list[str]:

@@ -195,6 +195,7 @@ PATHS: Final = (
     "/failures/?task=none",
     "/failures/retry/?task=tests.add",
     "/tokens/{token}/revoke/",
+    "/mail-subscriptions/{mail}/change/",
     "/mail-subscriptions/{mail}/disable/",
     "/mail-subscriptions/{mail}/delete/",
     "/webhooks/",

@@ -91,12 +91,20 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "url": "https://ci.example/",
         "events": "run.ended",
     },
-    "change_webhook": {
+    "webhook_action change": {
+        **REASON,
         "name": "ci",
         "url": "https://ci.example/",
         "events": "run.ended",
     },
     "token_action revoke": REASON,
+    "mail_subscription_action change": {
+        **REASON,
+        "name": "ci",
+        "events": "run.ended",
+        "addresses": "a@b.example",
+        "language": "de",
+    },
     "mail_subscription_action disable": REASON,
     "mail_subscription_action enable": REASON,
     "mail_subscription_action delete": REASON,
