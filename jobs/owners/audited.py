@@ -22,7 +22,7 @@ ACTIONS: Final = (
     phrase_for("pause", "to pause"),
     phrase("resume"),
     phrase("limit"),
-    phrase("add"),
+    phrase("create"),
     phrase("change"),
     phrase("delete"),
     phrase("create calendar"),

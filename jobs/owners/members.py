@@ -46,7 +46,7 @@ def add_member(
         )
         if not is_new:
             raise OptionError("user", f"{username} is a member already, as {member.role}")
-        _note("add", member, actor=actor, reason=reason, role=role)
+        _note("create", member, actor=actor, reason=reason, role=role)
     return member
 
 

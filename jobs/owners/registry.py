@@ -47,7 +47,7 @@ def add_owner(
                 owner.save()
         except IntegrityError:
             raise OptionError("slug", f"{slug} is an owner already") from None
-        AuditEntry.write("add", on=owner, actor=actor, reason=reason)
+        AuditEntry.write("create", on=owner, actor=actor, reason=reason)
         # Also without limits: the fair queues learn of the owner.
         limit_owner(owner, actor=actor, reason=reason, **limits)
     owner.refresh_from_db()

@@ -162,7 +162,7 @@ class OwnedAdmin(admin.ModelAdmin):
         AuditEntry.write(action, on=row, actor=request.user, **details)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        self.audit("add", obj, request)
+        self.audit("create", obj, request)
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:

@@ -78,7 +78,7 @@ class JobToReplace(JobFields):
     task: TaskName
 
 
-class JobToPatch(JobFields):
+class JobChange(JobFields):
     """The fields of a job that change."""
 
     task: TaskName | None = None
@@ -90,7 +90,7 @@ class JobToUpsert(JobToReplace):
     key: Key = Field(description="The caller's own id of the job.")
 
 
-class JobToMake(JobToUpsert):
+class JobToCreate(JobToUpsert):
     """A new job."""
 
     owner: Slug | None = Field(None, description="Needed by callers with several owners.")

@@ -1,4 +1,4 @@
-"""Jobs: create, replace, patch, delete, one by one."""
+"""Jobs: create, replace, change, delete, one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from jobs.api.jobs.bodies import JobToMake, JobToPatch, JobToReplace
+from jobs.api.jobs.bodies import JobChange, JobToCreate, JobToReplace
 from jobs.api.jobs.finding import etag_of_job, found_to_change
 from jobs.api.jobs.refusals import of_one_job
 from jobs.api.jobs.router import router
@@ -26,14 +26,14 @@ from jobs.models import Job, Scope
 from jobs.models.access import Access
 from jobs.owners.caps import refuse_more_jobs
 
-MAKES = needs(Scope.ADMIN, "jobs.add_job")
+CREATES = needs(Scope.ADMIN, "jobs.add_job")
 CHANGES = needs(Scope.ADMIN, "jobs.change_job")
 DELETES = needs(Scope.ADMIN, "jobs.delete_job")
 
 
-@router.post("", auth=MAKES, response={201: JobDetails}, operation_id="create_job")
-def create(request: HttpRequest, response: HttpResponse, body: JobToMake) -> HttpResponse:
-    """Make a job. A key that the owner has already is a conflict."""
+@router.post("", auth=CREATES, response={201: JobDetails}, operation_id="create_job")
+def create(request: HttpRequest, response: HttpResponse, body: JobToCreate) -> HttpResponse:
+    """Create a job. A key that the owner has already is a conflict."""
     access = caller(request)
     owner = owner_of_request(access, body.owner, Scope.ADMIN)
     refuse_unoffered(body.task)
@@ -71,11 +71,11 @@ def replace_job(
     "/{int:job_id}",
     auth=CHANGES,
     response=JobDetails,
-    operation_id="patch_job",
+    operation_id="change_job",
     openapi_extra=IF_MATCH,
 )
 def patch_job(
-    request: HttpRequest, response: HttpResponse, job_id: int, body: JobToPatch
+    request: HttpRequest, response: HttpResponse, job_id: int, body: JobChange
 ) -> HttpResponse:
     """Change the fields of a job that are sent; null sets the default. Needs If-Match.
 

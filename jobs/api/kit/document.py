@@ -17,7 +17,7 @@ ALWAYS: Final = (401, 403, 406, 422, 429, 500, 503)
 WITH_PATH: Final = (404,)
 WITH_BODY: Final = (400, 409, 411, 412, 413, 415, 428)
 CONDITIONAL: Final = (412, 428)
-TYPED: Final = ("RunToSubmit", "RunsToSubmit", "JobToMake", "JobToReplace")
+TYPED: Final = ("RunToSubmit", "RunsToSubmit", "JobToCreate", "JobToReplace")
 """Bodies with a task and its arguments."""
 _REF: Final = "#/components/schemas/"
 

@@ -17,14 +17,14 @@ from jobs.models.notice import Interest
 Row = TypeVar("Row", bound=Interest)
 
 
-class ToMake(Protocol):
+class ToCreate(Protocol):
     """A body that says whose events are asked for."""
 
     owner: str | None
     is_for_all: bool
 
 
-def owner_given(access: Access, body: ToMake) -> Owner | None:
+def owner_given(access: Access, body: ToCreate) -> Owner | None:
     """Return the owner of a new row; None: all owners. Refuses callers without the right."""
     if not body.is_for_all:
         return owner_of_request(access, body.owner, Scope.ADMIN)

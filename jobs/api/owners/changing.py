@@ -1,4 +1,4 @@
-"""Owners: add, and the actions on them.
+"""Owners: create, and the actions on them.
 
 Weights and limits decide about the shares of other owners too, so only the installation's admins
 set them.
@@ -34,8 +34,8 @@ from jobs.owners.registry import add_owner
 ADDS = needs(Scope.ADMIN, "jobs.add_owner")
 
 
-class OwnerToAdd(Schema):
-    """An owner to be added."""
+class OwnerToCreate(Schema):
+    """An owner to be created."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -52,9 +52,9 @@ class OwnerToAdd(Schema):
     reason: Reason = ""
 
 
-@router.post("", auth=ADDS, response={201: OwnerDetails}, operation_id="add_owner")
-def add(request: HttpRequest, response: HttpResponse, body: OwnerToAdd) -> OwnerDetails:
-    """Add an owner. Only for admins of the installation."""
+@router.post("", auth=ADDS, response={201: OwnerDetails}, operation_id="create_owner")
+def add(request: HttpRequest, response: HttpResponse, body: OwnerToCreate) -> OwnerDetails:
+    """Create an owner. Only for admins of the installation."""
     access = caller(request)
     refuse_without(access, Scope.ADMIN, None)
     with barrier.lifted():

@@ -52,7 +52,7 @@ class MemberChange(Schema):
     reason: Reason = ""
 
 
-class MemberToAdd(MemberChange):
+class MemberToCreate(MemberChange):
     """A user who becomes a member."""
 
     user: Annotated[Text, Field(min_length=1, max_length=150, description="The user's name.")]
@@ -70,8 +70,8 @@ def list_members(request: HttpRequest, slug: str, page: Page) -> PageOf[Member]:
     return PageOf[Member](items=[Member.of(member) for member in members], next=following)
 
 
-@router.post("/{slug}/members", auth=ADDS, response={201: Member}, operation_id="add_member")
-def add(request: HttpRequest, response: HttpResponse, slug: str, body: MemberToAdd) -> Member:
+@router.post("/{slug}/members", auth=ADDS, response={201: Member}, operation_id="create_member")
+def add(request: HttpRequest, response: HttpResponse, slug: str, body: MemberToCreate) -> Member:
     """Make a user a member of an owner."""
     owner = _administered(request, slug)
     with barrier.lifted():
@@ -117,7 +117,7 @@ def change(
     "/{slug}/members/{user}",
     auth=REMOVES,
     response={204: None},
-    operation_id="remove_member",
+    operation_id="delete_member",
     openapi_extra={**IF_MATCH, "responses": {409: PROBLEM}},
 )
 def remove(request: HttpRequest, slug: str, user: str) -> Status:

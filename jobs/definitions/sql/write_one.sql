@@ -63,7 +63,7 @@ WITH given AS MATERIALIZED (
     INSERT INTO jobs_auditentry (
         actor_id, token_id, actor_name, action, object_type, object_id, owner_id, reason, details)
     SELECT %(actor_id)s::bigint, %(token_id)s::bigint, %(actor_name)s::text,
-        CASE WHEN is_new THEN 'add' ELSE 'change' END, 'job', id::text, owner_id, '',
+        CASE WHEN is_new THEN 'create' ELSE 'change' END, 'job', id::text, owner_id, '',
         CASE WHEN is_new THEN '{}' ELSE jsonb_build_object('changes', %(changes)s::jsonb) END
     FROM written WHERE %(actor_name)s::text IS NOT NULL
 )

@@ -43,7 +43,7 @@ def test_a_created_job_is_answered_as_it_is_read(caller: Caller, acme: Owner) ->
     assert (shown["target"], shown["arguments"], shown["enabled"]) == ("sw-1", ADD, True)
     assert (job.owner, job.priority, job.target) == (acme, 7, Target.objects.get())
     [entry] = AuditEntry.objects.filter(object_type="job")
-    assert (entry.action, entry.owner, entry.token) == ("add", acme, ApiToken.objects.get())
+    assert (entry.action, entry.owner, entry.token) == ("create", acme, ApiToken.objects.get())
 
 
 def test_a_key_that_is_there_is_a_conflict(caller: Caller, acme: Owner, stranger: Owner) -> None:

@@ -32,7 +32,7 @@ def test_a_pause_ends_by_itself_or_by_a_resume(caller: Caller, acme: Owner) -> N
     for _ in range(2):
         assert post(client, f"{path}/resume", {}).json()["paused_until"] is None
     entries = AuditEntry.objects.filter(object_type="job").order_by("id")
-    assert [entry.action for entry in entries] == ["add", "pause", "resume"]
+    assert [entry.action for entry in entries] == ["create", "pause", "resume"]
     assert entries[1].reason == "upgrade"
 
 

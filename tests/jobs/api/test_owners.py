@@ -163,7 +163,7 @@ def test_a_member_is_added_changed_and_removed(caller: Caller, acme: Owner) -> N
     assert remove(client, path).status_code == 204
     assert client.get(f"{ROOT}{path}").status_code == 404
     actions = AuditEntry.objects.filter(object_type="membership").order_by("id")
-    assert list(actions.values_list("action", flat=True)) == ["add", "change", "delete"]
+    assert list(actions.values_list("action", flat=True)) == ["create", "change", "delete"]
 
 
 def test_the_last_admin_of_an_owner_stays(caller: Caller, acme: Owner) -> None:

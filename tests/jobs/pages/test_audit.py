@@ -102,7 +102,7 @@ def test_pages_by_cursor_keep_the_filter(
 
 def test_an_entry_leads_to_its_object(as_root: Client, done: None, acme: Owner) -> None:
     """An object that is no model of ours, or is gone, has no link that fails."""
-    AuditEntry.objects.create(action="add", object_type="moon", object_id="1")
+    AuditEntry.objects.create(action="create", object_type="moon", object_id="1")
     page = as_root.get(AUDIT)
     urls = [entry["url"] for entry in page.context["entries"]]
     assert urls[0] is None and all(as_root.get(url).status_code == 200 for url in urls[1:])

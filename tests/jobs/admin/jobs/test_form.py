@@ -45,7 +45,7 @@ def test_a_job_is_made_with_arguments_in_the_types_of_the_signature(
     [job] = Job.objects.all()
     assert read_body(job.payload, key=job.payload_key, place=job.place) == ([], {"x": 1, "y": 2})
     assert (job.payload_key, job.schedule) == (0, "manual")
-    assert AuditEntry.objects.get().action == "add"
+    assert AuditEntry.objects.get().action == "create"
 
 
 @pytest.mark.parametrize(

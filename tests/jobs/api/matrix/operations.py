@@ -112,25 +112,27 @@ BODIES: Final[dict[str, Any]] = {
     "change_mail_subscription": {"name": "other"},
     "create_job": JOB,
     "replace_job": {"task": "tests.add", "arguments": ADD},
-    "patch_job": {"priority": 3},
+    "change_job": {"priority": 3},
     "upsert_jobs": {"jobs": [JOB]},
     "pause_job": {"until": "2199-01-01T00:00:00Z"},
     "resume_job": {},
     "run_job": {},
     "cancel_backfill": {},
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
-    "add_owner": {"slug": "initech"},
+    "create_owner": {"slug": "initech"},
     "change_owner": {"name": "Acme"},
     "pause_owner": {},
     "resume_owner": {},
-    "add_member": {"user": "newcomer", "role": "viewer"},
+    "create_member": {"user": "newcomer", "role": "viewer"},
     "change_member": {"role": "operator"},
     "drain_worker": {},
     "undrain_worker": {},
     "retry_dead_letters": {"task": "tests.add", "error": "E", "reason": "fixed"},
 }
 
-OF_INSTALLATION: Final = frozenset({"add_owner", "add_member", "drain_worker", "undrain_worker"})
+OF_INSTALLATION: Final = frozenset(
+    {"create_owner", "create_member", "drain_worker", "undrain_worker"}
+)
 """Operations that only callers for the whole installation may use, with the bodies above."""
 
 
