@@ -70,11 +70,11 @@ def approve(
 ) -> WindowDecision:
     """Approve a window, or the occurrence that starts at `occurrence_at`; return the decision.
 
-    What starts after `expires_at` is not approved. Raises ApprovalRefused for a freeze, which needs
-    no approval, for a user or token that may not decide (`may_approve`), and under four eyes for
-    all that requested the window or changed it since its last approval, even superusers, for makers
-    of these tokens, and for other tokens of the same makers; OptionError for an invalid time or
-    text.
+    Occurrences that start after `expires_at` are not approved. Raises ApprovalRefused for a freeze,
+    which needs no approval, for a user or token that may not decide (`may_approve`), and under four
+    eyes for all that requested the window or changed it since its last approval, even superusers,
+    for makers of these tokens, and for other tokens of the same makers; OptionError for an invalid
+    time or text.
     """
     return _decide(
         window,
@@ -197,7 +197,7 @@ def _kind_of(actor: Any) -> str:
 
 
 def _identities(kind: str, key: str) -> set[tuple[str, str]]:
-    """Return whose eyes a user or token has: its own, and those of all who made the token."""
+    """Return a user or token, and all users and tokens that made it."""
     found = {(kind, key)}
     one: Any = ApiToken.objects.filter(pk=key).first() if kind == "token" else None
     # A token may be made by a token, and a maker that is revoked has asked all the same.

@@ -24,7 +24,7 @@ SELECT target, jobs_calendars(%s, %s, target, %s) AS ids FROM unnest(%s::bigint[
 
 @dataclass(frozen=True, slots=True)
 class GateInput:
-    """What decides when a run may start."""
+    """The facts that decide when a run may start."""
 
     calendars: tuple[int, ...]
     needed: timedelta

@@ -89,7 +89,7 @@ def windows_of(calendar: Calendar) -> QuerySet[Window]:
 
 
 def has_too_many(windows: Iterable[Window], *more: Entry) -> bool:
-    """Tell whether a calendar with these windows and entries is closed, for too many openings."""
+    """Say whether a calendar with these windows and entries is closed, for too many openings."""
     return first_beyond((*map(safe_entry_of, windows), *more), after=timezone.now()) is not None
 
 

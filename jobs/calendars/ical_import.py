@@ -28,7 +28,7 @@ _FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an import does with one window: added, changed or removed, in words."""
+    """The change of one window by an import, in words: added, changed or removed."""
 
     verb: str
     window: str
@@ -52,7 +52,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be done: rows, each with the entry that it is or becomes."""
+    """The changes to make: rows, each with the entry that it is or becomes."""
 
     added: list[tuple[Window, Entry]]
     changed: list[tuple[Window, Entry]]
@@ -126,7 +126,7 @@ def _reading(calendar: Calendar, data: bytes, *, effect: str, source: str) -> Re
 
 
 def _planned(calendar: Calendar, reading: Reading, *, source: str) -> _Plan:
-    """Compare what a file says with the windows of its source as they are now."""
+    """Compare the windows of a file with those of its source as they are now."""
     rows = calendar.windows.filter(source=source).order_by("id").prefetch_related("decisions")
     known = {row.source_uid: row for row in rows}
     gone = [row for row in rows if known[row.source_uid] is not row]

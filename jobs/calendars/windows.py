@@ -147,7 +147,7 @@ def apply_change(window: Window, changed: Mapping[str, Any], *, actor: Any) -> s
 
 
 def delete_window(window: Window, *, actor: Actor = None, reason: str = "") -> None:
-    """Remove a window or freeze with its decisions, if it is still there.
+    """Delete a window or freeze with its decisions, if it is still there.
 
     Raises OptionError for the last window: without it, the calendar would always be open.
     """

@@ -28,7 +28,7 @@ class Span:
 
 
 class Effect(StrEnum):
-    """What an entry does in its spans; a freeze wins over any window."""
+    """The effect of an entry in its spans; a freeze wins over any window."""
 
     WINDOW = "window"
     FREEZE = "freeze"

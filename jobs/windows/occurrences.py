@@ -36,7 +36,7 @@ def counting(entry: Entry, *, start: datetime, end: datetime) -> Iterator[Span]:
 
 
 def is_approved(entry: Entry, start: datetime) -> bool:
-    """Tell whether the occurrence with this unclipped start is approved, or needs no approval."""
+    """Say whether the occurrence with this unclipped start is approved, or needs no approval."""
     if entry.approved_starts is not None and start not in entry.approved_starts:
         return False
     approved = entry.approved

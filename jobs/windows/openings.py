@@ -38,7 +38,7 @@ def open_spans(calendars: Iterable[CalendarHours], *, start: datetime, end: date
 
 
 def is_open(calendars: Iterable[CalendarHours], *, at: datetime, needed: timedelta = _NONE) -> bool:
-    """Tell whether all are open at a moment, and for `needed` from then on (the fit rule).
+    """Say whether all are open at a moment, and for `needed` from then on (the fit rule).
 
     A run must end before the close, minus the largest cut-off.
     """

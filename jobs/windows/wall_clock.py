@@ -23,12 +23,12 @@ def shown_at(moment: datetime, zone: str) -> datetime:
 
 
 def is_skipped(wall: datetime, zone: str) -> bool:
-    """Tell whether the clock of a zone never shows this time."""
+    """Say whether the clock of a zone never shows this time."""
     return shown_at(moment_at(wall, zone), zone) != wall
 
 
 def is_repeated(wall: datetime, zone: str) -> bool:
-    """Tell whether the clock of a zone shows this time twice."""
+    """Say whether the clock of a zone shows this time twice."""
     return moment_at(wall, zone) != moment_at(wall, zone, last=True)
 
 

@@ -34,7 +34,7 @@ READ_ONLY_FIELDS: Final[dict[str, str | None]] = {
     **dict.fromkeys(APPLIES_TO),
     "owners": "attached",
 }
-"""What replaces the fields of the form for a person who may not change the calendar."""
+"""The columns that replace the fields of the form for a person who may not change the calendar."""
 
 
 @admin.register(Calendar)

@@ -95,7 +95,7 @@ class MonthFacts(Schema):
     starts_at: datetime
     ends_at: datetime
     planned: list[PlannedDay] | None = Field(description="Null: counting took too long.")
-    problems: list[str] = Field(description="What is missing, and why; mostly empty.")
+    problems: list[str] = Field(description="Windows that are missing, and why; mostly empty.")
 
 
 class MonthOfCalendar(MonthFacts):

@@ -95,7 +95,7 @@ def _applying(subject: Owner | Job | Target) -> tuple[Collection[int], Owner, Q]
 
 
 def view_of(content: Content, *, month: str, now: datetime) -> View:
-    """Return the month of a content that an address asks for."""
+    """Return the month that an address asks for."""
     today = now.astimezone(ZoneInfo(content.zone)).date()
     month_start = month_layout.month_of(month, today=today)
     whole = month_layout.range_of(month_start, content.zone)
@@ -139,7 +139,7 @@ class DayView:
 
 
 def view_of_day(content: Content, day: date) -> DayView:
-    """Return one day of a content, by the clock of its zone."""
+    """Return one day, by the clock of the content's zone."""
     whole = month_layout.whole_day(day, content.zone)
     problems: list[str] = []
     marks = [mark for calendar in content.calendars for mark in _marks(calendar, whole, problems)]
@@ -156,7 +156,7 @@ def view_of_day(content: Content, day: date) -> DayView:
 
 
 def opened(content: Content, whole: Span, problems: list[str]) -> Sequence[Span]:
-    """Return the spans in which all calendars of a content are open."""
+    """Return the spans in which all its calendars are open."""
     try:
         return open_spans(map(read_hours, content.calendars), start=whole.start, end=whole.end)
     # Raw SQL may have broken rows; `occurrences_of` names them.

@@ -18,7 +18,7 @@ from jobs.windows.words import length_in_words
 
 NEXT: Final = 10
 DAYS_OF_A_WEEK: Final = 6
-"""Up to so many days later, the name of a weekday is unambiguous."""
+"""Most days after which the name of a weekday is unambiguous."""
 # A rule in minutes has half a million occurrences in a year: the first look is short.
 _LOOKS: Final = (timedelta(days=2), timedelta(days=31), timedelta(days=366), timedelta(days=2_922))
 

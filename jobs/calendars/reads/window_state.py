@@ -34,7 +34,7 @@ class WindowState:
 
 
 class Approval(StrEnum):
-    """What has become of the request of a window; pages show `state_of`."""
+    """The outcome of the request of a window; pages show `state_of`."""
 
     NOT_NEEDED = "not needed"
     REQUESTED = "requested"
