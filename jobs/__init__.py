@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jobs.definitions.upsert import delete_jobs, upsert_jobs
     from jobs.forecast.will_it_fit import will_it_fit
     from jobs.recurring.backfill import backfill
+    from jobs.rollouts.waves import Waves
     from jobs.runs.submission import asubmit, asubmit_many, submit, submit_many
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Snooze",
     "StaleAttempt",
     "SubmissionEnd",
+    "Waves",
     "__version__",
     "asubmit",
     "asubmit_many",
@@ -59,6 +61,7 @@ _HOMES = {
     "Snooze": "fleet.steering",
     "StaleAttempt": "jobs.core.errors",
     "SubmissionEnd": "jobs.catalog.ends",
+    "Waves": "jobs.rollouts.waves",
     "asubmit": "jobs.runs.submission",
     "asubmit_many": "jobs.runs.submission",
     "backfill": "jobs.recurring.backfill",

@@ -23,6 +23,7 @@ from jobs.recurring import late_commits, misfire, second_intervals
 from jobs.recurring.backfill import make_pending_runs
 from jobs.recurring.pulse import make_ticks
 from jobs.recurring.tick import run_tick
+from jobs.rollouts import rounds as rollouts
 from jobs.system import ends, hooks, partitions, promotion
 from jobs.system.notices import delivery as deliveries
 from jobs.system.notices import listening, mails
@@ -96,7 +97,8 @@ def settle() -> dict[str, int]:
 @shared_task(name="fairshift.system.promote", base=SystemTask)
 @alone
 def promote() -> int:
-    """Queue due runs, and end those whose deadline has passed."""
+    """Release waves and queue due runs, and end those whose deadline has passed."""
+    rollouts.advance()
     return promotion.expire() + promotion.promote()
 
 

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_noop as _
 
 from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
+from jobs.actions.rollouts import ROLLOUT_ACTIONS
 from jobs.actions.runs import that_obey_windows
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import WAITING, State
@@ -75,7 +76,7 @@ def _overridden(_submission: Any, value: tuple[int, list[str]]) -> Phrase:
 
 SUBMISSIONS: Final = Noun(
     name="submission",
-    rows=lambda: Submission.objects.select_related("owner"),
+    rows=lambda: Submission.objects.select_related("owner", "rollout"),
     view="jobs.view_submission",
     actions=(
         Action(
@@ -129,5 +130,6 @@ SUBMISSIONS: Final = Noun(
             done=_overridden,
             locks=False,
         ),
+        *ROLLOUT_ACTIONS,
     ),
 )

@@ -29,6 +29,7 @@ from jobs.models import (
     WindowEffect,
 )
 from jobs.models.access import access_of, has_scope
+from jobs.models.token import identities
 from jobs.models.verbs import Actor
 from jobs.windows import Entry, start_of
 
@@ -188,22 +189,9 @@ def _who_may(actor: Any, calendar: Calendar) -> str:
 def _is_own(window: Window, actor: Any) -> bool:
     if not window.calendar.four_eyes:
         return False
-    asked = {one for kind, key in window.requesters for one in _identities(kind, key)}
-    return not asked.isdisjoint(_identities(_kind_of(actor), str(actor.pk)))
-
-
-def _kind_of(actor: Any) -> str:
-    return "token" if isinstance(actor, ApiToken) else "user"
-
-
-def _identities(kind: str, key: str) -> set[tuple[str, str]]:
-    """Return a user or token, and all users and tokens that made it."""
-    found = {(kind, key)}
-    one: Any = ApiToken.objects.filter(pk=key).first() if kind == "token" else None
-    # A token may be made by a token, and a maker that is revoked has asked all the same.
-    while isinstance(one, ApiToken) and (one := one.maker) is not None:
-        found.add((_kind_of(one), str(one.pk)))
-    return found
+    asked = {(kind, key) for kind, key in window.requesters}
+    tokens = ApiToken.objects.filter(pk__in=[key for kind, key in asked if kind == "token"])
+    return not asked.union(*map(identities, tokens)).isdisjoint(identities(actor))
 
 
 def _start_of(entry: Entry, at: datetime) -> datetime:

@@ -30,3 +30,5 @@ class LockClass(IntEnum):
     """Key 0: the demo, one at a time on one database."""
     NOTICE_LISTENERS = 1725
     """Key 0: comparing the listener for webhooks and mails with those that ask for ends."""
+    ROLLOUT = 1726
+    """Key: a submission's id. Shared by admissions, exclusive for a rollout's stop and releases."""

@@ -38,6 +38,18 @@ UNBLOCKING_FAILED: Final = Event(
     "runs that wait for a cap or a lock are left to the sweep",
     "Runs that wait for a cap or a lock start later. See the traceback.",
 )
+ROLLOUT_STOPPED: Final = Event(
+    "rollout_stopped",
+    WARNING,
+    "the rollout of submission {submission} is stopped: {reason}",
+    "More runs of a wave have failed than its limit. Nothing of it starts until it is resumed.",
+)
+ROLLOUT_LEFT: Final = Event(
+    "rollout_left",
+    ERROR,
+    "rollouts whose runs have failed are left to the next round",
+    "A rollout stops up to a second later. See the traceback.",
+)
 PAYLOADS_UNREADABLE: Final = Event(
     "payloads_unreadable",
     ERROR,

@@ -490,7 +490,10 @@ class Migration(migrations.Migration):
                 "verbose_name": "submission",
                 "verbose_name_plural": "submissions",
                 "ordering": ("-id",),
-                "permissions": [("cancel_submission", "Can cancel a submission")],
+                "permissions": [
+                    ("cancel_submission", "Can cancel a submission"),
+                    ("approve_submission", "Can approve a wave of a submission"),
+                ],
                 "indexes": [models.Index(fields=["owner", "-id"], name="submission_of_owner")],
             },
             label=models.CharField("label", max_length=200, blank=True),

@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 from django.db.models.functions import Now
@@ -37,7 +38,10 @@ def alike(*names: str) -> list[tuple[str, str]]:
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [("jobs", "0002_calendars")]
+    dependencies = [
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("jobs", "0002_calendars"),
+    ]
 
     operations = [
         model(
@@ -69,6 +73,56 @@ class Migration(migrations.Migration):
             clock_ahead_seconds=models.FloatField("clock ahead (s)", null=True),
             keys=ArrayField(models.SmallIntegerField(), null=True, editable=False),
             redis_answered_at=models.DateTimeField("last answer of Redis", null=True),
+        ),
+        model(
+            "Rollout",
+            {
+                "verbose_name": "rollout",
+                "verbose_name_plural": "rollouts",
+                "indexes": [
+                    models.Index(
+                        name="rollout_open",
+                        fields=["submission"],
+                        condition=models.Q(state__in=("rolling", "waiting"))
+                        | models.Q(due_from__isnull=False),
+                    )
+                ],
+            },
+            submission=models.OneToOneField(
+                "jobs.submission", models.CASCADE, primary_key=True, serialize=False
+            ),
+            owner=models.ForeignKey("jobs.owner", models.PROTECT, related_name="+"),
+            state=models.CharField(
+                "state",
+                max_length=8,
+                choices=[
+                    ("rolling", "a wave runs"),
+                    ("waiting", "waits for the next wave"),
+                    ("stopped", "stopped: too many runs of a wave have failed"),
+                    ("paused", "paused by an operator"),
+                    ("ended", "all waves have ended"),
+                ],
+                default="rolling",
+            ),
+            waves=models.JSONField(),
+            wave=models.PositiveSmallIntegerField("wave", default=1),
+            released_to=models.UUIDField(),
+            due_from=models.UUIDField(null=True),
+            stop_at=models.CharField("stops at", max_length=10, blank=True),
+            accepted_failed=models.PositiveIntegerField(default=0),
+            accepted_ended=models.PositiveIntegerField(default=0),
+            between_seconds=models.PositiveIntegerField("seconds between waves", null=True),
+            needs_approval=models.BooleanField("needs approval", default=False),
+            next_at=models.DateTimeField("next wave at", null=True),
+            deadline_seconds=models.FloatField(null=True),
+            requested_by=models.ForeignKey(
+                settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+            ),
+            requested_by_token=models.ForeignKey(
+                "jobs.apitoken", models.SET_NULL, null=True, related_name="+"
+            ),
+            reason=models.CharField("reason", max_length=500, blank=True),
+            changed_at=models.DateTimeField("changed at", db_default=Now()),
         ),
         migrations.SeparateDatabaseAndState(
             state_operations=[

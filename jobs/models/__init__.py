@@ -50,6 +50,8 @@ from jobs.models.run import WindowPolicy as WindowPolicy
 from jobs.models.saved_view import SavedView as SavedView
 from jobs.models.submission import IdempotencyKey as IdempotencyKey
 from jobs.models.submission import Progress as Progress
+from jobs.models.submission import Rollout as Rollout
+from jobs.models.submission import RolloutState as RolloutState
 from jobs.models.submission import Submission as Submission
 from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup

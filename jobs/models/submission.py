@@ -1,4 +1,4 @@
-"""Submissions: many runs of one submit; and idempotency keys."""
+"""Submissions: many runs of one submit, in waves if asked; and idempotency keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Count
 from django.db.models.functions import Now
@@ -15,6 +16,7 @@ from jobs.core.errors import OptionError
 from jobs.core.states import ENDED, State
 from jobs.models.owner import Owner
 from jobs.models.recurring import Backfill
+from jobs.models.token import ApiToken
 from jobs.models.verbs import Actor, Cancelled, verbs
 
 LONGEST_WAIT: Final = 366 * 86_400
@@ -65,7 +67,10 @@ class Submission(models.Model):
         verbose_name = _("submission")
         verbose_name_plural = _("submissions")
         ordering = ("-id",)
-        permissions = [("cancel_submission", _("Can cancel a submission"))]
+        permissions = [
+            ("cancel_submission", _("Can cancel a submission")),
+            ("approve_submission", _("Can approve a wave of a submission")),
+        ]
         indexes = [models.Index(name="submission_of_owner", fields=("owner", "-id"))]
 
     def __str__(self) -> str:
@@ -109,6 +114,67 @@ def _refuse_span(option: str, value: Any) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= LONGEST_WAIT:
         raise OptionError(option, f"is a number of seconds from 0 to {LONGEST_WAIT}")
+
+
+class RolloutState(models.TextChoices):
+    ROLLING = "rolling", _("a wave runs")
+    WAITING = "waiting", _("waits for the next wave")
+    STOPPED = "stopped", _("stopped: too many runs of a wave have failed")
+    PAUSED = "paused", _("paused by an operator")
+    ENDED = "ended", _("all waves have ended")
+
+
+class Rollout(models.Model):
+    """The waves of a submission, and how far they are. Admission reads `state` and `released_to`.
+
+    Ids of runs rise with their wave, so a wave is a range of ids. `waves` has a mapping for each:
+    `size`, `first` and `last` (ids of runs), and of those that are released `released_at`,
+    `released_by` ("" for the rollout itself) and `ended_at` (ISO 8601, or null).
+    """
+
+    submission = models.OneToOneField(Submission, models.CASCADE, primary_key=True)
+    owner = models.ForeignKey(Owner, models.PROTECT, related_name="+")
+    state = models.CharField(
+        _("state"), max_length=8, choices=RolloutState, default=RolloutState.ROLLING
+    )
+    waves = models.JSONField()
+    # The newest wave that is released, from 1; its last run.
+    wave = models.PositiveSmallIntegerField(_("wave"), default=1)
+    released_to = models.UUIDField()
+    # Released runs after this one are still to be made due; null: none.
+    due_from = models.UUIDField(null=True)
+    stop_at = models.CharField(_("stops at"), max_length=10, blank=True)
+    # Failed and ended runs of the wave that an operator has accepted by continuing.
+    accepted_failed = models.PositiveIntegerField(default=0)
+    accepted_ended = models.PositiveIntegerField(default=0)
+    between_seconds = models.PositiveIntegerField(_("seconds between waves"), null=True)
+    needs_approval = models.BooleanField(_("needs approval"), default=False)
+    # When the next wave is released, while it waits for its time.
+    next_at = models.DateTimeField(_("next wave at"), null=True)
+    deadline_seconds = models.FloatField(null=True)
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    requested_by_token = models.ForeignKey(ApiToken, models.SET_NULL, null=True, related_name="+")
+    # Why it is in its state: the failures at which it stopped, or an operator's reason.
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
+    changed_at = models.DateTimeField(_("changed at"), db_default=Now())
+
+    class Meta:
+        verbose_name = _("rollout")
+        verbose_name_plural = _("rollouts")
+        indexes = [
+            # Those that a round looks at.
+            models.Index(
+                name="rollout_open",
+                fields=("submission",),
+                condition=models.Q(state__in=("rolling", "waiting"))
+                | models.Q(due_from__isnull=False),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission_id}: wave {self.wave}, {self.state}"
 
 
 class IdempotencyKey(models.Model):

@@ -104,3 +104,17 @@ class ApiToken(models.Model):
     def get_username(self) -> str:
         """Return the actor's name for the audit; users have the same method."""
         return f"token {self}"
+
+
+def identity(actor: Any) -> tuple[str, str]:
+    """Return the kind and the key of a user or a token."""
+    return "token" if isinstance(actor, ApiToken) else "user", str(actor.pk)
+
+
+def identities(actor: Any) -> set[tuple[str, str]]:
+    """Return whose eyes a user or a token has, for four eyes: its own, and its makers'."""
+    found = {identity(actor)}
+    # A token may be made by a token, and a maker that is revoked has asked all the same.
+    while isinstance(actor, ApiToken) and (actor := actor.maker) is not None:
+        found.add(identity(actor))
+    return found

@@ -35,6 +35,7 @@ _REFUSALS: Final = {
     "expired": Refusal.GONE,
     "paused": Refusal.WAITS,
     "window": Refusal.WAITS,
+    "wave": Refusal.WAITS,
     "lock": Refusal.WAITS,
     "cap": Refusal.WAITS,
     "task": Refusal.WAITS,

@@ -48,7 +48,7 @@ class RunDefaults(RunPlan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """One run to be stored; `gate` is None if no calendar applies."""
+    """One run to be stored; `gate` is None if no calendar applies. Wave 1 and none are as usual."""
 
     id: UUID
     payload: bytes
@@ -58,12 +58,17 @@ class NewRun:
     labels: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     gate: Gate | None = None
+    wave: int = 1
 
 
+IN_WAVE: Final = "wave"
+"""The `blocked_by` of a held run whose wave is not released, or stopped."""
+NOT_RELEASED: Final = "wave not released"
 _COLUMNS: Final = (
     "id, owner_id, job_id, submission_id, target_id, task, queue, priority, payload, "
     "payload_key, labels, max_attempts, policy, options, lock_key, created_at, due_at, "
-    "deadline_at, window_policy, state, next_at, not_after, queued_at, hint_check_at, history"
+    "window_policy, state, next_at, deadline_at, not_after, queued_at, hint_check_at, blocked_by, "
+    "history"
 )
 
 
@@ -73,10 +78,8 @@ def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
     before = _texts(defaults.owner_id, defaults.job_id, defaults.submission_id)
     task = _texts(defaults.task, defaults.queue, defaults.priority)
     limits = (str(defaults.max_attempts), json.dumps(defaults.policy))
-    after = _texts(
-        defaults.created_at, defaults.due_at, defaults.deadline_at, defaults.window_policy
-    )
-    initial_states: dict[Gate | None, InitialState] = {}
+    after = _texts(defaults.created_at, defaults.due_at, defaults.window_policy)
+    initial_states: dict[tuple[int, Gate | None], InitialState] = {}
     queued = []
     with (
         # Callers of Django expect its errors, not psycopg's.
@@ -85,9 +88,10 @@ def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
         cursor.copy(f"COPY jobs_run ({_COLUMNS}) FROM STDIN") as copy,
     ):
         for run in runs:
-            initial = initial_states.get(run.gate)
+            kind = (run.wave, None if run.wave > 1 else run.gate)
+            initial = initial_states.get(kind)
             if initial is None:
-                initial = initial_states[run.gate] = initial_state_of(defaults, run.gate)
+                initial = initial_states[kind] = _initial_state(defaults, *kind)
             if initial.state is State.QUEUED:
                 queued.append(run.id)
             labels, options = (json.dumps(run.labels) if run.labels else "{}"), run.options
@@ -97,7 +101,7 @@ def store(runs: Iterable[NewRun], defaults: RunDefaults) -> None:
             then = (run.lock_key, *after, *initial.texts)
             copy.write_row((run.id.hex, *before, run.target_id, *task, *own, *then))
     # Where calendars apply, hints need more than these defaults: the rows are read.
-    is_gated = any(gate is not None for gate in initial_states)
+    is_gated = any(gate is not None for _wave, gate in initial_states)
     publish_on_commit(queued, None if is_gated else partial(_first_hints, defaults))
 
 
@@ -109,11 +113,14 @@ class InitialState:
     texts: list[str | None]
 
 
-def initial_state_of(defaults: RunDefaults, gate: Gate | None) -> InitialState:
-    """Return the first state of a run, by its due time and its gate."""
+def _initial_state(defaults: RunDefaults, wave: int, gate: Gate | None) -> InitialState:
+    """Return the first state of a run, by its wave, its due time and its gate."""
     at, cause = defaults.created_at, ""
     next_at, not_after = defaults.due_at, None
-    if defaults.due_at is not None and defaults.due_at > at:
+    if wave > 1:
+        # Without a time at which promotion would queue it: its wave's release sets one.
+        state, next_at, cause = State.HELD, None, NOT_RELEASED
+    elif defaults.due_at is not None and defaults.due_at > at:
         state = State.SCHEDULED
     elif gate is None or gate.is_open:
         state, not_after = State.QUEUED, gate and gate.not_after
@@ -122,9 +129,19 @@ def initial_state_of(defaults: RunDefaults, gate: Gate | None) -> InitialState:
         next_at, _ = opening_times(gate, now=at, needed=needed_of(defaults.policy))
     is_queued = state is State.QUEUED
     hint_check_at = at + timedelta(seconds=setting("LEASE_SECONDS")) if is_queued else None
-    history = json.dumps([[state, at.timestamp(), cause]])
     return InitialState(
-        state, _texts(state, next_at, not_after, at if is_queued else None, hint_check_at, history)
+        state,
+        _texts(
+            state,
+            next_at,
+            # It counts from the release of its wave.
+            None if wave > 1 else defaults.deadline_at,
+            not_after,
+            at if is_queued else None,
+            hint_check_at,
+            IN_WAVE if wave > 1 else "",
+            json.dumps([[state, at.timestamp(), cause]]),
+        ),
     )
 
 

@@ -26,6 +26,8 @@ from jobs.core.errors import OptionError
 from jobs.core.ids import new_ids
 from jobs.models import AuditEntry, Job, Owner, Run, Submission
 from jobs.models.verbs import Actor
+from jobs.rollouts import making
+from jobs.rollouts.waves import Waves
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
@@ -87,15 +89,28 @@ def submit_many(
     owner: Owner | str,
     label: str = "",
     chord: Signature | None = None,
+    waves: Waves | None = None,
+    actor: Actor = None,
     **options: Any,
 ) -> Submission:
     """Submit a run for each mapping of arguments; return the submission that holds them.
 
     All or nothing: BatchError lists every bad element. `target` and `lock` may name arguments, as
     `"{host}"`. `chord` is a Celery signature that is called with the list of results when every run
-    has succeeded. Other errors are those of `submit`.
+    has succeeded. With `waves` the runs go out in stages; `actor` is who submits, and may not
+    approve a wave. Other errors are those of `submit`.
     """
-    return submit_on(None, task, arguments, owner=owner, label=label, chord=chord, **options)
+    return submit_on(
+        None,
+        task,
+        arguments,
+        owner=owner,
+        label=label,
+        chord=chord,
+        waves=waves,
+        actor=actor,
+        **options,
+    )
 
 
 def submit_on(
@@ -107,6 +122,8 @@ def submit_on(
     owner: Owner | str,
     label: str = "",
     chord: Signature | None = None,
+    waves: Waves | None = None,
+    actor: Actor = None,
     **options: Any,
 ) -> Submission:
     """Submit as `submit_many` does; `targets`, if given, has the name of each run's target."""
@@ -117,7 +134,8 @@ def submit_on(
     payloads = preparation.encode_payloads(task, calls, embed=embed_of(settings, chord=chord))
     targets = targets or placeholders.filled("target", settings.target, calls)
     locks = placeholders.filled("lock", settings.lock, calls)
-    checked = _Checked(task, settings, payloads, targets, locks, chord=chord)
+    sizes = making.sizes_of(waves, len(calls))
+    checked = _Checked(task, settings, payloads, targets, locks, chord=chord, sizes=sizes)
     with transaction.atomic():
         owner = preparation.load_owner(owner)
         claim = idempotency.claim(
@@ -129,7 +147,12 @@ def submit_on(
         submission = Submission.objects.create(
             owner=owner, label=label, task=task.name, queue=queue, run_count=len(calls)
         )
-        _make(checked, owner, submission_id=submission.id)
+        ids = _make(
+            checked, owner, submission_id=submission.id, spread=waves.spread if waves else ""
+        )
+        if waves is not None:
+            deadline = preparation.deadline_seconds_of(task, settings)
+            making.begin(submission, waves, sorted(ids), sizes, actor=actor, deadline=deadline)
         claim.store(submission_id=submission.id)
         crash_point("submit.before_commit")
     return submission
@@ -163,18 +186,25 @@ class _Checked:
     locks: Sequence[str]
     chord: Signature | None = None
     job: Job | None = None
+    sizes: Sequence[int] = ()
+    """Of waves, in which the runs go out by their ids."""
 
 
-def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) -> list[UUID]:
+def _make(
+    checked: _Checked, owner: Owner, *, submission_id: int | None = None, spread: str = ""
+) -> list[UUID]:
     """Plan and store the runs of a submit; return their ids."""
     task, options, job = checked.task, checked.options, checked.job
     defaults = preparation.run_defaults(
         task, owner, options, submission_id=submission_id, job_id=job.id if job else None
     )
     ids = list(new_ids(defaults.created_at, len(checked.payloads)))
-    headers = begin_chord(ids, checked.chord)
     known = preparation.make_targets(owner, checked.targets)
     target_ids = [job.target_id] if job else [known.get(name) for name in checked.targets]
+    if spread:
+        ids = making.spread_ids(ids, target_ids, by=spread)
+    waves = making.waves_of(ids, checked.sizes)
+    headers = begin_chord(ids, checked.chord)
     gates = preparation.run_gates(owner, defaults, target_ids, ids)
     common, labels = preparation.message_options(options), dict(options.labels)
     plan = (
@@ -186,9 +216,10 @@ def _make(checked: _Checked, owner: Owner, *, submission_id: int | None = None) 
             labels=labels,
             options={**common, **own},
             gate=gate,
+            wave=wave,
         )
-        for run_id, payload, target_id, lock, own, gate in zip(
-            ids, checked.payloads, target_ids, checked.locks, headers, gates, strict=True
+        for run_id, payload, target_id, lock, own, gate, wave in zip(
+            ids, checked.payloads, target_ids, checked.locks, headers, gates, waves, strict=True
         )
     )
     store(plan, defaults)
@@ -218,11 +249,20 @@ async def asubmit_many(
     owner: Owner | str,
     label: str = "",
     chord: Signature | None = None,
+    waves: Waves | None = None,
+    actor: Actor = None,
     **options: Any,
 ) -> Submission:
     """Do what `submit_many` does, from async code."""
     return await sync_to_async(submit_many)(
-        task, arguments, owner=owner, label=label, chord=chord, **options
+        task,
+        arguments,
+        owner=owner,
+        label=label,
+        chord=chord,
+        waves=waves,
+        actor=actor,
+        **options,
     )
 
 

@@ -9,7 +9,7 @@ The sweep does the same for all.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.db import transaction
@@ -17,6 +17,7 @@ from django.db import transaction
 from jobs.core import log_events, prepared
 from jobs.core.conf import setting
 from jobs.core.states import ENDED, State
+from jobs.rollouts import rounds
 from jobs.runs.dispatch import publish_on_commit
 
 logger = logging.getLogger(__name__)
@@ -24,11 +25,16 @@ logger = logging.getLogger(__name__)
 CHUNK: Final = 1_000
 
 
-def publish_after_end(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Publish runs that waited for these to end: rows with state, owner_id, lock_key, is_capped.
+def publish_after_end(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Publish runs that waited for these to end, and stop rollouts in which too many have failed.
+
+    Takes rows with state, owner_id, submission_id, lock_key, is_capped.
 
     Call it after the commit. An error is logged, and the sweep publishes them.
     """
+    failed = [row["submission_id"] for row in rows if row["state"] == State.FAILED]
+    if any(failed):
+        rounds.examine(filter(None, failed))
     freed = [row for row in rows if row["state"] in ENDED or row["state"] == State.RETRYING]
     owner_ids = sorted({row["owner_id"] for row in freed if row["is_capped"]})
     lock_keys = sorted({row["lock_key"] for row in freed if row["lock_key"]})

@@ -20,6 +20,7 @@ from jobs.core.phrases import Phrase, capitalised, counted_phrase, joined, phras
 from jobs.core.sql import now
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Calendar, Owner, Run, Window, WindowPolicy, Worker
+from jobs.rollouts.reads import why_not_released
 from jobs.runs import dispatch
 from jobs.runs.dispatch import owners
 from jobs.runs.storage import needed_of
@@ -46,6 +47,8 @@ def why_waiting(run: Run) -> str:
         return joined([phrase("Due %(at)s.", at=_moment(run)), *_why_late(run)], " ")
     if run.state == State.RETRYING:
         return joined([_why_retried(run), *_why_late(run)], " ")
+    if run.submission_id is not None and (why := why_not_released(run)):
+        return why
     if run.state == State.HELD:
         return _why_kept(run) or (
             phrase("Held until %(at)s.", at=_moment(run)) if run.next_at else phrase("Held.")

@@ -47,6 +47,29 @@ def submit(
     return {"ids": submit_in_block(log, key, task, calls, **options)}
 
 
+def roll_out(
+    log: SubmitLog, *, key: str, calls: list[dict[str, Any]], waves: dict[str, Any], **options: Any
+) -> dict[str, Any]:
+    """Submit calls of `chaos.stumble` in waves; return the submission's id."""
+    from jobs import Waves, submit_many
+
+    given = {"owner": "acme", "labels": {"judge_key": key}, "max_attempts": 4, **options}
+    log.intend(key, count=len(calls))
+    made = submit_many("chaos.stumble", calls, waves=Waves(**waves), backoff_seconds=0.1, **given)
+    ids = [str(run_id) for run_id in made.runs.order_by("id").values_list("id", flat=True)]
+    log.ok(key, ids)
+    return {"submission": made.pk, "ids": ids}
+
+
+def resume(log: SubmitLog, *, submission: int) -> dict[str, Any]:
+    """Resume a stopped rollout."""
+    from jobs.models import Submission
+    from jobs.rollouts import verbs
+
+    verbs.resume(Submission.objects.get(pk=submission))
+    return {}
+
+
 def cancel(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
     """Cancel these runs; say how many moved."""
     from jobs.runs.cancellation import cancel_runs
@@ -106,10 +129,8 @@ def calendar(log: SubmitLog, *, act: str, facts: dict[str, Any]) -> dict[str, An
     return calendar_edits.ACTS[act](**facts)
 
 
-ACTS: dict[str, Callable[..., dict[str, Any]]] = {
-    act.__name__: act
-    for act in (submit, cancel, retry, owner, replay, call, upsert, edit, calendar)
-}
+_DONE = (submit, roll_out, resume, cancel, retry, owner, replay, call, upsert, edit, calendar)
+ACTS: dict[str, Callable[..., dict[str, Any]]] = {act.__name__: act for act in _DONE}
 
 if __name__ == "__main__":
     main()

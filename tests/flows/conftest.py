@@ -44,6 +44,7 @@ OF_RUNS = (
     "jobs_idempotencykey",
     "jobs_attempt",
     "jobs_run",
+    "jobs_rollout",
     "jobs_submission",
     "jobs_job",
     "jobs_target",

@@ -44,6 +44,7 @@ TABLES = (
     "jobs_hookcall",
     "jobs_attempt",
     "jobs_run",
+    "jobs_rollout",
     "jobs_submission",
     "jobs_attachment",
     "jobs_opening",

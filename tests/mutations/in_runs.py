@@ -18,6 +18,7 @@ EPHEMERAL: Final = "tests/jobs/runs/test_ephemeral.py::test_"
 RUNS_GATE: Final = "tests/jobs/runs/test_gate.py::test_"
 RECORDING: Final = "tests/jobs/runs/test_recording.py::test_"
 UNBLOCKING: Final = "tests/jobs/runs/test_unblocking.py::test_"
+ROLLOUTS: Final = "tests/jobs/rollouts/test_rounds.py::test_"
 RESCUE: Final = "tests/jobs/system/test_rescue.py::test_"
 ENCRYPTION: Final = "tests/jobs/test_encryption.py::test_"
 REENCRYPTION: Final = "tests/jobs/system/test_reencryption.py::test_"
@@ -211,6 +212,27 @@ ROWS: Final = (
         "G14",
         "SELECT now() AS at FROM (SELECT count(*) FROM locked) AS after_the_locks",
         (f"{RUNS_GATE}an_admission_that_waited_past_the_close_admits_nothing",),
+    ),
+    Mutation(
+        "a run does not start before its wave, nor while its rollout is stopped",
+        "G30",
+        "WHEN false THEN 'wave'",
+        (
+            f"{ROLLOUTS}no_run_starts_before_its_wave[retry]",
+            f"{ROLLOUTS}nothing_starts_after_a_stop",
+        ),
+    ),
+    Mutation(
+        "an admission waits for who stops its rollout",
+        "G30",
+        "(NULL, NULL, 1726, NULL),",
+        (f"{ROLLOUTS}an_admission_waits_for_a_stop_and_sees_it",),
+    ),
+    Mutation(
+        "a calendar does not release a wave",
+        "G30",
+        "",
+        (f"{ROLLOUTS}a_calendar_releases_no_wave",),
     ),
     Mutation(
         "an admission waits for who changes its owner's calendars",

@@ -9,11 +9,12 @@ from ninja import Schema
 from pydantic import Field
 
 from jobs.actions import Done
+from jobs.actions.rollouts import ROLLOUT_ACTIONS
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.api.kit.actions import Answer, serve
 from jobs.api.runs.overriding import Overridden
 from jobs.api.submissions.router import router
-from jobs.api.submissions.schemas import RunProgress
+from jobs.api.submissions.schemas import RolloutDetails, RunProgress
 from jobs.core import barrier
 from jobs.models import Submission
 from jobs.models.verbs import Cancelled
@@ -64,6 +65,10 @@ def _progress(submission: Any) -> RunProgress:
         return RunProgress.of(submission.progress)
 
 
+def _of_rollout(_request: HttpRequest, _response: HttpResponse, done: Done) -> RolloutDetails:
+    return RolloutDetails.of(done.value)
+
+
 serve(
     router,
     SUBMISSIONS,
@@ -72,5 +77,6 @@ serve(
     answers={
         "retry": Answer(schema=SubmissionRetried, of=_retried),
         "override": Answer(schema=Overridden, of=_overridden),
+        **{one.name: Answer(schema=RolloutDetails, of=_of_rollout) for one in ROLLOUT_ACTIONS},
     },
 )

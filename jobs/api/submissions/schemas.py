@@ -11,7 +11,7 @@ from pydantic import Field
 
 from jobs.core.states import State
 from jobs.forecast.estimate import Forecast
-from jobs.models import Submission
+from jobs.models import Rollout, RolloutState, Submission
 from jobs.models.submission import Progress
 
 
@@ -62,14 +62,50 @@ class RunProgress(Schema):
         )
 
 
+class WaveDetails(Schema):
+    """One wave."""
+
+    size: int
+    released_at: datetime | None = None
+    released_by: str = Field("", description="Empty: by the rollout itself.")
+    ended_at: datetime | None = None
+
+
+class RolloutDetails(Schema):
+    """The waves of a submission."""
+
+    state: RolloutState
+    wave: int = Field(description="The newest released one, from 1.")
+    waves: list[WaveDetails]
+    stop_at: str = Field(description="More failed runs of a wave stop the rollout; empty: never.")
+    between_seconds: int | None
+    needs_approval: bool
+    next_at: datetime | None = Field(description="When the next wave is released.")
+    reason: str = Field(description="Why it is stopped.")
+
+    @classmethod
+    def of(cls, rollout: Rollout) -> RolloutDetails:
+        names = [name for name in cls.model_fields if name != "waves"]
+        return cls(
+            **{name: getattr(rollout, name) for name in names},
+            waves=[WaveDetails(**wave) for wave in rollout.waves],
+        )
+
+
 class SubmissionDetails(SubmissionMade):
     """One submission, with its progress."""
 
     progress: RunProgress
+    rollout: RolloutDetails | None = Field(description="Null: it has no waves.")
 
     @classmethod
     def of_progress(cls, submission: Submission, progress: Progress) -> SubmissionDetails:
-        return cls(**cls.facts(submission), progress=RunProgress.of(progress))
+        found = Rollout.objects.filter(pk=submission.pk).first()
+        return cls(
+            **cls.facts(submission),
+            progress=RunProgress.of(progress),
+            rollout=None if found is None else RolloutDetails.of(found),
+        )
 
 
 class RunsInOpening(Schema):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
-from pydantic import Field
+from ninja import Schema
+from pydantic import ConfigDict, Field, StrictInt
 
 from jobs.actions.texts import Name, TaskName
 from jobs.api.kit.actions import IdempotencyKey
@@ -19,7 +21,39 @@ from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.models import Scope
 from jobs.owners.caps import refuse_more_runs
+from jobs.rollouts.waves import Waves
 from jobs.runs.submission import submit_many
+
+
+class WavesGiven(Schema):
+    """The stages of a submission."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sizes: list[StrictInt | Name] = Field(
+        min_length=1, description='Counts, or parts of all runs, as [1, "10%", "100%"].'
+    )
+    stop_at: StrictInt | Name | None = Field(
+        None,
+        description="Nothing more starts if more runs of a wave fail: a count, or a part of its"
+        ' ended runs, as "5%".',
+    )
+    between: StrictInt | Literal["approval"] | None = Field(
+        None,
+        description='Seconds between two waves, or "approval" by somebody else; null: none.',
+    )
+    spread: Name = Field("", description="A label of targets: one run of each value comes first.")
+
+    @property
+    def checked(self) -> Waves:
+        """The waves; raises OptionError."""
+        between = self.between
+        return Waves(
+            sizes=self.sizes,
+            stop_at=self.stop_at,
+            between=timedelta(seconds=between) if isinstance(between, int) else between,
+            spread=self.spread,
+        )
 
 
 class RunsToSubmit(SubmitOptions):
@@ -28,6 +62,7 @@ class RunsToSubmit(SubmitOptions):
     task: TaskName
     arguments: list[dict[str, Any]] = Field(min_length=1, description="Those of each run.")
     label: Name = Field("", description="For people.")
+    waves: WavesGiven | None = Field(None, description="Stages, in which the runs go out.")
 
 
 @router.post("", auth=SUBMITS, response={202: SubmissionMade}, operation_id="submit_many_runs")
@@ -53,6 +88,8 @@ def submit_many_runs(
             owner=owner,
             label=body.label,
             idempotency_key=idempotency_key,
+            waves=body.waves.checked if body.waves else None,
+            actor=access.actor,
             **body.options,
         )
         response["Location"] = f"{request.path}/{made.id}"

@@ -20,6 +20,7 @@ DECLARE
         'jobs_job', owned,
         'jobs_missed', owned,
         'jobs_submission', owned,
+        'jobs_rollout', owned,
         'jobs_run', owned,
         'jobs_rollup', owned,
         'jobs_webhookendpoint', owned,

@@ -16,12 +16,14 @@ from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
-from jobs.models import Run, Submission
+from jobs.models import Rollout, RolloutState, Run, Submission
 from jobs.models.submission import Progress
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
+from jobs.rollouts.reads import steps_of, why_it_waits
+from jobs.rollouts.rounds import STOPPED
 from jobs.runs.reads.pace import pace_of
 from jobs.system.rollups.usage import Usage, usage
 
@@ -42,6 +44,7 @@ def submission(visit: Visit, key: int) -> HttpResponse:
     """Show one submission."""
     found = find_submission(visit, key)
     progress = found.progress
+    rollout = Rollout.objects.filter(pk=found.pk).first()
     return visit.show(
         "jobs/pages/submissions/one.html",
         live="jobs/pages/submissions/one_live.html",
@@ -52,8 +55,20 @@ def submission(visit: Visit, key: int) -> HttpResponse:
         errors=_errors(found) if progress[State.FAILED] else [],
         admin_url=admin_row(visit.access.actor, found),
         buttons=buttons(visit, SUBMISSIONS, found),
+        rollout=rollout,
+        steps=[] if rollout is None else steps_of(rollout),
+        waits=_waits(rollout),
         **_ahead(found, progress),
     )
+
+
+def _waits(rollout: Rollout | None) -> str:
+    """Return what the next wave waits for; empty if there is none."""
+    if rollout is None or rollout.state == RolloutState.ENDED:
+        return ""
+    if rollout.wave == len(rollout.waves) and rollout.state not in STOPPED:
+        return ""
+    return why_it_waits(rollout)
 
 
 def _ahead(found: Submission, progress: Progress) -> dict[str, Any]:

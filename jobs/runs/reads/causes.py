@@ -30,6 +30,7 @@ KNOWN: Final = {
         phrase("time limit"),
         phrase("unknown task"),
         phrase("unreadable"),
+        phrase("wave not released"),
         phrase("window closed"),
         phrase("worker lost"),
         phrase("worker lost before the start"),

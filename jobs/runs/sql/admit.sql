@@ -4,13 +4,14 @@
 -- are_locked (whether this transaction has taken the locks of lock_limits.sql); keys smallint[] (ids of
 -- the encryption keys that the worker has).
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'key', 'busy',
--- 'gone', 'stale'; 'limited': unchanged, because the locks that it needs are missing). An admitted run
--- also has its values for the worker: start_within (seconds in which it must start), soft_close and
+-- 'wave', 'gone', 'stale'; 'limited': unchanged, because the locks that it needs are missing). An
+-- admitted run also has its values for the worker: start_within (seconds in which it must start), soft_close and
 -- hard_close (seconds until its calendars end it), has_started (an earlier attempt began its task).
 -- Keeps true: rows are locked in id order, locked ones are skipped; one moment, clock_timestamp() after
 -- the locks, decides and is written; a token is issued once; caps, lock keys (count_room.sql) and
 -- calendars are read on a snapshot younger than the locks of lock_limits.sql. A run outside its windows
--- is held, and due at once for promotion, which knows when they open.
+-- is held, and due at once for promotion, which knows when they open; one whose wave is not released,
+-- or whose rollout is stopped, is held until its release sets a time.
 -- Cost: whatever statistics PostgreSQL has, each row is found by its id in a subquery of its own
 -- (`state || ''` is in no index), and written where it was found. A join might read all rows.
 WITH hint AS (
@@ -25,7 +26,7 @@ WITH hint AS (
     FROM (SELECT id, task FROM hint ORDER BY id) AS h
     LEFT JOIN LATERAL (
         SELECT r.ctid AS place, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
-            r.job_id, r.target_id, r.policy, r.window_policy, r.queue, r.payload_key
+            r.job_id, r.target_id, r.policy, r.window_policy, r.queue, r.payload_key, r.submission_id
         FROM {runs} r
         -- guard: only what is queued is admitted
         -- guard: the row names the task
@@ -44,7 +45,10 @@ WITH hint AS (
             -- guard: what is limited is decided under its locks
             WHEN NOT %(are_locked)s::bool AND (
                 o.max_running IS NOT NULL OR l.lock_key <> '' OR o.calendar_version > 0
+                OR rollout.state IS NOT NULL
             ) THEN 'limited'
+            -- guard: a run does not start before its wave, nor while its rollout is stopped
+            WHEN rollout.state IN ('stopped', 'paused') OR l.id > rollout.released_to THEN 'wave'
             -- guard: past its deadline a run expires
             WHEN l.deadline_at <= now.at AND l.attempt_count = 0 THEN 'expired'
             -- guard: a paused owner's runs wait
@@ -76,6 +80,9 @@ WITH hint AS (
         SELECT slug, paused_at, paused_until, calendar_version, max_running FROM jobs_owner
         WHERE id = l.owner_id OFFSET 0
     ) AS o
+    LEFT JOIN LATERAL (
+        SELECT state, released_to FROM jobs_rollout WHERE submission_id = l.submission_id OFFSET 0
+    ) AS rollout ON true
     CROSS JOIN LATERAL (SELECT
         -- Null without calendars: the strict function jobs_gate is not called then.
         CASE WHEN o.calendar_version > 0 AND l.window_policy <> 'overridden'
@@ -97,7 +104,7 @@ WITH hint AS (
 ), moved AS (
     UPDATE {runs} r SET
         state = coalesce(next.state, r.state),
-        blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap', 'key') THEN j.verdict ELSE '' END,
+        blocked_by = CASE WHEN j.verdict IN ('paused', 'lock', 'cap', 'key', 'wave') THEN j.verdict ELSE '' END,
         -- guard: a token is handed out once
         token = r.token + (j.verdict = '')::int,
         -- guard: an admission spends an attempt
@@ -106,7 +113,7 @@ WITH hint AS (
         admitted_at = CASE j.verdict WHEN '' THEN now.at ELSE r.admitted_at END,
         started_at = CASE j.verdict WHEN '' THEN NULL ELSE r.started_at END,
         ended_at = CASE j.verdict WHEN 'expired' THEN now.at ELSE r.ended_at END,
-        next_at = CASE j.verdict WHEN 'window' THEN now.at ELSE r.next_at END,
+        next_at = CASE j.verdict WHEN 'window' THEN now.at WHEN 'wave' THEN NULL ELSE r.next_at END,
         closes_at = CASE j.verdict WHEN '' THEN least(j.soft_at, j.hard_at) ELSE r.closes_at END,
         stop_at = CASE j.verdict WHEN '' THEN NULL ELSE r.stop_at END,
         history = CASE WHEN next.state IS NULL THEN r.history
@@ -116,7 +123,7 @@ WITH hint AS (
     CROSS JOIN now
     LEFT JOIN (VALUES
         ('', 'admitted', ''), ('expired', 'expired', 'deadline passed'),
-        ('window', 'held', 'window closed')
+        ('window', 'held', 'window closed'), ('wave', 'held', 'wave not released')
     ) AS next (verdict, state, cause) ON next.verdict = j.verdict
     WHERE r.ctid = j.place AND j.verdict <> 'limited'
       AND ({is_one_day} OR r.id = j.id AND r.id = ANY(%(ids)s))

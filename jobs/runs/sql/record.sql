@@ -4,7 +4,7 @@
 -- tracebacks, delays (seconds until the next attempt), causes: empty if no run has any; errors and
 -- attempt_errors bytea[]: the texts of both, encrypted, which are empty then; key: that of errors and
 -- results, 0 for none; lease seconds.
--- Result: a row per run that was moved: id, state now, owner_id, lock_key, is_capped; one with state
+-- Result: a row per run that was moved: id, state now, owner_id, submission_id, lock_key, is_capped; one with state
 -- 'busy' per run whose row another transaction has locked or just changed: report it again.
 -- Keeps true: only the newest token of an active run may write; a run that ends while `cancelling` is
 -- cancelled, unless it succeeded; an attempt's row is written in the statement that moves its run; only
@@ -129,11 +129,11 @@ WITH report AS (
 ), announced AS (
     {runs/announce}
 )
-SELECT m.id, m.state, m.owner_id, m.lock_key,
+SELECT m.id, m.state, m.owner_id, m.submission_id, m.lock_key,
     (SELECT o.max_running IS NOT NULL FROM jobs_owner o WHERE o.id = m.owner_id) AS is_capped
 FROM moved m
 UNION ALL
-SELECT l.id, 'busy', NULL, NULL, false
+SELECT l.id, 'busy', NULL, NULL, NULL, false
 FROM locked l
 WHERE l.id NOT IN (SELECT m.id FROM moved m)
   -- The token is current, but the row is locked, or was locked in a newer version than this statement

@@ -5,6 +5,8 @@
 WITH locked AS MATERIALIZED (
     SELECT id, owner_id, job_id, target_id, state, policy, window_policy FROM jobs_run
     WHERE id = ANY(%(ids)s) AND state IN ('scheduled', 'held', 'queued', 'retrying')
+      -- guard: a calendar does not release a wave
+      AND blocked_by <> 'wave'
     ORDER BY id
     FOR UPDATE
 )

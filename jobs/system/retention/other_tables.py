@@ -91,6 +91,8 @@ WITH old AS MATERIALIZED (
     ORDER BY s.id LIMIT %(most)s FOR UPDATE SKIP LOCKED
 ), backfills AS (
     DELETE FROM jobs_backfill b USING old WHERE b.submission_id = old.id
+), rollouts AS (
+    DELETE FROM jobs_rollout r USING old WHERE r.submission_id = old.id
 )
 SELECT id FROM old
 """
@@ -134,7 +136,7 @@ def _remove(statement: str, before: datetime | None = None) -> tuple[int, bool]:
 
 
 def _remove_submissions(rules: Rules) -> int:
-    """Delete submissions whose runs are all gone, with their backfills."""
+    """Delete submissions whose runs are all gone, with their backfills and rollouts."""
     before, total = rules.before(max(rules.run_days, rules.key_days)), 0
     for _ in range(BATCHES):
         with transaction.atomic():

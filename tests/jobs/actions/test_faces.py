@@ -7,6 +7,7 @@ fields, and in READY if a fresh row does not have the state that it applies to.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -54,6 +55,7 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "change_mail_subscription": {"name": "Acme"},
     "pause_job": {"until": UNTIL},
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
+    "resize_submission": {"sizes": "1, 100%"},
 }
 READY: Final[Mapping[str, Callable[[Any], Any]]] = {
     "enable_mail_subscription": lambda mail: change_subscription(mail, {"is_active": False}),
@@ -64,6 +66,11 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
     ),
     "override_run": lambda run: rows.window_of(run.owner),
     "override_submission": lambda submission: rows.window_of(submission.owner),
+    "pause_submission": rows.give_waves,
+    "resume_submission": partial(rows.give_waves, state="stopped"),
+    "release_submission": rows.give_waves,
+    "approve_submission": partial(rows.give_waves, needs_approval=True),
+    "resize_submission": rows.give_waves,
     "resume_owner": pause_owner,
     "resume_job": lambda job: pause_jobs([job.pk], until=now() + timedelta(days=1)),
     "revoke_window": lambda window: approvals.approve(

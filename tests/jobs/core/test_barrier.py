@@ -12,10 +12,12 @@ from jobs.calendars import attach
 from jobs.core import barrier, sql
 from jobs.models import Calendar, Owner, Run
 from jobs.runs.preparation import make_targets
+from tests.jobs.api.matrix.rows import give_waves
 from tests.jobs.scenes import submitted
 
 HIDDEN = {
     "jobs_run",
+    "jobs_rollout",
     "jobs_submission",
     "jobs_target",
     "jobs_owner",
@@ -28,7 +30,8 @@ HIDDEN = {
 def _rows(acme: Owner, stranger: Owner) -> None:
     """Both owners have a row of each kind."""
     for owner in (acme, stranger):
-        submitted(owner)
+        [run] = submitted(owner)
+        give_waves(run.submission)
         make_targets(owner, ["sw-1"])
         attach(Calendar.objects.create(owner=owner, name="nights"), owner)
 

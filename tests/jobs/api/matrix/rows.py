@@ -19,12 +19,14 @@ from jobs.models import (
     Membership,
     Owner,
     Role,
+    Rollout,
     Run,
     Submission,
     Window,
 )
 from jobs.owners.tokens import make_token
 from jobs.recurring.backfill import backfill
+from jobs.rollouts.making import waves_stored
 from jobs.runs.cancellation import cancel_runs
 from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.notices.mails import make_subscription
@@ -79,6 +81,24 @@ def submission_of(owner: Owner) -> int:
     [run] = submitted(owner)
     assert run.submission_id is not None
     return run.submission_id
+
+
+def give_waves(submission: Submission, **values: Any) -> None:
+    """Let a submission's runs be the first of three waves."""
+    ids = list(submission.runs.order_by("id").values_list("id", flat=True))
+    waves = waves_stored([*ids, uuid4(), uuid4(), uuid4()], [len(ids), 1, 2])
+    Rollout.objects.create(
+        submission=submission, owner=submission.owner, waves=waves, released_to=ids[-1], **values
+    )
+
+
+def rollout_of(**values: Any) -> Callable[[Owner], int]:
+    def made(owner: Owner) -> int:
+        submission = Submission.objects.get(pk=submission_of(owner))
+        give_waves(submission, **values)
+        return submission.pk
+
+    return made
 
 
 def ended_submission_of(owner: Owner) -> int:
@@ -188,6 +208,11 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
     "retry_run": {"run_id": cancelled_run_of},
     "watch_submission": {"submission_id": ended_submission_of},
+    "pause_submission": {"submission_id": rollout_of()},
+    "resume_submission": {"submission_id": rollout_of(state="stopped")},
+    "release_submission": {"submission_id": rollout_of()},
+    "approve_submission": {"submission_id": rollout_of(needs_approval=True)},
+    "resize_submission": {"submission_id": rollout_of()},
 }
 """Operations whose row must be in another state than a new one."""
 

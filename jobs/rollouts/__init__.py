@@ -1,0 +1,1 @@
+"""Rollouts: submissions that go out in waves. `rounds` goes on, `verbs` is what operators do."""

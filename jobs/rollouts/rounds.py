@@ -1,0 +1,187 @@
+"""The round of rollouts: waves are released, end, and stop a failing rollout.
+
+Every change of a rollout is made under two locks: its row, so that rounds and operators take turns,
+and its advisory lock, which admissions share, so that none that began earlier ends after it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from fleet import crash_point
+from jobs.core import log_events, sql
+from jobs.core.locks import LockClass
+from jobs.models import AuditEntry, Rollout, RolloutState
+from jobs.rollouts.deciding import Facts, Next, decide
+from jobs.rollouts.waves import Limit
+
+logger = logging.getLogger(__name__)
+
+CHUNK: Final = 1_000
+FIRST: Final = UUID(int=0)
+OPEN: Final = (RolloutState.ROLLING, RolloutState.WAITING)
+STOPPED: Final = (RolloutState.STOPPED, RolloutState.PAUSED)
+_ALONE: Final = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
+
+
+def advance() -> int:
+    """Bring each open rollout as far as it can go now; return how many have changed."""
+    rollouts = Rollout.objects.filter(state__in=OPEN) | Rollout.objects.exclude(due_from=None)
+    ids = list(rollouts.order_by("submission_id").values_list("pk", flat=True))
+    return sum(advance_one(submission_id) for submission_id in ids)
+
+
+def examine(submission_ids: Iterable[int]) -> None:
+    """Go on with the rollouts of submissions of which runs have failed: they may be stopped now.
+
+    An error is logged, and the round looks at them.
+    """
+    try:
+        found = Rollout.objects.filter(pk__in=set(submission_ids), state__in=OPEN)
+        for submission_id in found.values_list("pk", flat=True):
+            advance_one(submission_id)
+    except Exception:
+        # Whatever it is, the caller's reports are recorded.
+        log_events.ROLLOUT_LEFT.log(logger, exc_info=True)
+
+
+def advance_one(submission_id: int) -> bool:
+    """Go on with one rollout; say whether it has changed. Harmless for one that is not open."""
+    is_changed = False
+    while True:
+        with locked(submission_id, waits=False) as rollout:
+            if rollout is None:
+                return is_changed
+            if rollout.state in OPEN and _step(rollout):
+                pass
+            elif rollout.state not in STOPPED and rollout.due_from is not None:
+                make_due(rollout)
+            else:
+                return is_changed
+        is_changed = True
+
+
+@contextmanager
+def locked(submission_id: int, *, waits: bool = True) -> Iterator[Rollout | None]:
+    """Yield a rollout with its row locked, in a transaction; None if there is none.
+
+    With `waits` false also None if another transaction has it.
+    """
+    with transaction.atomic():
+        rows: Any = Rollout.objects.filter(pk=submission_id)
+        yield rows.select_for_update(of=("self",), skip_locked=not waits).first()
+
+
+def change(rollout: Rollout, **values: Any) -> None:
+    """Write a locked rollout; admissions that begin after the commit see it."""
+    sql.query(_ALONE, [LockClass.ROLLOUT, str(rollout.pk)])
+    for name, value in {**values, "changed_at": sql.now()}.items():
+        setattr(rollout, name, value)
+    rollout.save()
+
+
+def make_due(rollout: Rollout) -> None:
+    """Make a chunk of released runs due."""
+    ids = sql.run(
+        "rollouts/make_due",
+        {
+            "submission": rollout.pk,
+            "after": rollout.due_from,
+            "last": rollout.released_to,
+            "deadline": rollout.deadline_seconds,
+            "most": CHUNK,
+        },
+    )
+    rollout.due_from = max(row["id"] for row in ids) if len(ids) == CHUNK else None
+    rollout.save(update_fields=["due_from"])
+    crash_point("rollout.after_due")
+
+
+def release(rollout: Rollout, *, by: str = "") -> None:
+    """Release the next wave of a locked rollout."""
+    number = rollout.wave + 1
+    wave = rollout.waves[number - 1]
+    wave |= {"released_at": sql.now().isoformat(), "released_by": by}
+    change(
+        rollout,
+        state=RolloutState.ROLLING,
+        wave=number,
+        released_to=UUID(wave["last"]),
+        due_from=UUID(int=UUID(wave["first"]).int - 1),
+        accepted_failed=0,
+        accepted_ended=0,
+        next_at=None,
+        reason="",
+    )
+    crash_point("rollout.after_release")
+
+
+def counts_of(rollout: Rollout, wave: int) -> tuple[int, int]:
+    """Return how many runs of a wave have failed, and how many have ended if some have."""
+    found = rollout.waves[wave - 1]
+    given = {"submission": rollout.pk, "first": found["first"], "last": found["last"]}
+    [row] = sql.run("rollouts/wave_counts", given)
+    return row["failed"], found["size"] - row["open"]
+
+
+def facts_of(rollout: Rollout) -> Facts:
+    failed, ended = counts_of(rollout, rollout.wave)
+    size = rollout.waves[rollout.wave - 1]["size"]
+    return Facts(
+        failed=max(0, failed - rollout.accepted_failed),
+        ended=max(0, ended - rollout.accepted_ended),
+        size=size,
+        is_open=ended < size,
+        is_last=rollout.wave == len(rollout.waves),
+        is_waiting=rollout.state == RolloutState.WAITING,
+        limit=limit_of(rollout),
+        between=timedelta(seconds=rollout.between_seconds) if rollout.between_seconds else None,
+        needs_approval=rollout.needs_approval,
+        next_at=rollout.next_at,
+        now=sql.now(),
+    )
+
+
+def limit_of(rollout: Rollout) -> Limit | None:
+    """Return the limit of failures of a rollout's waves; None: it never stops by itself."""
+    given = rollout.stop_at
+    if not given:
+        return None
+    return Limit.read(int(given) if given.isdecimal() else given)
+
+
+def _step(rollout: Rollout) -> bool:
+    """Do what is next, if anything; say whether the rollout has changed."""
+    facts = facts_of(rollout)
+    following = decide(facts)
+    if following is Next.STOP:
+        reason = f"{facts.failed} of {facts.ended} ended runs of wave {rollout.wave} have failed"
+        change(rollout, state=RolloutState.STOPPED, reason=reason, next_at=None)
+        crash_point("rollout.after_stop")
+        AuditEntry.write("stop rollout", on=rollout.submission, reason=reason)
+        log_events.ROLLOUT_STOPPED.log(logger, submission=rollout.pk, reason=reason)
+    elif following is Next.RELEASE:
+        _end_wave(rollout)
+        release(rollout)
+    elif following is Next.WAIT:
+        _end_wave(rollout)
+        change(
+            rollout,
+            state=RolloutState.WAITING,
+            next_at=None if facts.between is None else facts.now + facts.between,
+        )
+    elif following is Next.END:
+        _end_wave(rollout)
+        change(rollout, state=RolloutState.ENDED)
+    return following is not None
+
+
+def _end_wave(rollout: Rollout) -> None:
+    rollout.waves[rollout.wave - 1].setdefault("ended_at", sql.now().isoformat())

@@ -1,0 +1,198 @@
+"""jobs/rollouts/rounds.py: no run starts before its wave; after a stop nothing starts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fleet import Kind, Refusal
+from jobs import Waves, submit_many
+from jobs.core.states import State
+from jobs.models import AuditEntry, Owner, Rollout, Run, Submission
+from jobs.rollouts import rounds, verbs
+from jobs.runs import gate
+from jobs.runs.manual_retry import reopen_runs
+from jobs.runs.recording import record
+from jobs.system.promotion import promote
+from tests.jobs.scenes import admitted, ask, behind, living_worker, told
+
+CALLS = [{"x": number, "y": 0} for number in range(20)]
+
+
+def rollout(owner: Owner, *, sizes: Any = (2, 5, "100%"), **waves: Any) -> Submission:
+    """Submit 20 runs in waves of 2, 5 and 13."""
+    return submit_many(
+        "tests.add", CALLS, owner=owner, max_attempts=1, waves=Waves(sizes=sizes, **waves)
+    )
+
+
+def runs(submission: Submission, state: State = State.QUEUED) -> list[Run]:
+    """Return the submission's runs in a state, lowest first."""
+    return list(submission.runs.filter(state=state).order_by("id"))
+
+
+def end(some: list[Run], kind: Kind = Kind.SUCCEEDED) -> None:
+    """Run these to their ends on a worker."""
+    worker = living_worker()
+    record([told(admitted(worker, run), kind) for run in some])
+
+
+def round_() -> None:
+    """Do what the promoting round does."""
+    rounds.advance()
+    promote()
+
+
+def states_of(submission: Submission) -> dict[str, int]:
+    """Count the submission's runs by state."""
+    return dict(Counter(submission.runs.values_list("state", flat=True)))
+
+
+def test_the_waves_follow_each_other(acme: Owner) -> None:
+    """Each is released when all runs of the one before have ended; all are stored at the submit."""
+    submission = rollout(acme)
+    assert states_of(submission) == {"queued": 2, "held": 18}
+    end(runs(submission))
+    round_()
+    assert states_of(submission) == {"succeeded": 2, "queued": 5, "held": 13}
+    first, *rest = runs(submission)
+    end(rest)
+    round_()
+    assert states_of(submission) == {"succeeded": 6, "queued": 1, "held": 13}
+    end([first])
+    round_()
+    assert states_of(submission) == {"succeeded": 7, "queued": 13}
+    end(runs(submission))
+    round_()
+    found = Rollout.objects.get(pk=submission.pk)
+    assert (found.state, found.wave) == ("ended", 3)
+    assert all(wave["released_at"] and wave["ended_at"] for wave in found.waves)
+
+
+@pytest.mark.parametrize("way", ["promotion", "retry", "raw SQL"])
+def test_no_run_starts_before_its_wave(acme: Owner, way: str) -> None:
+    """Whatever queues a run: admission refuses it, and it is held again."""
+    submission = rollout(acme)
+    run = runs(submission, State.HELD)[-1]
+    if way == "promotion":
+        promote()
+        assert states_of(submission) == {"queued": 2, "held": 18}
+        return
+    if way == "retry":
+        run.cancel()
+        reopen_runs([run.id])
+    else:
+        Run.objects.filter(id=run.id).update(state="queued", blocked_by="")
+    run.refresh_from_db()
+    assert ask(living_worker(), [run]) == [Refusal.WAITS]
+    run.refresh_from_db()
+    assert (run.state, run.next_at) == ("held", None)
+    end(runs(submission))
+    round_()
+    end(runs(submission))
+    round_()
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
+def test_nothing_starts_after_a_stop(acme: Owner) -> None:
+    """The failure that passes the limit stops it at once; what runs ends, what waits is held."""
+    submission = rollout(acme, sizes=[10, 10], stop_at=1)
+    waiting = runs(submission)
+    worker = living_worker()
+    running = admitted(worker, waiting[0])
+    end(waiting[1:2], Kind.FAILED)
+    assert Rollout.objects.get(pk=submission.pk).state == "rolling"
+    end(waiting[2:3], Kind.FAILED)
+    assert Rollout.objects.get(pk=submission.pk).state == "stopped"
+    assert set(ask(worker, waiting[3:])) == {Refusal.WAITS}
+    record([told(running, Kind.SUCCEEDED)])
+    round_()
+    assert states_of(submission) == {"succeeded": 1, "failed": 2, "held": 17}
+    assert AuditEntry.objects.filter(action="stop rollout", owner=acme).count() == 1
+
+
+@pytest.mark.usefixtures("committed")
+def test_an_admission_waits_for_a_stop_and_sees_it(acme: Owner) -> None:
+    """One that begins before the stop's commit admits nothing after it."""
+    submission = rollout(acme, sizes=[20])
+    waiting, worker = runs(submission), living_worker()
+    with behind(lambda: ask(worker, waiting)) as (begin, answers):
+        verbs.pause(submission)
+        begin()
+    assert answers == [[Refusal.WAITS] * 20]
+
+
+@pytest.mark.usefixtures("committed")
+def test_a_stop_waits_for_the_admissions_before_it(acme: Owner) -> None:
+    """What is admitted while a stop begins is admitted before the stop."""
+    submission = rollout(acme, sizes=[20])
+    waiting, worker = runs(submission), living_worker()
+    with behind(lambda: verbs.pause(submission)) as (begin, _done):
+        ask(worker, waiting)
+        begin()
+    stopped_at = Rollout.objects.get(pk=submission.pk).changed_at
+    assert submission.runs.filter(admitted_at__lt=stopped_at).count() == 20
+
+
+def test_a_calendar_releases_no_wave(acme: Owner) -> None:
+    """Waiting runs are gated again when calendars change, those of later waves are not."""
+    submission = rollout(acme)
+    held = runs(submission, State.HELD)
+    assert gate.gate_runs([run.id for run in held], cause="calendar changed") == 0
+    assert states_of(submission) == {"queued": 2, "held": 18}
+
+
+def test_a_resumed_rollout_accepts_the_failures_so_far(acme: Owner) -> None:
+    """It stops again when as many fail as its limit allows from then on."""
+    submission = rollout(acme, sizes=[10, 10], stop_at=0)
+    waiting = runs(submission)
+    end(waiting[:1], Kind.FAILED)
+    ask(living_worker(), waiting[1:])
+    verbs.resume(submission)
+    round_()
+    assert states_of(submission) == {"failed": 1, "queued": 9, "held": 10}
+    end(waiting[1:2], Kind.FAILED)
+    assert Rollout.objects.get(pk=submission.pk).state == "stopped"
+
+
+def test_a_late_success_counts_for_its_wave(acme: Owner) -> None:
+    """A failed run that is retried and succeeds is no failure any more."""
+    submission = rollout(acme, sizes=[10, 10], stop_at=1)
+    waiting = runs(submission)
+    end(waiting[:1], Kind.FAILED)
+    reopen_runs([waiting[0].id])
+    end(waiting[:1])
+    end(waiting[1:2], Kind.FAILED)
+    assert Rollout.objects.get(pk=submission.pk).state == "rolling"
+
+
+def test_a_wave_waits_for_its_time(acme: Owner) -> None:
+    """The time counts from the end of the wave before; an operator may release it earlier."""
+    submission = rollout(acme, between=timedelta(hours=1))
+    end(runs(submission))
+    round_()
+    assert states_of(submission) == {"succeeded": 2, "held": 18}
+    Rollout.objects.update(next_at="2026-01-01T00:00Z")
+    round_()
+    assert states_of(submission) == {"succeeded": 2, "queued": 5, "held": 13}
+    verbs.release(submission)
+    round_()
+    assert states_of(submission) == {"succeeded": 2, "queued": 18}
+
+
+def test_a_deadline_counts_from_the_release(acme: Owner) -> None:
+    """A run whose wave is not released does not expire."""
+    submission = submit_many(
+        "tests.add", CALLS, owner=acme, deadline_seconds=60, waves=Waves(sizes=[1, "100%"])
+    )
+    held = runs(submission, State.HELD)
+    assert {run.deadline_at for run in held} == {None}
+    end(runs(submission))
+    round_()
+    [queued, *_] = runs(submission)
+    assert queued.deadline_at is not None and queued.queued_at is not None
+    assert abs((queued.deadline_at - queued.queued_at).total_seconds() - 60) < 5

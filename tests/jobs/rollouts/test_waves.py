@@ -1,0 +1,97 @@
+"""jobs/rollouts/waves.py: sizes become counts, limits become decisions, bad input is named."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jobs import Waves
+from jobs.core.errors import OptionError
+from jobs.rollouts.waves import Limit, counts_of, spread
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "total", "counts"),
+    [
+        ([1, "1%", "10%", "100%"], 3_000, [1, 30, 300, 2_669]),
+        ([1, "1%", "10%", "100%"], 1, [1]),
+        ([1, "1%", "10%", "100%"], 12, [1, 1, 2, 8]),
+        (["33.3%", "100%"], 10, [4, 6]),
+        (["7%", "100%"], 100, [7, 93]),
+        ([5, 5], 10, [5, 5]),
+        ([5, 99], 10, [5, 5]),
+    ],
+)
+def test_sizes_are_counts_or_parts_of_all_runs(
+    sizes: list[int | str], total: int, counts: list[int]
+) -> None:
+    """Parts are rounded up; the last wave takes what is left; empty waves do not appear."""
+    assert counts_of(sizes, total) == counts
+
+
+def test_runs_in_no_wave_are_refused_with_the_counts() -> None:
+    """The error says what the sizes mean for this submission."""
+    with pytest.raises(OptionError, match=r"1, 30.*2,969 of 3,000") as refused:
+        counts_of([1, "1%"], 3_000)
+    assert refused.value.option == "waves.sizes"
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"sizes": []}, "waves.sizes"),
+        ({"sizes": "100%"}, "waves.sizes"),
+        ({"sizes": [1] * 21}, "waves.sizes"),
+        ({"sizes": [1, 0]}, "waves.sizes[1]"),
+        ({"sizes": [True]}, "waves.sizes[0]"),
+        ({"sizes": ["0%"]}, "waves.sizes[0]"),
+        ({"sizes": ["101%"]}, "waves.sizes[0]"),
+        ({"sizes": ["ten"]}, "waves.sizes[0]"),
+        ({"sizes": [1.5]}, "waves.sizes[0]"),
+        ({"stop_at": -1}, "waves.stop_at"),
+        ({"stop_at": "100%"}, "waves.stop_at"),
+        ({"stop_at": 0.05}, "waves.stop_at"),
+        ({"between": timedelta(0)}, "waves.between"),
+        ({"between": 367 * DAY}, "waves.between"),
+        ({"between": "later"}, "waves.between"),
+        ({"spread": "a\nb"}, "waves.spread"),
+    ],
+)
+def test_bad_waves_are_refused_by_field(given: dict[str, Any], field: str) -> None:
+    """Each error names the field."""
+    with pytest.raises(OptionError) as refused:
+        Waves(**{"sizes": ["100%"], **given})
+    assert refused.value.option == field
+
+
+@pytest.mark.parametrize(
+    ("limit", "failed", "ended", "size", "is_passed"),
+    [
+        (0, 0, 5, 9, False),
+        (0, 1, 5, 9, True),
+        (2, 2, 5, 9, False),
+        (2, 3, 5, 9, True),
+        ("5%", 1, 1, 300, False),
+        ("5%", 2, 2, 300, True),
+        ("5%", 2, 40, 300, False),
+        ("5%", 3, 40, 300, True),
+        ("5%", 1, 1, 1, True),
+        ("5%", 1, 1, 19, True),
+        ("5%", 0, 0, 300, False),
+        ("0%", 1, 100, 300, True),
+    ],
+)
+def test_a_limit_is_passed_by_more_failures_than_it_allows(
+    limit: int | str, failed: int, ended: int, size: int, is_passed: bool
+) -> None:
+    """A part is of the ended runs; one early failure stops only a wave in which it is too many."""
+    assert Limit.read(limit).is_passed(failed=failed, ended=ended, size=size) is is_passed
+
+
+def test_spreading_takes_one_of_each_value_first() -> None:
+    """In the order of the values' first places."""
+    assert spread("aabcab") == [0, 2, 3, 1, 5, 4]
