@@ -38,12 +38,12 @@ WAYS: dict[str, Callable[[Owner, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("control", ["\x1b", "\n", "\t", "\x7f", "\x9b", "\u2028"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_name_with_a_control_character_is_refused(acme: Owner, way: str, control: str) -> None:
+def test_a_name_with_a_control_character_is_refused(acme: Owner, way: str) -> None:
     """Terminals, logs and lists show names; nothing is stored."""
-    with pytest.raises((FairshiftError, ValidationError)) as refused:
-        WAYS[way](acme, f"a{control}b")
-    assert "ontrol character" in str(refused.value)
+    for control in ("\x1b", "\n", "\t", "\x7f", "\x9b", "\u2028"):
+        with pytest.raises((FairshiftError, ValidationError)) as refused:
+            WAYS[way](acme, f"a{control}b")
+        assert "ontrol character" in str(refused.value), control
     assert not Run.objects.exists() and not Job.objects.exists()
     WAYS[way](acme, "Zürich – 東京 🚀")
