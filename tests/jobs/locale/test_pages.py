@@ -42,7 +42,7 @@ DATA: Final = re.compile(
        |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
        |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1|ni
        |Firmware\ 4\.2)\b  # names of the scene
-    |Europe/Berlin
+    |Europe/Berlin | \b(?:English|Deutsch)\b  # languages in their own words
     |\b(?:add|unpackaged|none|zzz|UTC|Fairshift|p50|p95|p99|ms|s|min|h|d|MB|CSV|NDJSON|API|JSON|Enter|Esc)\b
     """,
     re.VERBOSE,
