@@ -1,4 +1,4 @@
-"""The demo's devices behind HTTP/1.1, in their own process, which judges what the jobs did.
+"""The demo's devices behind HTTP, in their own process, which judges what the jobs did.
 
     GET /devices/<id>                  the device's version
     GET /devices/<id>/health?run=...   a health check, counted in the report
@@ -20,12 +20,15 @@ import os
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, cast
 from uuid import UUID
+
+from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
+from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, Finish, HTTPError, RequestHandler
 
 from config.demo.agreed_hours import read_customers
 from config.demo.devices import (
@@ -42,199 +45,166 @@ from config.demo.devices import (
     report,
 )
 from config.demo.firmware import Firmware, make_firmware
-from config.demo.http_wire import MAX_HEAD_BYTES, BadRequest, HttpRequest, answer, read_request
 
 SLOW_SECONDS = 4.0
 MAX_VERSION = 2**31 - 1
+MAX_BODY_BYTES = 64 * 1024
 
 
-class HangUp(Exception):
-    """The device closes the connection without an answer."""
+class DeviceServer(HTTPServer):
+    """Tornado's server, which also notices that a client has not read the last answer."""
+
+    def initialize(self, *arguments: Any, **options: Any) -> None:
+        super().initialize(*arguments, **options)
+        self.unconfirmed: dict[IOStream, tuple[Device, Request]] = {}
+
+    def on_close(self, server_conn: object) -> None:
+        """Count a failed attempt if the client's kernel has sent a reset after an activation."""
+        super().on_close(server_conn)
+        stream = cast(HTTP1ServerConnection, server_conn).stream
+        if (answered := self.unconfirmed.pop(stream, None)) and stream.error is not None:
+            device, activation = answered
+            device.failed(activation, reason=ANSWER_LOST)
 
 
-class Refused(Exception):
-    """The request is refused; the connection stays usable."""
+class Page(RequestHandler):
+    """A page about some devices; an error is answered with its reason."""
 
-    def __init__(self, status: HTTPStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
+    is_client_gone = False
+
+    def initialize(self, devices: dict[str, Device], firmware: Firmware) -> None:
+        self.devices, self.firmware = devices, firmware
+
+    @property
+    def stream(self) -> IOStream:
+        return cast(HTTP1Connection, self.request.connection).stream
+
+    @property
+    def server(self) -> DeviceServer:
+        return cast(DeviceServer, self.application.settings["server"])
+
+    def prepare(self) -> None:
+        self.server.unconfirmed.pop(self.stream, None)
+
+    def on_connection_close(self) -> None:
+        self.is_client_gone = True
+
+    def write_error(self, status_code: int, **details: Any) -> None:  # noqa: ARG002  Tornado's
+        error = details["exc_info"][1]
+        self.finish({"error": getattr(error, "log_message", None) or self._reason})
+
+    def hang_up(self) -> Finish:
+        """Close the connection without an answer; return what ends the handler."""
+        self.detach().close()
+        return Finish()
+
+    def version_asked(self) -> int:
+        text = self.get_query_argument("version", "")
+        if text.isascii() and text.isdigit() and len(text) <= 10 and _is_version(int(text)):
+            return int(text)
+        raise HTTPError(400, f"version: expected 1 to {MAX_VERSION}")
 
 
-@dataclass(slots=True)
-class Connection:
-    """One client's connection, and the last activation that was answered."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    unconfirmed: tuple[Device, Request] | None = None
-
-    def client_is_gone(self) -> bool:
-        return self.reader.at_eof() or self.reader.exception() is not None
+class Report(Page):
+    def get(self) -> None:
+        self.finish(report(self.devices, version=self.version_asked()))
 
 
-class DeviceServer:
-    """Answers for the devices until `stop` is called."""
+class Upgrades(Page):
+    def get(self) -> None:
+        self.finish(self.firmware.report(self.version_asked()))
 
-    def __init__(self, devices: dict[str, Device], /, firmware: Firmware | None = None) -> None:
-        self.devices = devices
-        self.firmware = firmware or Firmware()
-        self._conversations: set[asyncio.Task[None]] = set()
 
-    async def listen(self, port: int, /) -> int:
-        """Accept connections on the loopback address; return the port (chosen when 0)."""
-        self._server = await asyncio.start_server(
-            self._accept, "127.0.0.1", port, limit=MAX_HEAD_BYTES, backlog=512
-        )
-        return int(self._server.sockets[0].getsockname()[1])
+class Version(Page):
+    def get(self, name: str) -> None:
+        self.finish({"device": name, "version": _of(self.devices, name).version})
 
-    async def stop(self) -> None:
-        """Close the server and every open connection."""
-        self._server.close()
-        for conversation in self._conversations:
-            conversation.cancel()
-        await asyncio.gather(*self._conversations, return_exceptions=True)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        conversation = asyncio.ensure_future(self._converse(Connection(reader, writer)))
-        self._conversations.add(conversation)
-        conversation.add_done_callback(self._conversations.discard)
-
-    async def _converse(self, connection: Connection) -> None:
-        writer = connection.writer
+class Health(Page):
+    def get(self, name: str) -> None:
+        device = _of(self.devices, name)
         try:
-            while request := await read_request(connection.reader):
-                connection.unconfirmed = None
-                writer.write(await self._answer(request, connection))
-                await writer.drain()
-                if not request.keep_alive:
-                    break
-        except BadRequest as error:
-            content = {"error": str(error)}
-            writer.write(answer(HTTPStatus.BAD_REQUEST, content, keep_alive=False))
-        except ConnectionError:
-            # The client closed without reading the last answer: its kernel sent a reset.
-            if connection.unconfirmed:
-                device, activation = connection.unconfirmed
-                device.failed(activation, reason=ANSWER_LOST)
-        except HangUp:
-            writer.transport.abort()
-        finally:
-            writer.close()
+            run = str(UUID(self.get_query_argument("run", "")))
+        except ValueError:
+            raise HTTPError(400, "run: expected the id of a run") from None
+        device.checks.append((time.monotonic(), run))
+        self.finish({"device": name, "is_well": True})
 
-    async def _answer(self, request: HttpRequest, connection: Connection) -> bytes:
-        try:
-            content = await self._route(request, connection)
-        except Refused as refused:
-            content = {"error": str(refused)}
-            return answer(refused.status, content, keep_alive=request.keep_alive)
-        return answer(HTTPStatus.OK, content, keep_alive=request.keep_alive)
 
-    async def _route(self, request: HttpRequest, connection: Connection) -> dict[str, Any]:
-        try:
-            url = urlsplit(request.target)
-        except ValueError as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"target: {error}") from error
-        match [request.method, *url.path.split("/")[1:]]:
-            case ["GET", "report"]:
-                return report(self.devices, version=_version_asked(url.query))
-            case ["GET", "devices", name]:
-                return {"device": name, "version": self._device(name).version}
-            case ["GET", "devices", name, "health"]:
-                device = self._device(name)
-                device.checks.append((time.monotonic(), _run_asking(url.query)))
-                return {"device": name, "is_well": True}
-            case ["PUT", "devices", name, "ruleset"]:
-                device = self._device(name)
-                return await _activate(device, _parse_activation(request.body), connection)
-            case ["PUT", "devices", name, "firmware"]:
-                return await self._upgrade(name, _parse_activation(request.body), connection)
-            case ["GET", "firmware"]:
-                return self.firmware.report(_version_asked(url.query))
-            case (
-                [_, "report" | "firmware"]
-                | [_, "devices", _]
-                | [_, "devices", _, "ruleset" | "health" | "firmware"]
-            ):
-                raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"method: {request.method}")
-        raise Refused(HTTPStatus.NOT_FOUND, "no such page")
+class Ruleset(Page):
+    async def put(self, name: str) -> None:
+        await self.activate(_of(self.devices, name), _parse_activation(self.request.body))
 
-    async def _upgrade(
-        self, name: str, activation: Request, connection: Connection
-    ) -> dict[str, Any]:
+    async def activate(self, device: Device, request: Request) -> None:
+        failure = device.next_failure()
+        if failure == SLOW:
+            # Logged before the wait, as the client's next try may succeed during it.
+            device.failed(request, reason=SLOW)
+            await asyncio.sleep(SLOW_SECONDS)
+            raise HTTPError(504, "the device answered too late")
+        await asyncio.sleep(device.response_seconds)
+        if self.is_client_gone:
+            device.failed(request, reason=CLIENT_GONE)
+            raise Finish
+        if failure == UNAVAILABLE:
+            device.failed(request, reason=UNAVAILABLE)
+            raise HTTPError(503, "the device is restarting")
+        if failure == DROPPED:
+            device.failed(request, reason=DROPPED)
+            raise self.hang_up()
+        device.activated(request)
+        if failure == ANSWER_LOST:
+            device.failed(request, reason=ANSWER_LOST)
+            raise self.hang_up()
+        self.server.unconfirmed[self.stream] = device, request
+        self.finish({"device": device.name, "version": device.version})
+
+
+class Upgrade(Ruleset):
+    async def put(self, name: str) -> None:
+        request = _parse_activation(self.request.body)
         device = _of(self.firmware.devices, name)
         self.firmware.touched(device, at=time.time(), what="began")
         try:
-            return await _activate(device, activation, connection)
+            await self.activate(device, request)
         finally:
             # Not by another attempt: one that is slow ends after it, maybe outside of the hours.
-            if device.was_activated_by(activation):
+            if device.was_activated_by(request):
                 self.firmware.touched(device, at=time.time(), what="ended")
 
-    def _device(self, name: str) -> Device:
-        return _of(self.devices, name)
+
+PAGES = {
+    "/report": Report,
+    "/firmware": Upgrades,
+    "/devices/([^/]+)": Version,
+    "/devices/([^/]+)/health": Health,
+    "/devices/([^/]+)/ruleset": Ruleset,
+    "/devices/([^/]+)/firmware": Upgrade,
+}
 
 
 def _of(devices: dict[str, Device], name: str) -> Device:
     try:
         return devices[name]
     except KeyError:
-        raise Refused(HTTPStatus.NOT_FOUND, f"device: unknown name {name[:80]!r}") from None
-
-
-async def _activate(device: Device, request: Request, connection: Connection) -> dict[str, Any]:
-    failure = device.next_failure()
-    if failure == SLOW:
-        # Logged before the wait, as the client's next try may succeed during it.
-        device.failed(request, reason=SLOW)
-        await asyncio.sleep(SLOW_SECONDS)
-        raise Refused(HTTPStatus.GATEWAY_TIMEOUT, "the device answered too late")
-    await asyncio.sleep(device.response_seconds)
-    if connection.client_is_gone():
-        device.failed(request, reason=CLIENT_GONE)
-        raise HangUp
-    if failure == UNAVAILABLE:
-        device.failed(request, reason=UNAVAILABLE)
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the device is restarting")
-    if failure == DROPPED:
-        device.failed(request, reason=DROPPED)
-        raise HangUp
-    device.activated(request)
-    if failure == ANSWER_LOST:
-        device.failed(request, reason=ANSWER_LOST)
-        raise HangUp
-    connection.unconfirmed = (device, request)
-    return {"device": device.name, "version": device.version}
+        raise HTTPError(404, f"device: unknown name {name[:80]!r}") from None
 
 
 def _parse_activation(body: bytes) -> Request:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, "body: not JSON") from error
+        raise HTTPError(400, "body: not JSON") from error
     match content:
         case {"version": int(version)} if _is_version(version):
             run, attempt = content.get("run"), content.get("attempt")
         case _:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"version: expected 1 to {MAX_VERSION}")
+            raise HTTPError(400, f"version: expected 1 to {MAX_VERSION}")
     if not (run is None or (isinstance(run, str) and len(run) <= 100)):
-        raise Refused(HTTPStatus.BAD_REQUEST, "run: expected a text of at most 100 characters")
+        raise HTTPError(400, "run: expected a text of at most 100 characters")
     if not (attempt is None or _is_version(attempt)):
-        raise Refused(HTTPStatus.BAD_REQUEST, f"attempt: expected 1 to {MAX_VERSION}")
+        raise HTTPError(400, f"attempt: expected 1 to {MAX_VERSION}")
     return Request(version, run, attempt)
-
-
-def _version_asked(query: str) -> int:
-    text = parse_qs(query).get("version", [""])[0]
-    if text.isascii() and text.isdigit() and len(text) <= 10 and _is_version(int(text)):
-        return int(text)
-    raise Refused(HTTPStatus.BAD_REQUEST, f"version: expected 1 to {MAX_VERSION}")
-
-
-def _run_asking(query: str) -> str:
-    try:
-        return str(UUID(parse_qs(query).get("run", [""])[0]))
-    except ValueError:
-        raise Refused(HTTPStatus.BAD_REQUEST, "run: expected the id of a run") from None
 
 
 def _is_version(value: object) -> bool:
@@ -249,8 +219,15 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    server = DeviceServer(devices, firmware)
-    port = await server.listen(port)
+    facts = {"devices": devices, "firmware": firmware}
+    pages = Application(
+        [(path, page, facts) for path, page in PAGES.items()], log_function=lambda _page: None
+    )
+    server = DeviceServer(pages, max_body_size=MAX_BODY_BYTES)
+    pages.settings["server"] = server
+    sockets = bind_sockets(port, "127.0.0.1", backlog=512)
+    server.add_sockets(sockets)
+    port = sockets[0].getsockname()[1]
     print(f"{len(devices)} devices at http://127.0.0.1:{port}", flush=True)  # noqa: T201  its log
     if port_file:
         # A process that waits for the file must not read half of it: a rename is atomic.
@@ -258,7 +235,8 @@ async def serve(
         partial.write_text(str(port))
         partial.replace(port_file)
     await stopping.wait()
-    await server.stop()
+    server.stop()
+    await server.close_all_connections()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

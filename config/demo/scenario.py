@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
+from urllib3.exceptions import HTTPError
 
 from config.demo.agreed_hours import make_customers, write_customers
 from config.demo.customers import make_calendars, names_of
@@ -158,7 +159,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
         try:
             report = ask_devices(places.devices, version=version)
             upgraded = ask_devices(places.devices, what="firmware", version=version)
-        except OSError as error:
+        except HTTPError as error:
             raise DemoError(f"The devices at {places.devices} do not answer: {error}") from error
         slots = options.workers * options.slots  # each of the two owners has half of them
         large_one, small_one = submissions

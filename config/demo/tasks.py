@@ -1,13 +1,12 @@
 """The demo's tasks, over HTTP: activate a ruleset or firmware on a device, check its health."""
 
-import json
 import os
-import threading
-from http.client import HTTPConnection
+from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from uuid import uuid4
 
+import urllib3
 from django.conf import settings
 
 from jobs.catalog.context import current_run
@@ -20,16 +19,6 @@ UPGRADE_SECONDS = 1
 
 class DeviceError(Exception):
     """A device answered with an error; the next attempt may work."""
-
-
-class _Kept(threading.local):
-    """The open connection of one thread of one process."""
-
-    connection: HTTPConnection | None = None
-    process_id: int = 0
-
-
-_kept = _Kept()
 
 
 @job(max_attempts=5, backoff_seconds=0.5, backoff_cap_seconds=4)
@@ -69,25 +58,16 @@ def _activate(device: str, what: str, version: int) -> dict[str, Any]:
 
 
 def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict[str, Any]:
-    connection = _connection()
-    try:
-        connection.request(method, path, None if content is None else json.dumps(content))
-        response = connection.getresponse()
-        body = response.read()
-    except BaseException:
-        # Also at a time limit: the next call would read the late answer.
-        connection.close()
-        raise
+    response = _connections(os.getpid()).request(
+        method, settings.DEMO_DEVICES_URL + path, json=content
+    )
     if response.status != 200:
-        raise DeviceError(f"{method} {path} was answered with {response.status}: {body[:200]!r}")
-    return dict(json.loads(body))
+        body = response.data[:200]
+        raise DeviceError(f"{method} {path} was answered with {response.status}: {body!r}")
+    return dict(response.json())
 
 
-def _connection() -> HTTPConnection:
-    """Return this thread's connection, which is kept open between tasks."""
-    # A forked child must not use its copy of the parent's socket.
-    if _kept.connection is None or _kept.process_id != os.getpid():
-        address = urlsplit(settings.DEMO_DEVICES_URL).netloc
-        _kept.connection = HTTPConnection(address, timeout=CALL_SECONDS)
-        _kept.process_id = os.getpid()
-    return _kept.connection
+@lru_cache(maxsize=1)
+def _connections(_process_id: int) -> urllib3.PoolManager:
+    """Return the connections of a process: a forked child must not use its parent's sockets."""
+    return urllib3.PoolManager(retries=False, timeout=CALL_SECONDS)

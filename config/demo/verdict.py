@@ -3,11 +3,10 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from http.client import HTTPConnection
 from statistics import mean, pstdev
 from typing import Any
-from urllib.parse import urlsplit
 
+import urllib3
 from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import Now
 
@@ -197,12 +196,8 @@ def _times(submission: Submission) -> list[float]:
 
 def ask_devices(url: str, /, *, what: str = "report", version: int) -> dict[str, Any]:
     """Return the device server's report about a version of the ruleset, or of the firmware."""
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=REPORT_SECONDS)
-    try:
-        connection.request("GET", f"/{what}?version={version}")
-        return dict(json.loads(connection.getresponse().read()))
-    finally:
-        connection.close()
+    asked = f"{url}/{what}?version={version}"
+    return dict(urllib3.request("GET", asked, timeout=REPORT_SECONDS, retries=False).json())
 
 
 def unfinished(submissions: Iterable[Submission], /, *, limit: int = 5) -> list[str]:
