@@ -5,23 +5,17 @@ its value (never for secrets) and what is allowed.
 """
 
 import difflib
-import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import available_timezones
 
 from django.core.exceptions import ImproperlyConfigured
 
 from jobs.core.conf import Kind, Rule
 
-T = TypeVar("T")
-N = TypeVar("N", int, float)
-
-TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
-FALSE_WORDS = frozenset({"0", "false", "no", "off"})
+SWITCH_WORDS = dict.fromkeys(("1", "true", "yes", "on"), True)
+SWITCH_WORDS |= dict.fromkeys(("0", "false", "no", "off"), False)
 
 
 class Environment:
@@ -40,138 +34,71 @@ class Environment:
         """Return the variable's text; it is required if there is no default."""
         if self.has(name):
             return self._variables[name].strip()
-        return _required(name, default)
+        if default is None:
+            raise ImproperlyConfigured(f"{name} is required but not set.")
+        return default
 
-    def boolean(self, name: str, *, default: bool | None = None) -> bool:
-        """Return true for 1, true, yes, on and false for 0, false, no, off, in any case."""
+    def setting(self, name: str, rule: Rule) -> Any:
+        """Return a value of the rule's kind and within its limits, or the rule's default.
+
+        Words have commas between them; `~` in a path stands for the home folder.
+        """
         if not self.has(name):
-            return _required(name, default)
-        word = self.text(name).lower()
-        if word not in TRUE_WORDS | FALSE_WORDS:
-            raise _refusal(name, self.text(name), "one of 1, true, yes, on, 0, false, no, off")
-        return word in TRUE_WORDS
-
-    def integer(
-        self,
-        name: str,
-        *,
-        default: int | None = None,
-        minimum: int | None = None,
-        maximum: int | None = None,
-    ) -> int:
-        """Return a whole number within the limits, both included."""
-        if not self.has(name):
-            return _required(name, default)
-        return self._number(name, int, "a whole number", minimum, maximum)
-
-    def seconds(
-        self,
-        name: str,
-        *,
-        default: float | None = None,
-        minimum: float = 0,
-        maximum: float | None = None,
-    ) -> float:
-        """Return a time span in seconds, fractions allowed, within the limits, both included."""
-        if not self.has(name):
-            return _required(name, default)
-        return self._number(name, float, "a number of seconds", minimum, maximum)
-
-    def _number(
-        self,
-        name: str,
-        kind: Callable[[str], N],
-        what: str,
-        minimum: float | None,
-        maximum: float | None,
-    ) -> N:
-        lower = f" from {minimum:.15g}" if minimum is not None else ""
-        upper = f" up to {maximum:.15g}" if maximum is not None else ""
-        refusal = _refusal(name, self.text(name), what + lower + upper)
-        try:
-            number = kind(self.text(name))
-        except ValueError:
-            raise refusal from None
-        is_above = minimum is None or number >= minimum
-        is_below = maximum is None or number <= maximum
-        # False for a NaN.
-        is_finite = abs(number) < math.inf
-        if not (is_finite and is_above and is_below):
-            raise refusal
-        return number
-
-    def choice(self, name: str, *, allowed: Iterable[str], default: str | None = None) -> str:
-        """Return the one of `allowed` that the variable names; case does not matter."""
-        if not self.has(name):
-            return _required(name, default)
-        by_lower = {word.lower(): word for word in allowed}
+            return rule.default
         given = self.text(name)
-        if given.lower() not in by_lower:
-            choices = f"one of {', '.join(by_lower.values())}"
-            raise _refusal(name, given, choices, near=_near(given, by_lower.values()))
-        return by_lower[given.lower()]
+        try:
+            value = _converted(given, rule.kind)
+        except (ValueError, KeyError):
+            value = None
+        if rule.allows(value):
+            return value
+        is_switch = rule.kind is Kind.SWITCH
+        raise _refusal(
+            name, given, f"one of {', '.join(SWITCH_WORDS)}" if is_switch else rule.allowed
+        )
 
-    def words(self, name: str, *, default: Iterable[str] | None = None) -> list[str]:
+    def boolean(self, name: str, *, default: bool) -> bool:
+        """Return true for 1, true, yes, on and false for 0, false, no, off, in any case."""
+        return bool(self.setting(name, Rule(default, Kind.SWITCH)))
+
+    def words(self, name: str, *, default: Iterable[str] = ()) -> list[str]:
         """Return the comma-separated parts, trimmed, without empty ones."""
-        if not self.has(name):
-            return list(_required(name, default))
-        return [word for word in (part.strip() for part in self.text(name).split(",")) if word]
+        return list(self.setting(name, Rule(default, Kind.WORDS)))
 
-    def path(self, name: str, *, default: Path | None = None) -> Path:
-        """Return an absolute path; `~` stands for the home folder."""
-        if not self.has(name):
-            return _required(name, default)
-        path = Path(self.text(name)).expanduser()
-        if not path.is_absolute():
-            raise _refusal(name, self.text(name), "an absolute path")
-        return path
+    def choice(self, name: str, *, allowed: Iterable[str], default: str, what: str = "") -> str:
+        """Return the one of `allowed` that the variable names; case does not matter.
 
-    def time_zone(self, name: str, *, default: str | None = None) -> str:
-        """Return the name of an IANA time zone."""
-        if not self.has(name):
-            return _required(name, default)
-        given, zones = self.text(name), available_timezones()
-        if given not in zones:
-            near = _near(given, zones)
-            raise _refusal(name, given, "an IANA time zone such as Europe/Paris", near=near)
-        return given
+        `what` describes them, if they are too many to be named.
+        """
+        given = self.text(name, default=default)
+        by_lower = {word.lower(): word for word in allowed}
+        if given.lower() not in by_lower:
+            near = _near(given, by_lower.values())
+            raise _refusal(name, given, what or f"one of {', '.join(by_lower.values())}", near)
+        return by_lower[given.lower()]
 
     def url(self, name: str, *, schemes: Iterable[str], default: str | None = None) -> str:
         """Return a URL with one of `schemes`; no error repeats it, as it may hold a password."""
+        given = self.text(name, default=default)
         if not self.has(name):
-            return _required(name, default)
-        scheme, separator, _ = self.text(name).partition("://")
+            return given
+        scheme, separator, _ = given.partition("://")
         allowed = list(schemes)
         if not separator or scheme not in allowed:
             forms = ", ".join(f"{scheme}://" for scheme in allowed)
             raise ImproperlyConfigured(f"{name} is not a URL with one of the schemes {forms}.")
         try:
-            _check_ports(self.text(name))
+            _check_ports(given)
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} is not a valid URL: {error}.") from None
-        return self.text(name)
+        return given
 
-    def reader(self, rule: Rule) -> Callable[[str], Any] | None:
-        """Return the reader for a setting's rule; None if it cannot be a variable."""
-        match rule.kind:
-            case Kind.SECONDS:
-                return partial(self.seconds, minimum=rule.least, maximum=rule.most)
-            case Kind.WHOLE:
-                return partial(self.integer, minimum=int(rule.least), maximum=int(rule.most))
-            case Kind.SWITCH:
-                return self.boolean
-            case Kind.WORDS | Kind.PAIRS | Kind.NETWORKS:
-                return self.words
-            case Kind.FOLDER:
-                return lambda name: str(self.path(name))
-            case Kind.TEXT | Kind.KEYS:
-                return self.text
-            case Kind.NAME:
-                return None
-
-    def section(self, prefix: str, readers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+    def section(self, prefix: str, rules: Mapping[str, Rule]) -> dict[str, Any]:
         """Return {key: value} of the variables `prefix + key` that are set."""
-        return {key: read(prefix + key) for key, read in readers.items() if self.has(prefix + key)}
+        names = {key: prefix + key for key, rule in rules.items() if rule.kind is not Kind.NAME}
+        return {
+            key: self.setting(name, rules[key]) for key, name in names.items() if self.has(name)
+        }
 
     def refuse_unknown(self, prefix: str) -> None:
         """Refuse a variable with this prefix that no reader knows; suggest a similar one."""
@@ -184,6 +111,22 @@ class Environment:
                 )
 
 
+def _converted(text: str, kind: Kind) -> Any:
+    """Return the text as a value of the kind; raise ValueError or KeyError if it is none."""
+    match kind:
+        case Kind.SECONDS:
+            return float(text)
+        case Kind.WHOLE:
+            return int(text)
+        case Kind.SWITCH:
+            return SWITCH_WORDS[text.lower()]
+        case Kind.WORDS | Kind.PAIRS | Kind.NETWORKS:
+            return [word for part in text.split(",") if (word := part.strip())]
+        case Kind.FOLDER:
+            return str(Path(text).expanduser())
+    return text
+
+
 def _check_ports(text: str) -> None:
     """Raise ValueError if a port is none: of several Sentinels' URLs, or hosts of PostgreSQL."""
     for url in text.split(";"):
@@ -192,13 +135,7 @@ def _check_ports(text: str) -> None:
             _ = parts._replace(netloc=host).port
 
 
-def _required(name: str, default: T | None) -> T:
-    if default is None:
-        raise ImproperlyConfigured(f"{name} is required but not set.")
-    return default
-
-
-def _refusal(name: str, given: str, allowed: str, *, near: str = "") -> ImproperlyConfigured:
+def _refusal(name: str, given: str, allowed: str, near: str = "") -> ImproperlyConfigured:
     return ImproperlyConfigured(f"{name} is {given!r}, but must be {allowed}.{near}")
 
 

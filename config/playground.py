@@ -13,16 +13,8 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from config.demo.world import (
-    CHECKING_OWNER,
-    GROUP,
-    LARGE_OWNER,
-    OWNERS,
-    SMALL_OWNER,
-    USER,
-    refuse_foreign_user,
-)
-from jobs.models import Membership, Owner, Role
+from config.demo.world import GROUP, refuse_foreign_user
+from jobs.models import Owner
 
 NAMED_COUNT = 3
 """How many owners or tables an error names."""
@@ -32,9 +24,8 @@ def refuse_foreign_database(*, with_user: bool = False) -> None:
     """Raise CommandError, before anything is written, if the database may have other data.
 
     Refused, too: one of another version of Fairshift that `migrate` cannot update. Accepted: a
-    database without tables, one that `mark_database` has marked, one without owners, and one with
-    only the data of a demo before there were marks. `with_user`: also refuse a user with the demo's
-    name that the demo has not made.
+    database without tables, one that `mark_database` has marked, and one without owners.
+    `with_user`: also refuse a user with the demo's name that the demo has not made.
     """
     _refuse_other_version()
     tables = set(connection.introspection.table_names())
@@ -46,8 +37,6 @@ def refuse_foreign_database(*, with_user: bool = False) -> None:
             refuse_foreign_user()
         return
     owners = sorted(Owner.objects.values_list("slug", flat=True))
-    if _is_of_earlier_demo():
-        return
     if owners:
         raise _foreign(f"owners that `demo` and `up` did not make ({_few(owners)})")
     if with_user:
@@ -56,10 +45,7 @@ def refuse_foreign_database(*, with_user: bool = False) -> None:
 
 def mark_database() -> None:
     """Mark the migrated database as one that `demo` and `up` may write to."""
-    is_of_earlier_demo = _is_of_earlier_demo()
-    group, is_new = Group.objects.get_or_create(name=GROUP)
-    if is_new and is_of_earlier_demo:
-        get_user_model().objects.get(username=USER).groups.add(group)
+    Group.objects.get_or_create(name=GROUP)
 
 
 def _refuse_other_version() -> None:
@@ -86,17 +72,6 @@ def _refuse_other_project(tables: set[str]) -> None:
     users = get_user_model()
     if users._meta.db_table in tables and users.objects.values_list("pk").exists():
         raise _foreign("users of another project")
-
-
-def _is_of_earlier_demo() -> bool:
-    """Say whether the owners are those of a demo, and its superuser is an admin of each."""
-    owners = set(Owner.objects.values_list("slug", flat=True))
-    memberships = Membership.objects.filter(
-        user__username=USER, user__is_superuser=True, role=Role.ADMIN
-    )
-    looked_after = set(memberships.values_list("owner__slug", flat=True))
-    is_known = {LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER} <= owners <= OWNERS.keys()
-    return is_known and looked_after == owners
 
 
 def _few(names: list[str]) -> str:

@@ -5,7 +5,8 @@ Bad values are refused here by name.
 
 import os
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from zoneinfo import available_timezones
 
 import django
 
@@ -14,13 +15,13 @@ from config.env import Environment
 from config.logs import logging_settings
 from config.sentinel import read_sentinel_options
 from config.state import PROJECT, default_state_dir, kept_secret
-from jobs.core.conf import RULES
+from jobs.core.conf import RULES, Kind, Rule
 
 env = Environment(os.environ)
 
 # --- where things are -----------------------------------------------------------------------
 BASE_DIR = PROJECT
-STATE_DIR = env.path("FAIRSHIFT_STATE_DIR", default=default_state_dir())
+STATE_DIR = Path(env.setting("FAIRSHIFT_STATE_DIR", Rule(default_state_dir(), Kind.FOLDER)))
 
 DATABASE_SCHEMES = ("postgresql", "postgres")
 REDIS_SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")
@@ -40,21 +41,17 @@ SECRET_KEY = (
 ALLOWED_HOSTS = env.words(
     "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"] if DEBUG else []
 )
-CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 
 # --- Fairshift ------------------------------------------------------------------------------
 # Only what the environment sets; jobs/core/conf.py has every key, its default and its limits.
-FAIRSHIFT: dict[str, Any] = env.section(
-    "FAIRSHIFT_",
-    {key: reader for key, rule in RULES.items() if (reader := env.reader(rule)) is not None},
-)
+FAIRSHIFT = env.section("FAIRSHIFT_", RULES)
 FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
 # Used by Flower's process; known here so that all processes can share one file of variables.
 SITE_URL = env.url("FAIRSHIFT_SITE_URL", schemes=("http", "https"), default="")
 
 # Read by fleet/alive.py; known here so that a wrong path is refused.
-if env.has("FAIRSHIFT_ALIVE_FILE"):
-    env.path("FAIRSHIFT_ALIVE_FILE")
+env.setting("FAIRSHIFT_ALIVE_FILE", Rule("", Kind.FOLDER))
 
 # The URL of the demo's device server.
 DEMO_DEVICES_URL = env.url(
@@ -78,8 +75,8 @@ DATABASES = {
     | {"DISABLE_SERVER_SIDE_CURSORS": env.boolean("DATABASE_TRANSACTION_POOLER", default=False)}
 }
 # Only in the web process, see config/databases.py.
-WEB_STATEMENT_TIMEOUT_SECONDS = env.seconds(
-    "WEB_STATEMENT_TIMEOUT_SECONDS", default=30, minimum=0.1, maximum=3600
+WEB_STATEMENT_TIMEOUT_SECONDS = env.setting(
+    "WEB_STATEMENT_TIMEOUT_SECONDS", Rule(30, Kind.SECONDS, 0.1, 3600)
 )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=REDIS_SCHEMES, default=embedded_urls.get("redis"))
@@ -158,7 +155,12 @@ WHITENOISE_USE_FINDERS = True
 LANGUAGE_CODE = "en"
 # The browser's Accept-Language chooses one of them.
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
+TIME_ZONE = env.choice(
+    "TIME_ZONE",
+    allowed=available_timezones(),
+    default="UTC",
+    what="an IANA time zone such as Europe/Paris",
+)
 USE_I18N = True
 USE_TZ = True
 
@@ -178,9 +180,7 @@ SESSION_COOKIE_HTTPONLY = True
 SECURE_SSL_REDIRECT = env.boolean("SECURE_SSL_REDIRECT", default=False)
 # Asked by programs on the inner network, past the proxy.
 SECURE_REDIRECT_EXEMPT = [r"^metrics$", r"^health/"]
-SECURE_HSTS_SECONDS = env.integer(
-    "SECURE_HSTS_SECONDS", default=0, minimum=0, maximum=2 * 365 * 86400
-)
+SECURE_HSTS_SECONDS = env.setting("SECURE_HSTS_SECONDS", Rule(0, Kind.WHOLE, 0, 2 * 365 * 86_400))
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
 # Only behind a proxy that sets this header: otherwise any client could set it.
 SECURE_PROXY_SSL_HEADER = (
@@ -215,7 +215,7 @@ AXES_VERBOSE = False
 # Without a host, mails are printed: of no use but to see them.
 EMAIL_HOST = env.text("EMAIL_HOST", default="")
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
-EMAIL_PORT = env.integer("EMAIL_PORT", default=587, minimum=1, maximum=65_535)
+EMAIL_PORT = env.setting("EMAIL_PORT", Rule(587, Kind.WHOLE, 1, 65_535))
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER", default="")
 EMAIL_HOST_PASSWORD = env.text("EMAIL_HOST_PASSWORD", default="")
 EMAIL_USE_TLS = env.boolean("EMAIL_USE_TLS", default=True)
@@ -231,6 +231,6 @@ if env.boolean("FAIRSHIFT_ALLOW_UNTESTED_VERSIONS", default=False):
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Modules with Celery tasks that autodiscovery does not find.
-CELERY_IMPORTS = env.words("FAIRSHIFT_TASKS", default=[])
+CELERY_IMPORTS = env.words("FAIRSHIFT_TASKS")
 
 env.refuse_unknown("FAIRSHIFT_")

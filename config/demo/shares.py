@@ -9,6 +9,7 @@ from config.demo.screen import Part
 from fleet import BrokerUnavailable
 from fleet.broker.snapshot import Snapshot
 from jobs.core.conf import setting
+from jobs.forecast.shares import divided
 from jobs.runs.dispatch import owners
 
 SPAN_SECONDS: Final = 2.0
@@ -62,26 +63,13 @@ def _entitled_over(snapshots: Sequence[Snapshot]) -> Mapping[str, float]:
 
 
 def entitled_now(snapshot: Snapshot, /) -> Mapping[str, float]:
-    """Return each owner's share by weight; an owner without a backlog gets at most what it uses.
-
-    The others share the rest: max-min fairness, as in Bertsekas and Gallager, "Data Networks".
-    """
-    shares = snapshot.entitled()
+    """Return each owner's share by weight; an owner without a backlog gets at most what it uses."""
     running = sum(owner.running for owner in snapshot.owners.values())
-    asks = {
-        name: owner.running / running
-        for name, owner in snapshot.owners.items()
-        if owner.running and not owner.backlog
-    }
-    sharing = {name for name, share in shares.items() if share}
-    free = 1.0
-    while sharing:
-        weights = sum(snapshot.owners[name].weight for name in sharing)
-        by_weight = {name: free * snapshot.owners[name].weight / weights for name in sharing}
-        content = {name for name in sharing if asks.get(name, 1.0) < by_weight[name]}
-        if not content or content == sharing:
-            return shares | by_weight
-        shares |= {name: asks[name] for name in content}
-        free -= sum(asks[name] for name in content)
-        sharing -= content
-    return shares
+    entitled = snapshot.entitled()
+    asking = [owner for owner in snapshot.owners.values() if entitled[owner.name]]
+    claims = [
+        (owner.weight, owner.running / running if owner.running and not owner.backlog else 1.0)
+        for owner in asking
+    ]
+    parts = zip((owner.name for owner in asking), divided(1.0, claims), strict=True)
+    return dict.fromkeys(snapshot.owners, 0.0) | dict(parts)

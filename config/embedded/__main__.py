@@ -8,10 +8,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from config.embedded.care import STOP_SECONDS
 from config.embedded.client import kept
 from config.embedded.keeper import keep
 from config.embedded.places import Places
+from config.embedded.server import STOP_SECONDS
 from config.state import default_state_dir
 
 

@@ -14,6 +14,7 @@ from config.embedded.accounts import Account
 from config.embedded.binaries import postgres_folder
 from config.embedded.children import run, tail
 from config.embedded.places import Places
+from config.embedded.server import Server
 
 DATABASE = "fairshift"
 SUPERUSER = "postgres"
@@ -47,17 +48,15 @@ def data_folder(places: Places) -> Path:
     return places.state / "postgres18"
 
 
-class Postgres:
+class Postgres(Server):
     """PostgreSQL 18 on a unix socket; durable, as fsync and synchronous_commit stay on."""
 
     name = "postgres"
     stop_signal = signal.SIGINT  # ends sessions and stops cleanly
     kill_signal = signal.SIGQUIT  # stops at once; the next start recovers
-    refusal = ""
 
     def __init__(self, places: Places, *, account: Account) -> None:
-        self._places = places
-        self._account = account
+        super().__init__(places, account=account)
         self._data = data_folder(places)
         # Complete: libpq takes omitted parts from PGPORT and other variables.
         where = urlencode({"host": places.sockets, "port": PORT})

@@ -7,19 +7,18 @@ import redis
 from config.embedded.accounts import Account
 from config.embedded.binaries import redis_folder
 from config.embedded.places import Places
+from config.embedded.server import Server
 
 
-class Redis:
+class Redis(Server):
     """Redis 6.2 on a unix socket, without persistence."""
 
     name = "redis"
     stop_signal = signal.SIGTERM
     kill_signal = signal.SIGKILL
-    refusal = ""
 
     def __init__(self, places: Places, *, account: Account) -> None:
-        self._places = places
-        self._account = account
+        super().__init__(places, account=account)
         self._socket = places.sockets / "redis.sock"
         self.url = f"redis+socket://{self._socket}?virtual_host=0"
 

@@ -7,7 +7,7 @@ open.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final, NamedTuple
 
 from psycopg import Connection, OperationalError
@@ -45,16 +45,30 @@ def limit_silence(connection: Connection[Any], *, seconds: float) -> None:
 
     The time must be longer than its `statement_timeout`: a server that works answers before.
     """
+
+    def give_up() -> None:
+        connection.close()
+        raise Gone(f"PostgreSQL was silent for {seconds:g} s; the connection is closed")
+
+    watch_silence(connection, seconds=seconds, act=give_up)
+
+
+def watch_silence(connection: Connection[Any], *, seconds: float, act: Callable[[], None]) -> None:
+    """Call `act` after each span of this many seconds of a wait in which nothing has arrived.
+
+    The wait raises what `act` raises.
+    """
+    # The class's: a pool gives the same connection again.
     wait = type(connection).wait
 
-    def wait_at_most(waiting: Any, *args: Any, **options: Any) -> Any:
-        return wait(connection, _limited(waiting, connection, seconds), *args, **options)
+    def wait_watched(waiting: Any, *args: Any, **options: Any) -> Any:
+        return wait(connection, _watched(waiting, seconds, act), *args, **options)
 
-    connection.wait = wait_at_most  # type: ignore[assignment, method-assign]
+    connection.wait = wait_watched  # type: ignore[assignment, method-assign]
 
 
-def _limited(
-    waiting: Generator[Any, Any, Any], connection: Connection[Any], seconds: float
+def _watched(
+    waiting: Generator[Any, Any, Any], seconds: float, act: Callable[[], None]
 ) -> Generator[Any, Any, Any]:
     """Yield what a wait of psycopg yields, which is told about each 0.1 s without an event."""
     try:
@@ -62,11 +76,11 @@ def _limited(
         silent_since = time.monotonic()
         while True:
             ready = yield state
-            if ready:
+            if not ready and time.monotonic() - silent_since > seconds:
+                act()
                 silent_since = time.monotonic()
-            elif time.monotonic() - silent_since > seconds:
-                connection.close()
-                raise Gone(f"PostgreSQL was silent for {seconds:g} s; the connection is closed")
+            elif ready:
+                silent_since = time.monotonic()
             state = waiting.send(ready)
     except StopIteration as end:
         return end.value

@@ -16,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from config.demo.world import OWNERS, USER, make_world
 from config.playground import mark_database, refuse_foreign_database
-from jobs.models import Membership, Owner, Role, Target
+from jobs.models import Owner, Target
 from tests.commands import python
 from tests.other_database import empty_database
 
@@ -57,19 +57,6 @@ def test_a_marked_database_may_get_owners_by_hand() -> None:
 def test_the_demo_s_own_database_is_accepted_again() -> None:
     """A second demo, or an `up`, in the state folder of the first."""
     make_world(large=[], small=[])
-    mark_database()
-    refuse_foreign_database(with_user=True)
-    make_world(large=[], small=[])
-
-
-@pytest.mark.django_db
-def test_a_database_of_a_demo_before_there_were_marks_is_accepted() -> None:
-    """Its superuser looks after all of its owners, and becomes one that the demo has made."""
-    user = get_user_model().objects.create_superuser(username=USER)
-    for slug in OWNERS:
-        owner = Owner.objects.create(slug=slug)
-        Membership.objects.create(owner=owner, user=user, role=Role.ADMIN)
-    refuse_foreign_database(with_user=True)
     mark_database()
     refuse_foreign_database(with_user=True)
     make_world(large=[], small=[])

@@ -11,11 +11,11 @@ from pathlib import Path
 import psycopg
 import redis
 
-from config.embedded.accounts import Account, server_account
-from config.embedded.care import Care, Server
+from config.embedded.accounts import server_account
 from config.embedded.places import Places
 from config.embedded.postgres import DATABASE, Postgres, data_folder
 from config.embedded.redis import Redis
+from config.embedded.server import Server
 from tests.migrated import copy_to
 from tests.state_dirs import new_state_dir, remove_state_dir, stop_servers
 from tests.waiting import wait_for
@@ -27,34 +27,34 @@ STOP_SECONDS = 300
 class Breakable:
     """One server; the test process is its parent, and it ends with us."""
 
-    def __init__(self, server: Server, *, places: Places, account: Account) -> None:
+    def __init__(self, server: Server) -> None:
         self.url = server.url
-        self._care = Care(server, places=places, account=account)
-        self._care.begin()
+        self._server = server
+        self._server.start()
 
     @property
     def pid(self) -> int:
         """The process id of the running server."""
-        assert self._care.pid is not None, f"{self._care.server.name} does not run"
-        return self._care.pid
+        assert self._server.pid is not None, f"{self._server.name} does not run"
+        return self._server.pid
 
     def kill(self) -> None:
         """Kill the server as a power cut would; it stays down until `start`."""
         for pid in [self.pid, *_children(self.pid)]:
             _signal(pid, signal.SIGKILL)
-        wait_for(lambda: self._care.pid is None, what="the server's end")
+        wait_for(lambda: self._server.pid is None, what="the server's end")
 
     def stop(self) -> None:
         """Stop the server in its ordinary way; it stays down until `start`."""
-        os.kill(self.pid, self._care.server.stop_signal)
-        wait_for(lambda: self._care.pid is None, seconds=STOP_SECONDS, what="the server's end")
+        os.kill(self.pid, self._server.stop_signal)
+        wait_for(lambda: self._server.pid is None, seconds=STOP_SECONDS, what="the server's end")
 
     def start(self) -> None:
         """Start the server that was killed or stopped; return when it answers."""
         deadline = time.monotonic() + START_SECONDS
-        while not (self._care.pid and self._care.server.answers()):
-            assert time.monotonic() < deadline, f"{self._care.server.name} does not start"
-            self._care.watch(time.monotonic())
+        while not (self._server.pid and self._server.answers()):
+            assert time.monotonic() < deadline, f"{self._server.name} does not start"
+            self._server.watch(time.monotonic())
             time.sleep(0.02)
 
     def restart(self) -> None:
@@ -75,9 +75,9 @@ class Breakable:
 
     def close(self) -> None:
         """End the server for good, whatever state a scene has left it in."""
-        if self._care.pid is not None:
+        if self._server.pid is not None:
             self.thaw()
-        self._care.stop()
+        self._server.stop()
 
 
 class Servers:
@@ -95,12 +95,8 @@ class Servers:
         self._places.make_sockets(account)
         if migrated:
             copy_to(data_folder(self._places))
-        self.postgres = Breakable(
-            Postgres(self._places, account=account), places=self._places, account=account
-        )
-        self.redis = Breakable(
-            Redis(self._places, account=account), places=self._places, account=account
-        )
+        self.postgres = Breakable(Postgres(self._places, account=account))
+        self.redis = Breakable(Redis(self._places, account=account))
         if migrated:
             with psycopg.connect(
                 self.postgres.url, dbname="postgres", autocommit=True

@@ -66,7 +66,7 @@ def _redis() -> Iterator[Breakable]:
     try:
         places = Places(state_dir)
         places.make_sockets(account)
-        redis = Breakable(Redis(places, account=account), places=places, account=account)
+        redis = Breakable(Redis(places, account=account))
         try:
             yield redis
         finally:
