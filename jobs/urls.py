@@ -1,8 +1,7 @@
 """Addresses of our own; a project's urls.py has `path("fairshift/", include("jobs.urls"))`."""
 
-from django.urls import URLPattern, include, path
+from django.urls import include, path
 
-from jobs.actions import Noun
 from jobs.actions.registry import NOUNS
 from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
@@ -14,16 +13,15 @@ from jobs.pages.calendars.listing import calendars
 from jobs.pages.calendars.month import calendar
 from jobs.pages.calendars.window import window
 from jobs.pages.failures.page import failures
-from jobs.pages.failures.retry import retry_failures
 from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.jobs.job import job
 from jobs.pages.jobs.listing import jobs
-from jobs.pages.kit.actions import action_view, selection_view
+from jobs.pages.kit.actions import action_view
 from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
 from jobs.pages.owners import owner, owners
 from jobs.pages.plan import plan
-from jobs.pages.runs.bulk import runs_cancel, runs_retry
+from jobs.pages.runs.bulk import run_actions
 from jobs.pages.runs.listing import runs
 from jobs.pages.runs.one import run
 from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_views
@@ -36,23 +34,13 @@ from jobs.pages.workers import worker, workers
 app_name = "jobs"
 
 
-def of_actions(noun: Noun) -> list[URLPattern]:
-    """Return the addresses of the actions on one row of a noun, and on selected ones."""
-    of_one, of_many = f"{noun.name}_action", f"{noun.name}_actions"
-    return [
-        path(f"{noun.path}/actions/<slug:name>/", selection_view(noun), name=of_many),
-        path(f"{noun.path}/<{noun.key_kind}:key>/<slug:name>/", action_view(noun), name=of_one),
-    ]
-
-
 urlpatterns = [
     path("calendars/<str:secret>.ics", calendar_feed, name="calendar_feed"),
     path("api/v1/", include((api_urlpatterns(), "api"))),
     # The name of a page's address is that of its entry in jobs/pages/kit/nav.py.
     path("", overview, name="overview"),
     path("runs/", runs, name="runs"),
-    path("runs/cancel/", runs_cancel, name="runs_cancel"),
-    path("runs/retry/", runs_retry, name="runs_retry"),
+    path("runs/actions/<slug:name>/", run_actions, name="run_actions"),
     path("runs/views/", saved_views, name="saved_views"),
     path("runs/views/save/", save_view, name="save_view"),
     path("runs/views/<int:key>/rename/", rename_view, name="rename_view"),
@@ -69,7 +57,6 @@ urlpatterns = [
     path("calendars/<int:key>/feed/", feed, name="feed"),
     path("windows/<int:key>/", window, name="window"),
     path("failures/", failures, name="failures"),
-    path("failures/retry/", retry_failures, name="retry_failures"),
     path("workers/", workers, name="workers"),
     path("workers/<uuid:worker_id>/", worker, name="worker"),
     path("webhooks/", webhooks, name="webhooks"),
@@ -79,7 +66,14 @@ urlpatterns = [
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),
     path("owners/<str:slug>/", owner, name="owner"),
-    *(address for noun in NOUNS for address in of_actions(noun)),
+    *(
+        path(
+            f"{noun.path}/<{noun.key_kind}:key>/<slug:name>/",
+            action_view(noun),
+            name=f"{noun.name}_action",
+        )
+        for noun in NOUNS
+    ),
     path("plan/", plan, name="plan"),
     path("login/", session.Login.as_view(), name="login"),
     path("logout/", session.Logout.as_view(), name="logout"),

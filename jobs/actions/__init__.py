@@ -6,7 +6,17 @@ draw an action from its declaration, and `perform` is the only way to act.
 """
 
 from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, shown_in, told
-from jobs.actions.performing import Done, available, find, perform, problem_of, refuse_unless
+from jobs.actions.performing import (
+    Done,
+    available,
+    find,
+    find_all,
+    may_somewhere,
+    perform,
+    perform_on_all,
+    problem_of,
+    refuse_unless,
+)
 
 __all__ = [
     "HIDDEN",
@@ -18,7 +28,10 @@ __all__ = [
     "Shown",
     "available",
     "find",
+    "find_all",
+    "may_somewhere",
     "perform",
+    "perform_on_all",
     "problem_of",
     "refuse_unless",
     "shown_in",

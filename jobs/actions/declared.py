@@ -19,6 +19,7 @@ from jobs.actions import texts
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope
 from jobs.models.access import Access
+from jobs.runs.bulk import Found, Moved
 
 Rows = Any
 """A QuerySet; each model has methods of its own."""
@@ -192,6 +193,10 @@ class Action:
     """The code of that conflict, for programs."""
     done: Callable[[Any, Any], Phrase]
     """What to say afterwards, of the row and of what `act` returned."""
+    act_on_all: Callable[[Sequence[Found], Call], Moved] | None = None
+    """Move many rows in chunks, audited as a whole; None: one row after the other."""
+    body_of_all: type[BaseModel] | None = None
+    """The body for many rows; None: that of one row."""
     adds: Callable[[Any, Any], int] | None = None
     """Return how many runs it adds to the row's owner, for the owner's limit of waiting runs.
 
@@ -230,8 +235,18 @@ class Action:
 
     @property
     def is_for_many(self) -> bool:
-        """Whether it can be performed on selected rows: its form is the same for each."""
-        return not self.is_counted and self.initial is None and self.secret is None
+        """Whether it can be performed on many rows: its form is the same for each."""
+        is_alike = not (self.is_counted or self.initial or self.secret)
+        return self.body_of_all is not None or is_alike
+
+    @property
+    def many(self) -> type[BaseModel]:
+        """The body for many rows."""
+        return self.body_of_all or self.body
+
+    def narrow(self, rows: Rows) -> Rows:
+        """Narrow rows to those for which faces offer it now."""
+        return (self.offered or self.applies)(rows)
 
     def applies_to(self, row: Model, rows: Rows) -> bool:
         """Say whether it can move a row now."""

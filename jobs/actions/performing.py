@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
@@ -26,10 +27,16 @@ from jobs.core.errors import (
     StaleRow,
     UnknownTask,
 )
+from jobs.core.language import in_language
 from jobs.core.phrases import phrase
-from jobs.models import ApiToken
+from jobs.models import ApiToken, Owner
 from jobs.models.access import Access
 from jobs.owners.caps import refuse_more_runs
+from jobs.runs.bulk import Found, Moved
+from jobs.runs.bulk import find as find_rows
+
+BUDGET_SECONDS: Final = 20.0
+"""How long one request performs an action on many rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,11 @@ def available(noun: Noun, row: Any, *, by: Access) -> list[Action]:
         return [action for action in allowed if action.is_offered_for(row, noun.rows())]
 
 
+def may_somewhere(action: Action, *, by: Access) -> bool:
+    """Say whether the caller can perform an action on rows of some owner."""
+    return _permits(by, action) and by.has_somewhere(action.scope)
+
+
 def perform(
     noun: Noun,
     action: Action,
@@ -116,6 +128,57 @@ def perform(
             refuse_more_runs(row.owner_id, adding=count)
         value = action.act(row, Call(body=body, actor=by.actor, once=once))
         return Done(row=row, body=body, value=value, text=action.done(row, value), count=count)
+
+
+def find_all(noun: Noun, action: Action, rows: Any, *, by: Access) -> list[Found]:
+    """Return those of these rows on which the caller can perform an action now, oldest first."""
+    if not _permits(by, action) or (noun.owner is None and not by.has(action.scope)):
+        return []
+    if noun.owner is not None:
+        rows = by.narrowed(rows, path=noun.owner, scope=action.scope)
+    # They are narrowed already. Behind the barrier, the index of labels would not be used.
+    with barrier.lifted():
+        found = find_rows(action.narrow(rows), owner=noun.owner)
+    if noun.owner is None:
+        return found
+    # guard: behind the barrier, owners of others do not exist
+    seen = Owner.objects.filter(pk__in={one.owner_id for one in found})
+    keys = {*seen.values_list("pk", flat=True), *([None] if by.has(action.scope) else [])}
+    return [one for one in found if one.owner_id in keys]
+
+
+def perform_on_all(
+    noun: Noun,
+    action: Action,
+    found: Sequence[Found],
+    body: BaseModel,
+    *,
+    by: Access,
+    once: str | None = None,
+    is_version: Callable[[Any], bool] | None = None,
+) -> Moved:
+    """Perform an action on rows that `find_all` has found, until BUDGET_SECONDS; return how many.
+
+    Raises what the verb raises about the body. Without `act_on_all`, a refusal of one row does not
+    keep others from being moved.
+    """
+    if action.act_on_all is not None:
+        with barrier.lifted():
+            return action.act_on_all(found, Call(body=body, actor=by.actor, once=once))
+    until = time.monotonic() + BUDGET_SECONDS
+    refusals: list[str] = []
+    for place, one in enumerate(found):
+        if place and time.monotonic() > until:
+            return Moved(place - len(refusals), len(found) - place, "".join(refusals[:1]))
+        with barrier.lifted():
+            row = noun.rows().filter(pk=one.pk).first()
+        key = f"{once}:{one.pk}" if once and action.takes_once else None
+        try:
+            row_key = getattr(row, noun.key, one.pk)
+            perform(noun, action, row_key, body, by=by, once=key, is_version=is_version)
+        except FairshiftError as error:
+            refusals.append(f"{row}: {in_language(problem_of(error)[1])}")
+    return Moved(len(found) - len(refusals), 0, "".join(refusals[:1]))
 
 
 def problem_of(error: FairshiftError) -> tuple[str | None, str]:

@@ -1,9 +1,9 @@
-"""Actions on one run."""
+"""Actions on runs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from django.db.models import Q
@@ -21,17 +21,20 @@ from jobs.actions.declared import (
     Shown,
     told,
 )
+from jobs.actions.texts import TaskName
 from jobs.catalog.redaction import hidden_arguments
-from jobs.core.errors import StateConflict
+from jobs.catalog.registry import is_offered, nearest_offered
+from jobs.core.errors import OptionError, StateConflict
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import ENDED, REOPENABLE, WAITING, State
 from jobs.models import Run, Scope, WindowPolicy
 from jobs.models.access import Access
-from jobs.runs.bulk import CANCELLABLE
+from jobs.runs.bulk import CANCELLABLE, Found, Moved, cancel_found, in_chunks, retry_found
 from jobs.runs.manual_retry import retry_run
 from jobs.runs.override import held_by, override_windows
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.story import readable
+from jobs.runs.renamed_tasks import fail_runs, move_runs
 
 IS_CANCELLED: Final = frozenset({State.CANCELLED, State.CANCELLING})
 
@@ -54,7 +57,7 @@ def _cancel(run: Any, call: Call) -> None:
         raise StateConflict(str(run.id), run.state, "cancelled")
 
 
-def _cancelled(run: Any, _value: Any) -> Phrase:
+def _state_now(run: Any, _value: Any) -> Phrase:
     return phrase(_("This run is %(state)s now."), state=str(word_of(run.state)))
 
 
@@ -93,6 +96,55 @@ def _overridden(_run: Any, value: tuple[int, list[str]]) -> Phrase:
     return phrase(text, calendars=", ".join(holding))
 
 
+def _override_all(found: Sequence[Found], call: Call) -> Moved:
+    return in_chunks(found, lambda ids: override_windows(ids, **call.audited))
+
+
+class TaskToMove(Reason):
+    """Another task: one that was renamed has waiting runs that no worker knows."""
+
+    to: Annotated[TaskName, Shown(_("Task"), _("The full name of a task that is offered."))]
+
+
+def _offered_task(name: str) -> str:
+    # As in every form, only offered tasks are started.
+    if not is_offered(name):
+        near = nearest_offered(name)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise OptionError("to", f"{name!r} is no task that is offered{hint}")
+    return name
+
+
+def _move(run: Any, call: Call) -> str:
+    moved = move_runs([run.id], to=_offered_task(call.body.to), **call.audited)
+    for problem in moved.problems:
+        raise OptionError("to", f"does not take the arguments of this run: {problem}")
+    run.refresh_from_db()
+    return str(run.task)
+
+
+def _moved(_run: Any, task: str) -> Phrase:
+    return phrase(_("It is a run of %(task)s now."), task=task)
+
+
+def _move_all(found: Sequence[Found], call: Call) -> Moved:
+    to = _offered_task(call.body.to)
+    return in_chunks(found, lambda ids: move_runs(ids, to=to, **call.audited).runs)
+
+
+def _fail(run: Any, call: Call) -> None:
+    fail_runs([run.id], **call.audited)
+    run.refresh_from_db()
+
+
+def _fail_all(found: Sequence[Found], call: Call) -> Moved:
+    return in_chunks(found, lambda ids: len(fail_runs(ids, **call.audited)))
+
+
+def _waiting(runs: Rows) -> Rows:
+    return runs.filter(state__in=sorted(WAITING))
+
+
 def that_obey_windows(runs: Rows) -> Rows:
     """Return the waiting runs that a calendar may delay, or that require one."""
     waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
@@ -102,6 +154,24 @@ def that_obey_windows(runs: Rows) -> Rows:
     return waiting.filter(required | Q(owner__calendar_version__gt=0))
 
 
+_NOT_WAITING: Final = _("This run does not wait: a worker has started it, or it has ended.")
+
+RETRY: Final = Action(
+    name="retry",
+    label=_("Retry"),
+    explains=_("It is queued again with a fresh set of attempts."),
+    scope=Scope.OPERATE,
+    permission="jobs.retry_run",
+    body=Retry,
+    initial=_arguments,
+    applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
+    refused=_("Only runs that failed, expired or were cancelled can be retried."),
+    act=_retry,
+    act_on_all=lambda found, call: retry_found(found, **call.audited),
+    body_of_all=Reason,
+    done=told(_("It is queued again with a fresh set of attempts.")),
+)
+
 RUNS: Final = Noun(
     name="run",
     rows=lambda: Run.objects.select_related("owner", "job", "target"),
@@ -109,19 +179,7 @@ RUNS: Final = Noun(
     key_kind="uuid",
     view="jobs.view_run",
     actions=(
-        Action(
-            name="retry",
-            label=_("Retry"),
-            explains=_("It is queued again with a fresh set of attempts."),
-            scope=Scope.OPERATE,
-            permission="jobs.retry_run",
-            body=Retry,
-            initial=_arguments,
-            applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
-            refused=_("Only runs that failed, expired or were cancelled can be retried."),
-            act=_retry,
-            done=told(_("It is queued again with a fresh set of attempts.")),
-        ),
+        RETRY,
         Action(
             name="cancel",
             label=_("Cancel"),
@@ -134,7 +192,8 @@ RUNS: Final = Noun(
             offered=lambda runs: runs.filter(state__in=sorted(CANCELLABLE)),
             refused=_("Only runs that have not ended and were not asked to stop can be cancelled."),
             act=_cancel,
-            done=_cancelled,
+            act_on_all=lambda found, call: cancel_found(found, **call.audited),
+            done=_state_now,
             is_destructive=True,
         ),
         Action(
@@ -147,13 +206,43 @@ RUNS: Final = Noun(
             scope=Scope.OPERATE,
             permission="jobs.override_window",
             body=NeededReason,
-            applies=lambda runs: runs.filter(state__in=sorted(WAITING)),
+            applies=_waiting,
             offered=that_obey_windows,
             refused=_("This run does not wait, or may start outside its windows already."),
             is_repeatable=True,
             act=_override,
+            act_on_all=_override_all,
             done=_overridden,
             locks=False,
+        ),
+        Action(
+            name="move",
+            label=_("Move to another task"),
+            explains=_(
+                "For a task that was renamed. A run whose arguments do not fit that task stays as"
+                " it is."
+            ),
+            scope=Scope.OPERATE,
+            permission="jobs.move_run",
+            body=TaskToMove,
+            applies=_waiting,
+            refused=_NOT_WAITING,
+            act=_move,
+            act_on_all=_move_all,
+            done=_moved,
+        ),
+        Action(
+            name="fail",
+            label=_("Fail unstarted"),
+            explains=_("For a task that was removed. It ends as failed, and no worker starts it."),
+            scope=Scope.OPERATE,
+            permission="jobs.move_run",
+            applies=_waiting,
+            refused=_NOT_WAITING,
+            act=_fail,
+            act_on_all=_fail_all,
+            done=_state_now,
+            is_destructive=True,
         ),
     ),
 )

@@ -12,17 +12,17 @@ from pydantic import Field
 
 from jobs.actions.filters.declared import By
 from jobs.actions.filters.runs import BY_ERROR, FailureFilter
+from jobs.actions.runs import RETRY, RUNS
 from jobs.actions.texts import Name, NeededReason, TaskName
+from jobs.api.kit.actions import BulkResult, move_all
 from jobs.api.kit.callers import caller, needs
-from jobs.api.runs.acting import BulkResult, move_found
 from jobs.api.runs.finding import visible_runs
 from jobs.models import Owner, Run, Scope
-from jobs.runs import bulk
 from jobs.runs.reads.dead_letters import Group, group_failed
 
 router = Router(tags=["dead letters"])
 READS = needs(Scope.READ, "jobs.view_run")
-RETRIES = needs(Scope.OPERATE, "jobs.retry_run")
+RETRIES = needs(RETRY.scope, RETRY.permission)
 
 
 class DeadLetterQuery(FailureFilter):
@@ -98,6 +98,5 @@ def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> De
 def retry_dead_letters(request: HttpRequest, body: DeadLettersToRetry) -> BulkResult:
     """Queue the runs of a group again, with fresh attempts. `left` asks for a repetition."""
     access = caller(request)
-    runs = body.narrow(access.narrowed(Run.objects.all(), scope=Scope.OPERATE), access=access)
-    found = bulk.find_reopenable(runs)
-    return move_found(request, found, bulk.retry_found, reason=body.reason, dry_run=body.dry_run)
+    rows = body.narrow(Run.objects.all(), access=access)
+    return move_all(request, RUNS, RETRY, rows, body, dry_run=body.dry_run)

@@ -1,26 +1,27 @@
-"""Cancel or retry all runs of a search: found first, then moved in chunks, audited as a whole."""
+"""Move all rows of a filter: found first, then moved in chunks, audited as a whole."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
-from jobs.core.states import ENDED, REOPENABLE, State
+from jobs.core.states import ENDED, State
 from jobs.models import AuditEntry, Owner
-from jobs.models.run import RunQuerySet
 from jobs.models.verbs import Actor
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 
 CHUNK: Final = 1_000
 MOST: Final = 100_000
-"""Runs that one call finds; a repetition finds the next ones."""
+"""Rows that one call finds; a repetition finds the next ones."""
 BUDGET_SECONDS: Final = 20.0
 """Seconds after which no further chunk is begun: a request must end."""
 
@@ -28,64 +29,56 @@ CANCELLABLE: Final = frozenset(State) - ENDED - {State.CANCELLING}
 
 
 class Found(NamedTuple):
-    """A run to be moved, and its owner."""
+    """A row to be moved, and its owner; None: the row belongs to the installation."""
 
-    run_id: UUID
-    owner_id: int
+    pk: Any
+    owner_id: int | None
 
 
 class Moved(NamedTuple):
-    """The effect of a bulk."""
+    """The effect on many rows."""
 
     moved: int
     left: int
-    """Runs that were not reached in time; a repetition moves them."""
+    """Rows that were not reached in time; a repetition moves them."""
+    refusal: str = ""
+    """The first refusal of a row."""
 
 
-def find_cancellable(runs: RunQuerySet) -> list[Found]:
-    """Return the runs of a search that a cancel would move, oldest first, at most MOST."""
-    return _find(runs, CANCELLABLE)
-
-
-def find_reopenable(runs: RunQuerySet) -> list[Found]:
-    """Return the runs of a search that a retry would move, oldest first, at most MOST."""
-    return _find(runs, REOPENABLE)
+def find(rows: QuerySet[Any], *, owner: str | None = "owner") -> list[Found]:
+    """Return these rows in the order of their keys, at most MOST; `owner` is the path to it."""
+    keys = rows.order_by("pk").values_list("pk", *([owner] if owner else []))
+    return [Found(row[0], row[1] if owner else None) for row in keys[:MOST]]
 
 
 def cancel_found(found: Sequence[Found], *, actor: Actor = None, reason: str = "") -> Moved:
     """Cancel these runs; return how many moved. Raises OptionError if the reason is too long."""
-    return _move(found, cancel_runs, "cancel runs", actor=actor, reason=reason)
+    _audit("cancel runs", found, actor=actor, reason=reason)
+    return in_chunks(found, lambda ids: len(cancel_runs(ids, reason=reason)))
 
 
 def retry_found(found: Sequence[Found], *, actor: Actor = None, reason: str = "") -> Moved:
     """Queue these runs again; return how many moved. Raises OptionError as `cancel_found` does."""
-    return _move(found, reopen_runs, "retry runs", actor=actor, reason=reason)
+    _audit("retry runs", found, actor=actor, reason=reason)
+    return in_chunks(found, lambda ids: len(reopen_runs(ids, reason=reason)))
 
 
-def _find(runs: RunQuerySet, states: Iterable[State]) -> list[Found]:
-    rows = runs.filter(state__in=sorted(states)).order_by("id").values_list("id", "owner_id")
-    return [Found(*row) for row in rows[:MOST]]
-
-
-def _move(
-    found: Sequence[Found],
-    verb: Callable[..., list[UUID]],
-    action: str,
-    *,
-    actor: Actor,
-    reason: str,
-) -> Moved:
-    refuse_text("reason", reason, most=REASON_LIMIT)
-    for owner_id, matched in Counter(one.owner_id for one in found).items():
-        owner = Owner.objects.get(pk=owner_id)
-        AuditEntry.write(action, on=owner, actor=actor, reason=reason, matched=matched)
+def in_chunks(found: Sequence[Found], move: Callable[[list[UUID]], int]) -> Moved:
+    """Move runs in chunks until BUDGET_SECONDS; `move` returns how many of a chunk moved."""
     until = time.monotonic() + BUDGET_SECONDS
     moved = 0
     for start in range(0, len(found), CHUNK):
-        if time.monotonic() > until:
+        if start and time.monotonic() > until:
             return Moved(moved, len(found) - start)
-        ids = [one.run_id for one in found[start : start + CHUNK]]
         # The only run of a chunk may have been moved by another caller meanwhile.
         with suppress(StateConflict):
-            moved += len(verb(ids, reason=reason))
+            moved += move([one.pk for one in found[start : start + CHUNK]])
     return Moved(moved, 0)
+
+
+def _audit(action: str, found: Sequence[Found], *, actor: Actor, reason: str) -> None:
+    """Write an entry for each owner, with the number of its runs that were found."""
+    refuse_text("reason", reason, most=REASON_LIMIT)
+    matches = Counter(one.owner_id for one in found if one.owner_id is not None)
+    for owner in Owner.objects.filter(pk__in=matches):
+        AuditEntry.write(action, on=owner, actor=actor, reason=reason, matched=matches[owner.pk])

@@ -162,12 +162,12 @@ RUNS = {
     ),
     "cancel all of a filter": verb(
         "/runs/?label=site%3Amunich",
-        "Cancel all of this filter…",
+        "Cancel…",
         lambda w: w.state("munich") == "cancelled" and "3 of 3" in w.text(),
     ),
     "retry all of a filter": verb(
         "/runs/?label=site%3Amunich",
-        "Retry all of this filter…",
+        "Retry…",
         lambda w: w.state("munich") != "cancelled" and AuditEntry.objects.latest("pk").reason,
     ),
     "retry a submission": verb(

@@ -24,7 +24,7 @@ PATHS = (
     "/login/",
     "/runs/",
     "/runs/?state=odd",
-    "/runs/cancel/?owner=acme",
+    "/runs/actions/cancel/?owner=acme",
     "/runs/views/",
     "/runs/views/save/?state=open",
     "/runs/views/{view}/delete/",
@@ -48,7 +48,7 @@ PATHS = (
     "/workers/{worker}/drain/",
     "/failures/",
     "/failures/?task=tests.add&error=none",
-    "/failures/retry/?task=tests.add",
+    "/runs/actions/move/?state=queued",
     "/webhooks/",
     "/webhooks/create/",
     "/webhooks/{webhook}/",
@@ -172,15 +172,15 @@ def test_runs_are_found_and_cancelled_by_keyboard_alone(
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert page.locator("tbody tr").count() == 1 and "label=site%3Aberlin" in page.url
-    page.get_by_role("link", name="Retry all of this filter").focus()
+    page.get_by_role("link", name="Retry…").focus()
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert page.get_by_text("1 run of this filter").is_visible()
+    assert page.get_by_role("heading", name="1 run").is_visible()
     page.focus("[name=reason]")
     page.keyboard.type("the network is back")
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert page.get_by_text("1 of 1 runs queued again.").is_visible()
+    assert page.get_by_text("Retry: done for 1 of 1.").is_visible()
     assert Run.objects.get(pk=rows["run"]).state == "queued"
 
 

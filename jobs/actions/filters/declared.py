@@ -41,10 +41,15 @@ class By:
     how: str | Narrowing
     is_scanned: bool = False
     """True: no index answers it, and `how` is a column."""
+    empty: str | None = None
+    """The value that stands for an empty text."""
+
+    def value_of(self, value: Any) -> Any:
+        return "" if value == self.empty else value
 
     def narrow(self, rows: Rows, value: Any, access: Access) -> Rows:
         if isinstance(self.how, str):
-            return rows.filter(**{self.how: value})
+            return rows.filter(**{self.how: self.value_of(value)})
         return self.how(rows, value, access)
 
 

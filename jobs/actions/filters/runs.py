@@ -145,8 +145,8 @@ class RunFilter(Filter):
     error: Annotated[
         Name | None,
         Shown(_("Error class"), "builtins.ValueError"),
-        By("error_type", is_scanned=True),
-        Field(description="The class of the last error, in full."),
+        By("error_type", is_scanned=True, empty=NO_ERROR),
+        Field(description=f"The class of the last error, in full; `{NO_ERROR}`: without one."),
     ] = None
     age: Annotated[Age | None, Shown(_("Submitted")), AGES, by_age(_since)] = None
     after: After = None
@@ -162,7 +162,7 @@ class RunFilter(Filter):
     @property
     def scanned(self) -> dict[str, Any]:
         """The columns that no index answers, with their values."""
-        return {str(by.how): value for by, value in self.given() if by.is_scanned}
+        return {str(by.how): by.value_of(value) for by, value in self.given() if by.is_scanned}
 
     def newest(self, runs: Rows, *, access: Access, after: UUID | None, limit: int) -> Found:
         """Return the ids of the next page of these runs, the newest first."""
@@ -179,9 +179,7 @@ class RunFilter(Filter):
         )
 
 
-BY_ERROR: Final = By(
-    lambda runs, error, _: runs.filter(error_type="" if error == NO_ERROR else error)
-)
+BY_ERROR: Final = By("error_type", empty=NO_ERROR)
 
 
 class FailureFilter(Filter):

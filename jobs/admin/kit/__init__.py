@@ -1,4 +1,1 @@
-"""Shared by the pages of all models: lists, filters, verbs with a confirmation, HTML.
-
-`verb_pages.VerbAdmin.may` decides who may use a verb, such as cancel, on a row.
-"""
+"""Shared by the pages of all models: lists, filters, buttons and menus of actions, HTML."""

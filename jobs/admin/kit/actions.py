@@ -5,37 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from django.contrib import messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django_object_actions import DjangoObjectActions
 
 from jobs.actions import Action, Noun, available
-from jobs.admin.kit.buttons import ButtonAdmin
+from jobs.admin.kit.base import OwnedAdmin
 from jobs.models.access import access_of
-from jobs.pages.kit.actions import SELECTED, address_of, selection_view
+from jobs.pages.kit.actions import address_of, ask_all, offered_for_many
+from jobs.pages.kit.visit import Visit, page
 
 
-class ActionAdmin(ButtonAdmin):
+class ActionAdmin(DjangoObjectActions, OwnedAdmin):
     """Pages of rows with actions. Mix in before other admin classes."""
 
     noun: ClassVar[Noun]
+
+    class Media:
+        # In place of the style sheet of DjangoObjectActions.
+        css = {"all": ("jobs/admin.css",)}
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         found = super().get_actions(request)
         if self.actions is None or IS_POPUP_VAR in request.GET:
             return found
-        access = access_of(request.user)
-        offered = [
-            action
-            for action in self.noun.actions
-            if action.is_for_many
-            and access.permits(action.permission)
-            and access.has_somewhere(action.scope)
-        ]
+        offered = offered_for_many(self.noun, by=access_of(request.user))
         return {one.name: (self._leading(one), one.name, _(one.label)) for one in offered} | found
 
     def get_change_actions(self, request: HttpRequest, object_id: str, form_url: str) -> list[str]:
@@ -49,8 +51,21 @@ class ActionAdmin(ButtonAdmin):
             if not (one.method == "PATCH" and is_changed_here)
         ]
 
-    def button_label(self, name: str) -> str:
-        return _(self._action(name).label)
+    def _get_tool_dict(self, tool_name: str) -> dict[str, Any]:
+        return {
+            "name": tool_name,
+            "label": _(self._action(tool_name).label),
+            "standard_attrs": {"class": "fs-verb", "title": ""},
+            "custom_attrs": {},
+            "button_type": "a",
+        }
+
+    def _get_action_urls(self) -> list[URLPattern]:
+        """Replace the library's view, which acts without asking, and checks no owner."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_actions"
+        self.tools_view_name = f"{self.admin_site.name}:{name}"
+        view = self.admin_site.admin_view(self.ask)
+        return [path("<path:pk>/actions/<slug:tool>/", view, name=name)]
 
     def ask(self, request: HttpRequest, pk: str, tool: str) -> HttpResponse:
         row = self.get_object(request, unquote(pk))
@@ -63,14 +78,26 @@ class ActionAdmin(ButtonAdmin):
         address = address_of(self.noun, action, row)
         return HttpResponseRedirect(f"{address}?{urlencode({'back': back})}")
 
+    def response_action(self, request: HttpRequest, queryset: Any, *args: Any) -> Any:
+        """Report keys that cannot be keys of this model, instead of failing."""
+        try:
+            return super().response_action(request, queryset, *args)
+        except (ValidationError, ValueError):
+            messages.warning(request, _("The selection cannot be read. Nothing has been changed."))
+            return None
+
     def _leading(self, action: Action) -> Callable[..., HttpResponse]:
-        ask = selection_view(self.noun)
+        @page(self.noun.section or self.noun.plural, permission=self.noun.view, methods=("POST",))
+        def ask(visit: Visit, rows: models.QuerySet[Any]) -> HttpResponse:
+            request = visit.request
+            across = request.POST.get("select_across", "0")
+            keys = [""] if across == "1" else request.POST.getlist(ACTION_CHECKBOX_NAME)
+            hidden = [("action", action.name), ("select_across", across)]
+            hidden += [(ACTION_CHECKBOX_NAME, key) for key in keys]
+            back = request.get_full_path()
+            return ask_all(visit, self.noun, action, rows, back=back, hidden=hidden)
 
-        def lead(_admin: Any, request: HttpRequest, rows: models.QuerySet[Any]) -> HttpResponse:
-            keys = list(rows.order_by().values_list(self.noun.key, flat=True)[: SELECTED + 1])
-            return ask(request, action.name, keys=keys, back=request.get_full_path())
-
-        return lead
+        return lambda _admin, request, rows: ask(request, rows)
 
     def _action(self, name: str) -> Action:
         action = self.noun.action(name)

@@ -1,72 +1,31 @@
-"""Runs: found by indexed filters, shown from submit to end, cancelled and retried."""
+"""Runs, read-only: found by indexed filters. Their pages outside the admin have the timelines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.filters.runs import RunFilter
+from jobs.actions.runs import RUNS
 from jobs.admin.kit import html
+from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import declared, linked
-from jobs.admin.kit.verb_pages import VerbAdmin
-from jobs.admin.kit.verbs import Act, Verb
-from jobs.admin.runs.override import OVERRIDE
-from jobs.admin.runs.run_task import FAIL, MOVE
-from jobs.admin.runs.story import story_of
 from jobs.core.language import in_language
-from jobs.core.states import ENDED, REOPENABLE
 from jobs.models import Job, Run, Submission, Target, Worker
 from jobs.models.access import access_of
-from jobs.runs.cancellation import cancel_runs
-from jobs.runs.manual_retry import reopen_runs
-from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.errors import message_of, shown
 from jobs.runs.reads.search import HELP, search_runs
 
 
-def _cancel(keys: Sequence[UUID], act: Act) -> int:
-    return len(cancel_runs(keys, actor=None if act.is_bulk else act.actor, reason=act.reason))
-
-
-def _retry(keys: Sequence[UUID], act: Act) -> int:
-    return len(reopen_runs(keys, actor=None if act.is_bulk else act.actor, reason=act.reason))
-
-
-CANCEL = Verb(
-    name="cancel",
-    label=_("Cancel"),
-    permission="jobs.cancel_run",
-    applies=lambda runs: runs.exclude(state__in=sorted(ENDED)).exclude(state="cancelling"),
-    act=_cancel,
-    done=_("cancelled"),
-    refused=lambda run: _("This run is %s and cannot be cancelled.") % word_of(run.state),
-    warning=_("Waiting runs never start. Runs that a worker has started are asked to stop."),
-    audits_bulk=True,
-)
-RETRY = Verb(
-    name="retry",
-    label=_("Retry"),
-    permission="jobs.retry_run",
-    applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
-    act=_retry,
-    done=_("queued again"),
-    refused=lambda run: _("This run is %s and cannot be retried.") % word_of(run.state),
-    warning=_("It is queued again with a fresh set of attempts."),
-    mark=lambda run: f"{run.state} {run.token}",
-    audits_bulk=True,
-)
-
-
 @admin.register(Run)
-class RunAdmin(VerbAdmin, RecordAdmin):
-    verbs = (CANCEL, RETRY, OVERRIDE, MOVE, FAIL)
-    change_form_template = "admin/jobs/run/change_form.html"
+class RunAdmin(ActionAdmin, RecordAdmin):
+    noun = RUNS
+    completes_object = True
 
     list_display = (
         "state_mark",
@@ -95,7 +54,12 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     search_fields = ("id",)
     search_help_text = HELP
     ordering = ("-id",)
-    fields = ()
+    fields = (
+        *("state_mark", "why", "owner_link", "task", "target_name", "job_link", "submission_link"),
+        *("worker_link", "tries", "queue", "priority", "lock", "label_pairs", "policy_pairs"),
+        *("window_policy", "created_at", "due_at", "deadline_at", "started_at", "ended_at"),
+        *("error_type", "message"),
+    )
 
     def get_search_results(
         self, request: HttpRequest, queryset: Any, search_term: str
@@ -105,14 +69,6 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         for run in rows:
             run.shown_message = shown(message_of(run, access_of(request.user)))
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        run: Any = kwargs.get("obj")
-        story = story_of(run, access_of(request.user))
-        context |= {"story": story, "title": _("Run"), "subtitle": None}
-        return super().render_change_form(request, context, *args, **kwargs)
 
     state_mark = html.column_of(_("state"), "state", html.badge)
     id_link = html.column_of(_("id"), "id", html.short_identifier)
@@ -125,6 +81,21 @@ class RunAdmin(VerbAdmin, RecordAdmin):
     @html.column(_("attempts"))
     def tries(self, run: Run) -> str:
         return f"{run.attempt_number}/{run.last_attempt_number}"
+
+    job_link = html.column_of(_("job"), "job", html.link)
+    submission_link = html.column_of(_("submission"), "submission", html.link)
+    worker_link = html.column_of(_("worker"), "worker", html.link)
+    label_pairs = html.column_of(_("labels"), "labels", html.pairs)
+    policy_pairs = html.column_of(_("policy"), "policy", html.pairs)
+    message = html.column_of(_("error message"), "shown_message", in_language)
+
+    @html.column(_("waits because"))
+    def why(self, run: Run) -> Any:
+        return in_language(run.why_waiting()) or html.NOTHING
+
+    @html.column(_("lock"))
+    def lock(self, run: Run) -> str:
+        return html.code(run.lock_key.partition(":")[2])
 
     submitted = html.column_of(_("submitted"), "created_at", html.moment)
 

@@ -1,6 +1,7 @@
 """The operations of a noun's actions, from their declarations.
 
-`POST /<nouns>/<key>/<action>`; a change and a deletion are `PATCH` and `DELETE /<nouns>/<key>`.
+`POST /<nouns>/<key>/<action>` is about one row, `POST /<nouns>/<action>` about those of a filter;
+a change and a deletion are `PATCH` and `DELETE /<nouns>/<key>`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from inspect import Parameter, Signature
 from typing import Annotated, Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header, Query, Router, Status
+from ninja import Header, Query, Router, Schema, Status
+from pydantic import Field, create_model
 
-from jobs.actions import Action, Done, Noun, perform
+from jobs.actions import Action, Done, Noun, find_all, perform, perform_on_all
+from jobs.actions.filters.declared import Filter
 from jobs.actions.texts import Key
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, version_check
+from jobs.api.kit.problems import Problem
 
 IdempotencyKey = Annotated[
     Key | None,
@@ -71,6 +75,68 @@ def serve(
             operation_id=f"{action.name}_{noun.name}",
             openapi_extra=extra if compares else None,
         )(_operation(noun, action, address, given, compares))
+
+
+class BulkResult(Schema):
+    """The effect on all rows of a filter; of a dry run, the number of rows that it would move."""
+
+    matched: int = Field(description="Rows of the filter that the action can move, up to 100,000.")
+    moved: int
+    left: int = Field(description="Not reached in time: repeat the request.")
+    dry_run: bool
+
+
+def serve_all(router: Router, noun: Noun, filters: type[Filter]) -> None:
+    """Add an operation on all rows of a filter for each action that moves many rows at once."""
+    for action in noun.actions:
+        if action.act_on_all is not None:
+            router.post(
+                f"/{action.name}",
+                auth=needs(action.scope, action.permission),
+                response=BulkResult,
+                operation_id=f"{action.name}_{noun.plural}",
+            )(_operation_on_all(noun, action, filters))
+
+
+def move_all(
+    request: HttpRequest, noun: Noun, action: Action, rows: Any, body: Any, *, dry_run: bool
+) -> BulkResult:
+    """Perform an action on these rows, or only count those that it moves."""
+    access = caller(request)
+    found = find_all(noun, action, rows, by=access)
+    if dry_run:
+        return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
+    done = perform_on_all(noun, action, found, body, by=access)
+    return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
+
+
+def _operation_on_all(noun: Noun, action: Action, filters: type[Filter]) -> Callable[..., Any]:
+    chosen = Field(description=f"The {noun.plural}; it has at least one filter.")
+    dry_run = Field(False, description="Count only, and change nothing.")
+    given: dict[str, Any] = {"filter": (filters, chosen), "dry_run": (bool, dry_run)}
+    schema: Any = create_model(
+        f"{noun.plural}_to_{action.name}".title().replace("_", ""),
+        __base__=action.many,
+        __doc__=f"The {noun.plural} of a filter.",
+        **given,
+    )
+
+    def operation(request: HttpRequest, body: Any) -> BulkResult:
+        if not body.filter.model_fields_set:
+            raise Problem(422, "invalid", "filter: names at least one filter", field="filter")
+        rows = body.filter.narrow(noun.rows(), access=caller(request))
+        return move_all(request, noun, action, rows, body, dry_run=body.dry_run)
+
+    made: Any = operation
+    made.__signature__ = Signature(
+        [
+            Parameter("request", _GIVEN, annotation=HttpRequest),
+            Parameter("body", _GIVEN, annotation=schema),
+        ]
+    )
+    made.__name__ = f"{action.name}_{noun.plural}"
+    made.__doc__ = f"{action.label}: all {noun.plural} of a filter. {action.explains}"
+    return made
 
 
 def _operation(

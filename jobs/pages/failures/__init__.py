@@ -1,1 +1,1 @@
-"""The failures: failed runs by error and task, and the retry of a group."""
+"""The failures: failed runs by error and task."""

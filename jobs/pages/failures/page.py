@@ -8,9 +8,11 @@ from typing import Any, Final
 from django.http import HttpResponse
 
 from jobs.actions.filters.runs import FailureFilter
+from jobs.actions.runs import RUNS
 from jobs.core.ids import time_of
 from jobs.core.language import in_language
-from jobs.models import Owner, Run, Scope
+from jobs.models import Owner, Run
+from jobs.pages.kit.actions import offered_for_many
 from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.reads.dead_letters import ErrorGroup, by_error, group_failed
@@ -33,10 +35,10 @@ def failures(visit: Visit) -> HttpResponse:
         "jobs/pages/failures/list.html",
         live="jobs/pages/failures/live.html",
         form=form,
+        here=visit.request.get_full_path(),
         groups=list(_rows(groups[:SHOWN])),
         is_complete=found.is_complete and len(groups) <= SHOWN,
-        may_retry=visit.access.permits("jobs.retry_run")
-        and visit.access.has_somewhere(Scope.OPERATE),
+        may_retry=any(one.name == "retry" for one in offered_for_many(RUNS, by=visit.access)),
     )
 
 

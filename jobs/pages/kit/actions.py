@@ -1,36 +1,48 @@
-"""Actions on pages: one view asks before an action on a row, and performs it."""
+"""Actions on pages: a view asks before an action on a row or on many, and performs it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import DataError
+from django.db.models import QuerySet
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, ngettext
 
-from jobs.actions import Action, Done, Noun, available, find, perform, problem_of, refuse_unless
+from jobs.actions import (
+    Action,
+    Done,
+    Noun,
+    available,
+    find,
+    find_all,
+    may_somewhere,
+    perform,
+    perform_on_all,
+    problem_of,
+    refuse_unless,
+)
 from jobs.core import barrier
 from jobs.core.errors import AccessDenied, FairshiftError, NotFound, PermissionMissing
 from jobs.core.language import in_language, number
-from jobs.models import Run
+from jobs.models import Owner, Run
+from jobs.models.access import Access
 from jobs.pages.kit import nav
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.body_form import BodyForm, form_of
 from jobs.pages.kit.errors import forbidden, not_found
 from jobs.pages.kit.visit import Visit, page
+from jobs.runs.bulk import MOST, Found, Moved
 
 View = Callable[..., HttpResponse]
-SELECTED: Final = 10_000
-"""Most rows of one selection."""
-BUDGET_SECONDS: Final = 20.0
-"""How long one request performs an action on selected rows."""
+SAMPLE: Final = 10
+"""Rows and owners that a page names before an action on many rows."""
 
 
 def action_view(noun: Noun) -> View:
@@ -53,43 +65,57 @@ def action_view(noun: Noun) -> View:
     return view
 
 
-def selection_view(noun: Noun) -> View:
-    """Return the view of a noun's actions on selected rows.
+def ask_all(
+    visit: Visit,
+    noun: Noun,
+    action: Action,
+    rows: QuerySet[Any],
+    *,
+    back: str,
+    hidden: Sequence[tuple[str, str]] = (),
+) -> HttpResponse:
+    """Ask before an action on all of these rows; perform it on those that the page has counted.
 
-    The admin calls it with `keys` and `back`, to ask; its form comes to the noun's own address.
+    The form comes to the address that has shown it, with `hidden` as further fields. What came
+    after the count is not moved. At the time limit the form is shown again for the rest.
     """
+    sent = visit.request.POST if "counted" in visit.request.POST else None
+    form = form_of(action.many, without=action.choices)(sent)
+    until, _space, after = form.data.get("counted", "").partition(" ")
+    found = find_all(noun, action, _between(rows, after, until), by=visit.access)
+    if not found:
+        return failed(visit, gettext("It applies to none of the selected rows."), to=back)
+    if form.is_bound and form.is_valid():
+        moved = _performed_on_all(visit, noun, action, found, form)
+        if moved is not None and not moved.left:
+            return HttpResponseRedirect(back)
+        if moved is not None:
+            reached = len(found) - moved.left
+            after, found = str(found[reached - 1].pk), found[reached:]
+    counted = f"{until or found[-1].pk} {after}".strip()
+    if form.is_bound:
+        form.data = {**form.data.dict(), "counted": counted}
+    else:
+        form.initial |= {"back": back, "counted": counted, "seen": _seen_of(noun, found)}
+    if len(found) == MOST:
+        form.announcement = gettext("There may be more: this is done for the first ones.")
+    names = noun.rows().model._meta
+    word = names.verbose_name if len(found) == 1 else names.verbose_name_plural
+    return _shown(
+        visit,
+        action,
+        form,
+        title=f"{number(len(found))} {word}",
+        rows=_first(noun, found),
+        owners=_by_owner(noun, found),
+        back=back,
+        hidden=hidden,
+    )
 
-    @page(noun.section or noun.plural, permission=noun.view, methods=("GET", "POST"))
-    def view(visit: Visit, name: str, *, keys: Sequence[Any] = (), back: str = "") -> HttpResponse:
-        action = noun.action(name)
-        if action is None or not action.is_for_many:
-            raise not_found()
-        is_sent = visit.request.method == "POST" and not keys
-        form = form_of(action.body, without=action.choices)(visit.request.POST if is_sent else None)
-        chosen = list(map(str, keys)) or [*filter(None, form.data.get("keys", "").split(","))]
-        back = back or _back(visit, None, noun)
-        if len(chosen) > SELECTED:
-            text = gettext("Select at most %s rows at once.") % number(SELECTED)
-            return failed(visit, text, to=back)
-        rows = _that_it_moves(visit, noun, action, chosen)
-        if not rows:
-            return failed(visit, gettext("It applies to none of the selected rows."), to=back)
-        if is_sent and form.is_valid():
-            seen = dict(zip(chosen, form.cleaned_data["seen"].split(","), strict=False))
-            rows = _performed_on_all(visit, noun, action, rows, form=form, seen=seen)
-            if not rows:
-                return HttpResponseRedirect(back)
-        form.initial |= {"back": back}
-        if form.is_bound:
-            form.data = form.data.dict()
-        asked = form.data if form.is_bound else form.initial
-        asked["keys"] = ",".join(_key(noun, row) for row in rows)
-        asked["seen"] = ",".join(map(noun.seen, rows)) if noun.seen else ""
-        title = gettext("%s selected") % number(len(rows))
-        to = reverse(f"jobs:{noun.name}_actions", args=[name])
-        return _shown(visit, action, form, title=title, rows=_titles(noun, rows), back=back, to=to)
 
-    return view
+def offered_for_many(noun: Noun, *, by: Access) -> list[Action]:
+    """Return the actions that a caller can perform on many rows of a noun."""
+    return [one for one in noun.actions if one.is_for_many and may_somewhere(one, by=by)]
 
 
 def buttons(visit: Visit, noun: Noun, row: Any) -> list[tuple[str, str]]:
@@ -116,7 +142,7 @@ def secret_page(
 
 
 def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
-    back = _back(visit, None if action.is_deletion else row, noun)
+    back = back_of(visit, None if action.is_deletion else row, noun)
     with barrier.lifted():
         is_offered = action.is_offered_for(row, noun.rows())
     if not is_offered:
@@ -146,60 +172,73 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     return _shown(visit, action, form, title=title, rows=[], count=count, back=back)
 
 
-def _that_it_moves(visit: Visit, noun: Noun, action: Action, keys: Sequence[str]) -> list[Any]:
-    """Return the rows with these keys on which the visitor may perform the action now."""
-    access = visit.access
-    if not access.permits(action.permission):
-        return []
-    with barrier.lifted():
-        rows = (action.offered or action.applies)(noun.rows())
-        if noun.owner is not None:
-            rows = access.narrowed(rows, path=noun.owner, scope=action.scope)
-        elif not access.has(action.scope):
-            return []
-        try:
-            return list(rows.filter(**{f"{noun.key}__in": keys}).order_by("pk"))
-        except (ValueError, DataError, ValidationError):
-            return []
+def _between(rows: QuerySet[Any], after: str, until: str) -> QuerySet[Any]:
+    """Narrow rows to those that a page has counted and not yet moved; none if the keys are none."""
+    try:
+        for name, text in (("pk__gt", after), ("pk__lte", until)):
+            if text:
+                rows = rows.filter(**{name: rows.model._meta.pk.to_python(text)})
+    except ValidationError:
+        return rows.none()
+    return rows
 
 
 def _performed_on_all(
-    visit: Visit,
-    noun: Noun,
-    action: Action,
-    rows: list[Any],
-    *,
-    form: BodyForm,
-    seen: Mapping[str, str],
-) -> list[Any]:
-    """Perform an action on one row after the other; return those that the time did not reach.
+    visit: Visit, noun: Noun, action: Action, found: Sequence[Found], form: BodyForm
+) -> Moved | None:
+    """Perform an action on rows, and say how many it was done for; None: the form is refused."""
+    once = f"page:{form.cleaned_data['once']}"
+    is_version = _is_as_seen(noun, form) if noun.seen else None
+    try:
+        moved = perform_on_all(
+            noun, action, found, form.body, by=visit.access, once=once, is_version=is_version
+        )
+    except FairshiftError as error:
+        form.refuse(*problem_of(error))
+        return None
+    facts = {
+        "label": gettext(action.label),
+        "count": number(moved.moved),
+        "all": number(len(found)),
+    }
+    texts = [gettext("%(label)s: done for %(count)s of %(all)s.") % facts, moved.refusal]
+    if moved.left:
+        texts.append(gettext("Time limit reached: confirm the rest to go on."))
+    is_whole = moved.moved == len(found)
+    tell = messages.success if is_whole else messages.warning
+    tell(visit.request, " ".join(filter(None, texts)))
+    return moved
 
-    A message says how many it was done for, and the first refusal.
-    """
-    problems: list[str] = []
-    until = time.monotonic() + BUDGET_SECONDS
-    left = list(rows)
-    while left and (len(left) == len(rows) or time.monotonic() < until):
-        row = left.pop(0)
-        try:
-            _performed(visit, noun, action, row, form=form, seen=seen.get(_key(noun, row), ""))
-        except FairshiftError as error:
-            _field, problem = problem_of(error)
-            problems.append(f"{row}: {in_language(problem)}")
-    tried = len(rows) - len(left)
-    texts = [
-        gettext("%(label)s: done for %(count)s of %(all)s.")
-        % {
-            "label": gettext(action.label),
-            "count": number(tried - len(problems)),
-            "all": number(len(rows)),
-        },
-        *problems[:1],
-        *([gettext("Time limit reached: confirm the rest to go on.")] if left else []),
-    ]
-    tell = messages.warning if problems or left else messages.success
-    tell(visit.request, " ".join(texts))
-    return left
+
+def _seen_of(noun: Noun, found: Sequence[Found]) -> str:
+    """Return what a page shows of rows, each with its key: an action needs them unchanged."""
+    see = noun.seen
+    if see is None:
+        return ""
+    with barrier.lifted():
+        rows = noun.rows().filter(pk__in=[one.pk for one in found])
+        return ",".join(f"{row.pk}:{see(row)}" for row in rows)
+
+
+def _is_as_seen(noun: Noun, form: BodyForm) -> Callable[[Any], bool]:
+    seen = set(form.cleaned_data["seen"].split(","))
+    return lambda row: noun.seen is None or f"{row.pk}:{noun.seen(row)}" in seen
+
+
+def _first(noun: Noun, found: Sequence[Found]) -> list[Any]:
+    """Return the first rows in words."""
+    with barrier.lifted():
+        rows = noun.rows().filter(pk__in=[one.pk for one in found[:SAMPLE]]).order_by("pk")
+        return _titles(noun, rows)
+
+
+def _by_owner(noun: Noun, found: Sequence[Found]) -> list[tuple[str, int]]:
+    """Return the owners with most of these rows, and their counts."""
+    if noun.owner in (None, "pk"):
+        return []
+    counts = Counter(one.owner_id for one in found).most_common(SAMPLE)
+    slugs = dict(Owner.objects.filter(pk__in=dict(counts)).values_list("pk", "slug"))
+    return [(slugs[key], count) for key, count in counts if key in slugs]
 
 
 def _shown(visit: Visit, action: Action, form: BodyForm, **facts: Any) -> HttpResponse:
@@ -207,12 +246,8 @@ def _shown(visit: Visit, action: Action, form: BodyForm, **facts: Any) -> HttpRe
     return visit.show("jobs/pages/action.html", action=action, form=form, **words, **facts)
 
 
-def _titles(noun: Noun, rows: Sequence[Any]) -> list[Any]:
+def _titles(noun: Noun, rows: Iterable[Any]) -> list[Any]:
     return [in_language(noun.title(row)) for row in rows]
-
-
-def _key(noun: Noun, row: Any) -> str:
-    return str(getattr(row, noun.key))
 
 
 def _performed(
@@ -262,14 +297,14 @@ def _told(visit: Visit, made: Done) -> Any:
     return format_html('<a href="{}">{}</a>', url, text) if url else text
 
 
-def _back(visit: Visit, row: Any, noun: Noun) -> str:
+def back_of(visit: Visit, row: Any, noun: Noun, *, otherwise: str = "") -> str:
     """Return the page that asked for it, such as one of the admin; else the row's, or the list."""
     asked = visit.request.POST.get("back") or visit.request.GET.get("back", "")
     if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/"):
         return asked
     user = visit.request.user
     if row is None:
-        own = visit.address(noun.section or noun.plural)
+        own = otherwise or visit.address(noun.section or noun.plural)
         in_admin = nav.admin_address(user, f"{noun.model_name}_changelist")
     elif noun.shown_by:
         own = visit.address(noun.shown_by, getattr(row, noun.shown_by).pk)

@@ -73,11 +73,9 @@ class BodyForm(forms.Form):
     )
     """A key by which a form that is sent twice acts once."""
     counted = forms.CharField(required=False, widget=forms.HiddenInput)
-    """The count that the form before showed."""
-    keys = forms.CharField(required=False, widget=forms.HiddenInput)
-    """The keys of selected rows, with commas; empty: the form is about one row."""
+    """What the form before showed: a count, or of many rows the last key."""
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
-    """What the visitor has seen of each row, with commas."""
+    """What the visitor has seen of the row, or of many rows with their keys."""
     back = forms.CharField(required=False, widget=forms.HiddenInput)
     """The page that asked for it."""
 

@@ -10,8 +10,10 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.filters.runs import RunFilter
-from jobs.models import Run, Scope
+from jobs.actions.runs import RUNS
+from jobs.models import Run
 from jobs.pages.kit import lists
+from jobs.pages.kit.actions import offered_for_many
 from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.saved import links_of
@@ -40,7 +42,7 @@ def runs(visit: Visit) -> HttpResponse:
             "is_scanned": bool(form.wanted.scanned),
         }
     may_save = form.is_valid() and form.is_narrow
-    may_act = may_save and visit.access.has_somewhere(Scope.OPERATE)
+    for_all = offered_for_many(RUNS, by=visit.access) if may_save else []
     return visit.show(
         "jobs/pages/runs/list.html",
         form=form,
@@ -48,8 +50,10 @@ def runs(visit: Visit) -> HttpResponse:
         saved=links_of(visit, form.query if form.is_valid() else ""),
         may_save=may_save,
         admin_url=admin_list(visit.access.actor, "run"),
-        may_cancel=may_act and visit.access.permits("jobs.cancel_run"),
-        may_retry=may_act and visit.access.permits("jobs.retry_run"),
+        actions=[
+            (_(one.label), f"{reverse('jobs:run_actions', args=[one.name])}?{form.query}")
+            for one in for_all
+        ],
         **facts,
     )
 

@@ -47,6 +47,8 @@ from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
 from tests.jobs.api.matrix import rows
 from tests.jobs.scenes import living_worker
 
+pytestmark = pytest.mark.usefixtures("offered")
+
 REASON: Final = "agreed by phone"
 UNTIL: Final = "2199-01-01T06:00:00Z"
 BODIES: Final[Mapping[str, dict[str, Any]]] = {
@@ -54,6 +56,7 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "change_webhook": {"name": "Acme"},
     "change_mail_subscription": {"name": "Acme"},
     "pause_job": {"until": UNTIL},
+    "move_run": {"to": "tests.add"},
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
     "resize_submission": {"sizes": "1, 100%"},
 }
@@ -226,10 +229,8 @@ def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
     assert audited(case) == ["root"]
 
 
-# A worker has no buttons in the admin, a run those of its own verbs, and an owner a form.
-IN_ADMIN: Final = [
-    case for case in OF_OWNERS if case.noun.name != "run" and case.id != "change_owner"
-]
+# A worker has no buttons in the admin, and an owner a form.
+IN_ADMIN: Final = [case for case in OF_OWNERS if case.id != "change_owner"]
 
 
 @pytest.mark.parametrize("case", IN_ADMIN, ids=lambda case: case.id)
@@ -280,15 +281,38 @@ MANY: Final = [case for case in OF_OWNERS if case.action.is_for_many]
 def test_a_selection_is_narrowed(case: Case, acme: Owner, stranger: Owner) -> None:
     """Keys of other owners in a form have no effect; a selection of none says so."""
     mine, theirs = case.row_of(acme), case.row_of(stranger)
-    olga = logged_in(*case.permissions, name="olga", acme="admin")
-    url = reverse(f"jobs:{case.noun.name}_actions", args=[case.action.name])
-    for keys in (case.key_of(theirs), "nonsense", "\x00", "", "0"):
-        answer = olga.post(url, {**case.fields(), "keys": keys})
+    olga = logged_in(*case.permissions, f"view_{mine._meta.model_name}", name="olga", acme="admin")
+    url = reverse(f"admin:jobs_{mine._meta.model_name}_changelist")
+    last = str(max(mine.pk, theirs.pk))
+    see = case.noun.seen
+    seen = ",".join(f"{row.pk}:{see(row)}" for row in (mine, theirs)) if see else ""
+    sent = {"action": case.action.name, "select_across": "0", "counted": last, "seen": seen}
+    for keys in ([theirs.pk], ["nonsense"], ["\x00"], ["0"]):
+        answer = olga.post(url, {**case.fields(), **sent, "_selected_action": keys})
         assert answer.status_code == 302 and not audited(case), keys
-    keys = ",".join(map(case.key_of, (mine, theirs)))
-    seen = ",".join(map(case.noun.seen, (mine, theirs))) if case.noun.seen else ""
-    olga.post(url, {**case.fields(), "keys": keys, "seen": seen})
-    assert audited(case) == ["olga"]
+    olga.post(url, {**case.fields(), **sent, "_selected_action": [mine.pk, theirs.pk]})
+    # Of many rows at once, the audit has an entry for the owner.
+    entries = AuditEntry.objects.filter(reason=REASON)
+    assert {(entry.actor_name, entry.owner) for entry in entries} == {("olga", acme)}
+
+
+ON_ALL: Final = [case for case in CASES if case.action.act_on_all is not None]
+
+
+@pytest.mark.parametrize("case", ON_ALL, ids=lambda case: case.id)
+def test_the_api_performs_it_on_all_of_a_filter(
+    case: Case, acme: Owner, stranger: Owner, caller: Caller
+) -> None:
+    """Of the caller's owners; a dry run counts; a filter without a field is refused."""
+    case.row_of(acme), case.row_of(stranger)
+    client, url = caller(acme), f"/{case.noun.plural}/{case.action.name}"
+    body = {**case.body, "filter": {"task": "tests.add"}}
+    count = post(client, url, {**body, "dry_run": True}).json()["matched"]
+    assert count and not AuditEntry.objects.filter(reason=REASON).exists()
+    assert post(client, url, {**body, "filter": {}}).status_code == 422
+    answer = post(client, url, body).json()
+    assert (answer["matched"], answer["moved"], answer["left"]) == (count, count, 0)
+    assert {entry.owner for entry in AuditEntry.objects.filter(reason=REASON)} == {acme}
 
 
 def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
@@ -296,3 +320,4 @@ def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
     paths = caller(acme).get(f"{ROOT}/openapi.json").json()["paths"]
     ids = {one["operationId"] for methods in paths.values() for one in methods.values()}
     assert {case.id for case in CASES} <= ids
+    assert {f"{case.action.name}_{case.noun.plural}" for case in ON_ALL} <= ids

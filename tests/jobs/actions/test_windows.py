@@ -83,7 +83,7 @@ def test_a_window_that_has_changed_is_looked_at_again(ann: Client, calendar: Cal
         answer = ann.post(page(window, "approve"), {"reason": "as seen", **fields}, follow=True)
         assert "has changed since you read it" in said(answer)[0]
     assert not WindowDecision.objects.exists()
-    ann.post(selected.context["to"], hidden(selected))
+    ann.post(reverse(LIST), hidden(selected))
     assert [one.window_id for one in WindowDecision.objects.all()] == [other.pk]
 
 

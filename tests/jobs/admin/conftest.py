@@ -95,16 +95,17 @@ def confirm_bulk(
     asked = client.post(url, {**chosen, "index": "0"}, follow=True)
     if "form" not in asked.context:
         return asked
-    url = asked.context.get("to") or url
-    keys = asked.context.get("keys", [])
-    return client.post(url, {**hidden(asked), "_selected_action": keys, **fields}, follow=True)
+    return client.post(url, {**hidden(asked), **fields}, follow=True)
 
 
 def hidden(asked: Any) -> dict[str, Any]:
     """Return the hidden fields of a page that asks."""
-    if (signed := asked.context.get("hidden")) is not None:
-        return dict(signed)
-    return {field.html_name: field.value() or "" for field in asked.context["form"].hidden_fields()}
+    form = asked.context["form"]
+    found: dict[str, Any] = {one.html_name: one.value() or "" for one in form.hidden_fields()}
+    given = asked.context.get("hidden", ())
+    for name, value in given.items() if isinstance(given, dict) else given:
+        found.setdefault(name, []).append(value)
+    return found
 
 
 def said(response: Any) -> list[str]:

@@ -16,7 +16,6 @@ from django.urls import URLPattern, resolve
 from django.utils import translation
 
 from fleet import Kind
-from jobs.actions.registry import NOUNS
 from jobs.core.sql import now
 from jobs.models import Owner, SavedView
 from jobs.owners.tokens import make_token
@@ -49,10 +48,7 @@ DATA: Final = re.compile(
 )
 """What is the same in every language: data, names and units."""
 LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
-NO_PAGES: Final = {"calendar_feed", "logout", "theme", "metrics", "live", "ready"} | {
-    f"{noun.name}_actions" for noun in NOUNS
-}
-"""Actions on selected rows have the page of the action on one."""
+NO_PAGES: Final = {"calendar_feed", "logout", "theme", "metrics", "live", "ready"}
 
 
 class Texts(HTMLParser):
@@ -154,8 +150,8 @@ PATHS: Final = (
     "/runs/",
     "/runs/?state=problem&age=1d",
     "/runs/?label=none:none",
-    "/runs/cancel/?owner=acme",
-    "/runs/retry/?owner=acme",
+    "/runs/actions/cancel/?owner=acme",
+    "/runs/actions/retry/?owner=acme",
     "/runs/views/",
     "/runs/views/save/?state=open",
     "/runs/views/{view}/rename/",
@@ -193,11 +189,11 @@ PATHS: Final = (
     "/workers/{worker}/undrain/",
     "/failures/",
     "/failures/?task=none",
-    "/failures/retry/?task=tests.add",
     "/tokens/{token}/revoke/",
     "/mail-subscriptions/{mail}/change/",
     "/mail-subscriptions/{mail}/disable/",
     "/mail-subscriptions/{mail}/delete/",
+    "/runs/actions/move/?state=failed",
     "/webhooks/",
     "/webhooks/create/",
     "/webhooks/{webhook}/",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import escape, unescape
 
 from django.test import Client
 from django.urls import reverse
@@ -13,10 +14,12 @@ from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.runs.reads.dead_letters import by_error, group_failed
 from jobs.runs.recording import move
+from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted, superuser
 
 PAGE = reverse("jobs:failures")
-RETRY = reverse("jobs:retry_failures")
+RETRY = reverse("jobs:run_actions", args=["retry"])
+GROUP = "state=failed&error=builtins.OSError&task=tests.add"
 
 
 def failed(owner: Owner, count: int = 1, *, error: str = "builtins.OSError") -> list[Run]:
@@ -53,7 +56,7 @@ def test_the_page_shows_groups_and_its_filter_narrows_them(as_root: Client, acme
     page = as_root.get(PAGE).content.decode()
     assert "OSError" in page and "KeyError" in page
     assert "no &lt;b&gt;route" in page and "<b>route" not in page
-    assert f"{RETRY}?error=builtins.OSError&amp;task=tests.add" in page
+    assert escape(f"{RETRY}?{GROUP}") in page
     page = as_root.get(PAGE, {"error": "builtins.KeyError"}).content.decode()
     assert "OSError" not in page and "KeyError" in page
     assert "OSError" in as_root.get(PAGE, {"error": "", "task": "tests.add"}).content.decode()
@@ -72,39 +75,20 @@ def test_a_member_sees_only_failures_of_own_owners(
     assert "SecretError" not in page and "stranger" not in page
 
 
-def confirmed(client: Client, query: str, **fields: str) -> str:
-    """Open the page that asks, send its form, and return the text of the page that follows."""
-    asked = client.get(f"{RETRY}?{query}").content.decode()
-    [until] = re.findall(r'name="until" value="([^"]+)"', asked)
-    sent = client.post(f"{RETRY}?{query}", {"until": until, **fields}, follow=True)
-    return sent.content.decode()
-
-
 def test_a_group_is_retried_after_its_count_was_shown(as_root: Client, acme: Owner) -> None:
     """With a reason, in the audit; runs with another error stay as they are."""
     wanted, other = failed(acme, 3), failed(acme, error="builtins.KeyError")
-    query = "error=builtins.OSError&task=tests.add"
-    assert "<b>3</b>" in as_root.get(f"{RETRY}?{query}").content.decode()
+    [link] = re.findall(
+        rf'href="({re.escape(RETRY)}[^"]+OSError[^"]+)"', as_root.get(PAGE).content.decode()
+    )
+    assert as_root.get(unescape(link)).context["title"] == "3 runs"
     assert Run.objects.failed().count() == 4, "the question changes nothing"
-    assert "required" in confirmed(as_root, query, reason="")
-    assert Run.objects.failed().count() == 4
-    assert "3 runs are queued again." in confirmed(as_root, query, reason="the switch is back")
+    page = confirm(as_root, unescape(link), reason="the switch is back")
+    assert page.request["PATH_INFO"] == PAGE and said(page) == ["Retry: done for 3 of 3."]
     assert set(Run.objects.failed()) == set(other)
     assert Run.objects.filter(state=State.QUEUED).count() == len(wanted)
     entry = AuditEntry.objects.get()
     assert entry.reason == "the switch is back" and entry.action == "retry runs"
-    assert "None is left" in as_root.get(f"{RETRY}?{query}").content.decode()
-
-
-def test_runs_that_fail_after_the_count_are_not_retried(as_root: Client, acme: Owner) -> None:
-    """Nobody has seen them."""
-    query = "error=builtins.OSError&task=tests.add"
-    failed(acme)
-    asked = as_root.get(f"{RETRY}?{query}").content.decode()
-    [until] = re.findall(r'name="until" value="([^"]+)"', asked)
-    [later] = failed(acme)
-    as_root.post(f"{RETRY}?{query}", {"until": until, "reason": "again"})
-    assert list(Run.objects.failed()) == [later]
 
 
 def test_only_runs_of_owners_on_which_a_person_acts_are_retried(
@@ -114,12 +98,11 @@ def test_only_runs_of_owners_on_which_a_person_acts_are_retried(
     failed(acme)
     [seen] = failed(northwind)
     mia = person("mia", "view_run", "retry_run", acme="operator", northwind="viewer")
-    query = "error=builtins.OSError&task=tests.add"
-    assert "1 run is queued again." in confirmed(mia, query, reason="again")
+    assert said(confirm(mia, f"{RETRY}?{GROUP}")) == ["Retry: done for 1 of 1."]
     assert list(Run.objects.failed()) == [seen]
-    assert person("ben", "view_run", acme="operator").get(f"{RETRY}?{query}").status_code == 403
-    assert person("eva", "view_run", "retry_run", acme="viewer").get(RETRY).status_code == 403
-    assert mia.get(RETRY).status_code == 404, "a retry of everything"
+    assert person("ben", "view_run", acme="operator").get(f"{RETRY}?{GROUP}").status_code == 403
+    eva = person("eva", "view_run", "retry_run", acme="viewer")
+    assert eva.get(f"{RETRY}?{GROUP}").status_code == 403
 
 
 def test_runs_that_failed_by_hand_are_a_group(as_root: Client, acme: Owner) -> None:
@@ -127,7 +110,7 @@ def test_runs_that_failed_by_hand_are_a_group(as_root: Client, acme: Owner) -> N
     failed(acme)
     [run] = submitted(acme)
     move([run.id], to=State.FAILED)
-    assert "retry/?error=%28none%29&amp;task=tests.add" in as_root.get(PAGE).content.decode()
-    confirmed(as_root, "error=(none)&task=tests.add", reason="again")
+    assert "error=%28none%29&amp;task=tests.add" in as_root.get(PAGE).content.decode()
+    confirm(as_root, f"{RETRY}?state=failed&error=(none)&task=tests.add", reason="again")
     run.refresh_from_db()
     assert run.state == State.QUEUED and Run.objects.failed().count() == 1

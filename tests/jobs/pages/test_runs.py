@@ -18,7 +18,7 @@ from jobs.models import AuditEntry, Owner, Run
 from jobs.pages.kit import lists
 from jobs.runs import bulk
 from jobs.runs.reads import listing
-from tests.jobs.admin.conftest import stored_job
+from tests.jobs.admin.conftest import said, stored_job
 from tests.jobs.scenes import admitted, age, living_worker, progressed, recorded, submitted
 
 RUNS = "/runs/"
@@ -149,12 +149,12 @@ def test_all_runs_of_a_filter_are_counted_and_then_cancelled(
     """With a reason, and one entry in the audit."""
     submitted(acme, 3)
     [other] = submitted(northwind)
-    url = f"{RUNS}cancel/?owner=acme"
+    url = f"{RUNS}actions/cancel/?owner=acme"
     asked = as_root.get(url)
-    assert asked.context["count"] == 3 and asked.context["owners"] == [("acme", 3)]
+    assert asked.context["title"] == "3 runs" and asked.context["owners"] == [("acme", 3)]
     assert not Run.objects.filter(state="cancelled").exists()
     answer = confirm(as_root, url, reason="wrong list")
-    assert b"3 of 3 runs cancelled" in answer.content
+    assert said(answer) == ["Cancel: done for 3 of 3."]
     assert answer.request["QUERY_STRING"] == "owner=acme"
     assert set(Run.objects.for_owner("acme").values_list("state", flat=True)) == {"cancelled"}
     other.refresh_from_db()
@@ -164,17 +164,17 @@ def test_all_runs_of_a_filter_are_counted_and_then_cancelled(
 
 
 def test_all_failed_runs_of_a_filter_are_retried(as_root: Client, failed_run: Run) -> None:
-    url = f"{RUNS}retry/?state=failed&error=builtins.TimeoutError"
-    assert b"1 of 1 runs queued again" in confirm(as_root, url).content
+    url = f"{RUNS}actions/retry/?state=failed&error=builtins.TimeoutError"
+    assert said(confirm(as_root, url)) == ["Retry: done for 1 of 1."]
     failed_run.refresh_from_db()
     assert failed_run.state == "queued"
-    assert b"none failed, expired or was cancelled" in as_root.get(url).content
+    assert "none of the selected" in said(as_root.get(url, follow=True))[0]
 
 
 def test_a_run_that_is_submitted_after_the_count_is_not_moved(as_root: Client, acme: Owner) -> None:
     """The person has agreed to those that were counted."""
     [counted] = submitted(acme)
-    url = f"{RUNS}cancel/?owner=acme"
+    url = f"{RUNS}actions/cancel/?owner=acme"
     initial = as_root.get(url).context["form"].initial
     [late] = submitted(acme)
     as_root.post(url, initial)
@@ -186,21 +186,23 @@ def test_a_run_that_is_submitted_after_the_count_is_not_moved(as_root: Client, a
 def test_a_bulk_that_takes_too_long_is_sent_again(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page says how many are left, and counts them anew."""
+    """The page says how many are done, and asks for the rest."""
     monkeypatch.setattr(bulk, "CHUNK", 2)
     monkeypatch.setattr(bulk, "BUDGET_SECONDS", -1.0)
     submitted(acme, 3)
-    url = f"{RUNS}cancel/?owner=acme"
+    url = f"{RUNS}actions/cancel/?owner=acme"
     answer = confirm(as_root, url)
-    assert b"0 of 3 runs" in answer.content and b"3 are left" in answer.content
-    assert answer.context["count"] == 3
+    assert said(answer) == [
+        "Cancel: done for 2 of 3. Time limit reached: confirm the rest to go on."
+    ]
+    assert answer.context["title"] == "1 run"
 
 
 def test_a_verb_for_all_needs_a_filter(as_root: Client, acme: Owner) -> None:
     """A valid one: neither nothing nor a wrong field means all runs."""
     submitted(acme)
     for query in ("", "?state=", "?state=odd"):
-        answer = as_root.post(f"{RUNS}cancel/{query}", {"reason": "x"}, follow=True)
+        answer = as_root.post(f"{RUNS}actions/cancel/{query}", {"reason": "x"}, follow=True)
         assert b"Choose a filter first" in answer.content
     assert not Run.objects.filter(state="cancelled").exists()
 
@@ -213,22 +215,24 @@ def test_a_member_moves_only_runs_of_owners_that_it_operates(
         submitted(owner)
     permissions = ("view_run", "cancel_run")
     client = person("mia", *permissions, acme="operator", northwind="viewer")
-    url = f"{RUNS}cancel/?state=queued"
+    url = f"{RUNS}actions/cancel/?state=queued"
     assert client.get(url).context["owners"] == [("acme", 1)]
     confirm(client, url)
     assert [run.owner for run in Run.objects.filter(state="cancelled")] == [acme]
-    assert client.get(RUNS, {"state": "queued"}).context["may_retry"] is False
-    assert client.get(f"{RUNS}retry/?state=failed").status_code == 403
+    assert [one for one, _url in client.get(RUNS, {"state": "queued"}).context["actions"]] == [
+        "Cancel"
+    ]
+    assert client.get(f"{RUNS}actions/retry/?state=failed").status_code == 403
     viewer = person("vic", *permissions, acme="viewer")
     assert viewer.get(url).status_code == 403
-    assert viewer.get(RUNS, {"state": "queued"}).context["may_cancel"] is False
+    assert not viewer.get(RUNS, {"state": "queued"}).context["actions"]
 
 
 def test_a_verb_for_all_needs_the_csrf_token(acme: Owner, root: User) -> None:
     submitted(acme)
     client = Client(enforce_csrf_checks=True)
     client.force_login(root)
-    assert client.post(f"{RUNS}cancel/?owner=acme", {"reason": ""}).status_code == 403
+    assert client.post(f"{RUNS}actions/cancel/?owner=acme", {"reason": ""}).status_code == 403
 
 
 def test_the_list_shows_how_far_a_running_task_is(as_root: Client, acme: Owner) -> None:

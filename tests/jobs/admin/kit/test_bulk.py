@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.admin.kit import bulk
+from jobs.actions import performing
 from jobs.models import AuditEntry, Job, Owner, Run
-from jobs.pages.kit import actions
+from jobs.runs import bulk
 from tests.jobs.admin.conftest import confirm_bulk, hidden, said, stored_job
 from tests.jobs.scenes import submitted
 
@@ -30,7 +30,7 @@ def test_the_selected_rows_are_moved_with_one_entry_an_owner(
     runs = submitted(acme, 5) + submitted(northwind, 2)
     keys = [str(run.id) for run in runs[1:]]
     page = confirm_bulk(as_root, reverse(RUNS), "cancel", keys, reason="wrong version")
-    assert said(page) == ["6 runs cancelled."]
+    assert said(page) == ["Cancel: done for 6 of 6."]
     assert Run.objects.filter(state="queued").count() == 1
     entries = {entry.owner.slug: entry for entry in AuditEntry.objects.all() if entry.owner}
     assert {slug: e.details["matched"] for slug, e in entries.items()} == {
@@ -51,13 +51,13 @@ def test_select_all_goes_by_the_filter_and_carries_no_keys(
     shown = as_root.get(url).context["cl"].result_list
     first = {"action": "cancel", "select_across": "1", "index": "0"}
     asked = as_root.post(url, {**first, "_selected_action": [str(shown[0].id)]})
-    assert asked.context["count"] == 150 and asked.context["keys"] == [""]
+    assert asked.context["title"] == "150 runs"
     assert len(asked.content) < 50_000
     page = confirm_bulk(as_root, url, "cancel", [str(shown[0].id)], across=True, reason="all of it")
-    assert said(page) == ["150 runs cancelled."]
+    assert said(page) == ["Cancel: done for 150 of 150."]
     assert states(acme) == {"cancelled"} and states(northwind) == {"queued"}
     [entry] = AuditEntry.objects.all()
-    assert entry.details == {"matched": 150, "selection": "owner=acme&state=queued"}
+    assert entry.details == {"matched": 150}
 
 
 def test_what_came_after_the_look_is_not_touched(as_root: Client, acme: Owner) -> None:
@@ -67,7 +67,7 @@ def test_what_came_after_the_look_is_not_touched(as_root: Client, acme: Owner) -
     chosen = {"action": "cancel", "_selected_action": "x", "select_across": "1"}
     asked = as_root.post(url, {**chosen, "index": "0"})
     [later] = submitted(acme)
-    as_root.post(url, {**asked.context["hidden"], "_selected_action": ""})
+    as_root.post(url, hidden(asked))
     assert list(Run.objects.filter(state="queued")) == [later]
 
 
@@ -76,10 +76,10 @@ def test_a_double_click_on_a_bulk_is_harmless(as_root: Client, acme: Owner) -> N
     runs = submitted(acme, 3)
     url, keys = reverse(RUNS), [str(run.id) for run in runs]
     asked = as_root.post(url, {"action": "cancel", "_selected_action": keys, "index": "0"})
-    answer = {**asked.context["hidden"], "_selected_action": keys}
+    answer = hidden(asked)
     as_root.post(url, answer)
     again = as_root.post(url, answer, follow=True)
-    assert said(again)[-1] == "0 runs cancelled."
+    assert said(again)[-1] == "It applies to none of the selected rows."
     assert AuditEntry.objects.count() == 1
 
 
@@ -87,12 +87,12 @@ def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page never works for minutes; a page that is sent again acts on nothing twice."""
-    monkeypatch.setattr(actions, "BUDGET_SECONDS", 0)
+    monkeypatch.setattr(performing, "BUDGET_SECONDS", 0)
     jobs = jobs_of(acme, 3)
-    url = reverse("jobs:job_actions", args=["run"])
-    page = confirm_bulk(as_root, reverse(JOBS), "run", [job.pk for job in jobs])
+    url = reverse(JOBS)
+    page = confirm_bulk(as_root, url, "run", [job.pk for job in jobs])
     counts, bodies = [], []
-    while page.context.get("to") == url:
+    while "form" in page.context:
         counts.append(len(page.context["rows"]))
         bodies.append({**hidden(page), **UNTIL})
         page = as_root.post(url, bodies[-1], follow=True)
@@ -111,11 +111,11 @@ def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
     keys = [str(run.id) for run in submitted(acme, 4)]
     url = reverse(RUNS)
     page = confirm_bulk(as_root, url, "cancel", keys, reason="wrong version")
-    assert said(page) == ["2 runs cancelled. Time limit reached: confirm the rest to go on."]
-    assert page.context["count"] == 2 and 'value="wrong version"' in page.content.decode()
-    answer = {**page.context["hidden"], "_selected_action": page.context["keys"]}
-    page = as_root.post(url, answer, follow=True)
-    assert said(page)[-1] == "2 runs cancelled."
+    text = "Cancel: done for 2 of 4. Time limit reached: confirm the rest to go on."
+    assert said(page) == [text]
+    assert page.context["title"] == "2 runs" and 'value="wrong version"' in page.content.decode()
+    page = as_root.post(url, hidden(page), follow=True)
+    assert said(page)[-1] == "Cancel: done for 2 of 2."
     assert states(acme) == {"cancelled"}
     assert [entry.details["matched"] for entry in AuditEntry.objects.order_by("pk")] == [4, 2]
 
@@ -130,7 +130,7 @@ def test_rows_on_which_it_cannot_be_done_are_left_out(
     failed_run.refresh_from_db()
     assert failed_run.state == "queued"
     page = confirm_bulk(as_root, url, "retry", [str(queued.id)])
-    assert said(page) == ["None of the selected rows can be queued again."]
+    assert said(page) == ["It applies to none of the selected rows."]
 
 
 def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
@@ -148,7 +148,7 @@ def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> Non
     keys = [job.pk for job in jobs_of(acme, 3)]
     asked = as_root.post(reverse(JOBS), {"action": "run", "_selected_action": keys, "index": "0"})
     for _ in range(2):
-        as_root.post(asked.context["to"], hidden(asked))
+        as_root.post(reverse(JOBS), hidden(asked))
     assert Run.objects.count() == 3
     assert AuditEntry.objects.filter(action="run now").count() == 3
 
@@ -158,7 +158,7 @@ def test_a_form_of_a_selection_that_is_wrong_keeps_its_rows(as_root: Client, acm
     keys = [job.pk for job in jobs_of(acme, 2)]
     page = confirm_bulk(as_root, reverse(JOBS), "pause", keys)
     assert [*page.context["form"].errors] == ["until"]
-    as_root.post(page.context["to"], {**hidden(page), **UNTIL})
+    as_root.post(reverse(JOBS), {**hidden(page), **UNTIL})
     assert Job.objects.exclude(paused_until=None).count() == 2
 
 

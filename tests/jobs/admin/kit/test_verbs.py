@@ -1,13 +1,11 @@
-"""Verbs on one row: asked first, done once, refused clearly, audited."""
+"""Actions on one row: asked first, done once, refused clearly, audited."""
 
 import pytest
 from django.contrib.auth.models import User
-from django.core import signing
 from django.test import Client
 from django.urls import reverse
 
 from fleet import Kind
-from jobs.admin.kit import verbs
 from jobs.models import AuditEntry, Job, Owner, Run
 from tests.jobs.admin.conftest import confirm, hidden, said, stored_job
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
@@ -15,6 +13,11 @@ from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 def run_url(run: Run, verb: str) -> str:
     return reverse("admin:jobs_run_actions", args=[run.id, verb])
+
+
+def asks(run: Run, verb: str) -> str:
+    """Return the page to which a button leads."""
+    return reverse("jobs:run_action", args=[run.id, verb])
 
 
 @pytest.fixture
@@ -28,26 +31,18 @@ def job_url(job: Job, verb: str) -> str:
 
 def test_looking_changes_nothing(as_root: Client, failed_run: Run, job: Job) -> None:
     """GET on an action only asks."""
-    assert as_root.get(run_url(failed_run, "retry")).status_code == 200
+    assert as_root.get(run_url(failed_run, "retry"), follow=True).status_code == 200
     assert as_root.get(job_url(job, "run"), follow=True).status_code == 200
     failed_run.refresh_from_db()
     assert failed_run.state == "failed"
     assert Run.objects.count() == 1 and not AuditEntry.objects.exists()
 
 
-def test_a_post_that_was_never_asked_changes_nothing(as_root: Client, failed_run: Run) -> None:
-    """Without the signed field of the page, the page is shown instead."""
-    answer = as_root.post(run_url(failed_run, "retry"), {"reason": "x"})
-    assert answer.status_code == 200 and "out of date" in said(answer)[0]
-    failed_run.refresh_from_db()
-    assert failed_run.state == "failed"
-
-
 def test_forgery_from_another_site_is_refused(root: User, failed_run: Run) -> None:
     """A POST needs the CSRF token."""
     client = Client(enforce_csrf_checks=True)
     client.force_login(root)
-    assert client.post(run_url(failed_run, "retry"), {}).status_code == 403
+    assert client.post(asks(failed_run, "retry"), {}).status_code == 403
 
 
 def test_retry_queues_again_with_the_reason_in_history_and_audit(
@@ -64,7 +59,7 @@ def test_retry_queues_again_with_the_reason_in_history_and_audit(
 
 def test_a_double_click_acts_once(as_root: Client, failed_run: Run, job: Job) -> None:
     """The same form sent twice: one retry, one run, one entry each."""
-    for url in (run_url(failed_run, "retry"), reverse("jobs:job_action", args=[job.pk, "run"])):
+    for url in (asks(failed_run, "retry"), reverse("jobs:job_action", args=[job.pk, "run"])):
         fields = hidden(as_root.get(url))
         as_root.post(url, fields)
         again = as_root.post(url, fields, follow=True)
@@ -73,44 +68,10 @@ def test_a_double_click_acts_once(as_root: Client, failed_run: Run, job: Job) ->
     assert sorted(AuditEntry.objects.values_list("action", flat=True)) == ["retry", "run now"]
 
 
-def test_a_form_that_shows_an_older_failure_is_shown_again(
-    as_root: Client, failed_run: Run
-) -> None:
-    """Somebody retried it meanwhile and it failed anew: the reader has not seen that failure."""
-    asked = hidden(as_root.get(run_url(failed_run, "retry")))
-    failed_run.retry()
-    admission = admitted(living_worker("w2@here"), failed_run)
-    recorded(admission, Kind.FAILED, error_type="OSError", error_message="other", cause="x")
-    answer = as_root.post(run_url(failed_run, "retry"), asked)
-    assert "out of date" in said(answer)[0]
-    failed_run.refresh_from_db()
-    assert failed_run.state == "failed"
-
-
-def test_an_old_form_is_shown_again(
-    as_root: Client, failed_run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was confirmed a quarter of an hour ago may no longer be meant."""
-    asked = hidden(as_root.get(run_url(failed_run, "retry")))
-    monkeypatch.setattr(verbs, "AGE_SECONDS", -1)
-    answer = as_root.post(run_url(failed_run, "retry"), asked)
-    assert "out of date" in said(answer)[0]
-
-
-def test_a_form_of_another_verb_is_refused(as_root: Client, acme: Owner) -> None:
-    """What was signed for one verb does not confirm another."""
-    [run] = submitted(acme)
-    facts = ["retry", 1, "nonce", "", ""]
-    forged = signing.dumps(facts, salt=verbs.SALT)
-    answer = as_root.post(run_url(run, "cancel"), {"confirmed": forged})
-    run.refresh_from_db()
-    assert answer.status_code == 200 and run.state == "queued"
-
-
 def test_a_run_that_has_ended_cannot_be_cancelled(as_root: Client, failed_run: Run) -> None:
     """The page says what it is and goes back; its buttons offer only what is possible."""
     answer = as_root.get(run_url(failed_run, "cancel"), follow=True)
-    assert said(answer) == ["This run is failed and cannot be cancelled."]
+    assert "can be cancelled" in said(answer)[0]
     names = [tool["name"] for tool in answer.context["objectactions"]]
     assert names == ["retry"]
 
@@ -118,9 +79,9 @@ def test_a_run_that_has_ended_cannot_be_cancelled(as_root: Client, failed_run: R
 def test_a_running_run_is_told_to_stop(as_root: Client, acme: Owner) -> None:
     """Cancel of what a worker holds asks the worker; it may start between look and click."""
     [run] = submitted(acme)
-    asked = hidden(as_root.get(run_url(run, "cancel")))
+    asked = hidden(as_root.get(asks(run, "cancel")))
     recorded(admitted(living_worker(), run), Kind.STARTED)
-    as_root.post(run_url(run, "cancel"), asked)
+    as_root.post(asks(run, "cancel"), asked)
     run.refresh_from_db()
     assert run.state == "cancelling"
 

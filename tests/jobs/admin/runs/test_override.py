@@ -38,7 +38,7 @@ def test_a_run_is_let_start_and_its_page_says_who_and_why(person: Person, held: 
     assert "required" in asked.content.decode() and Run.objects.filter(state="held").count() == 3
     confirm(client, at(held[0]), reason="pager <b>duty</b>")
     assert list(Run.objects.filter(state="queued")) == [held[0]]
-    text = client.get(at(held[0], "change")).content.decode()
+    text = client.get(reverse("jobs:run", args=[held[0].pk])).content.decode()
     assert "windows overridden by ann" in text and "pager &lt;b&gt;duty" in text
     again = client.get(at(held[0]), follow=True)
     assert "does not wait, or may start" in said(again)[0]
@@ -76,7 +76,7 @@ def test_a_shared_calendar_that_still_holds_is_named(
         [text] = said(confirm(client, url, reason="storm"))
         assert "year end <1>" in text and "only superusers override" in text.lower()
     page = client.get(at(held[0], "change")).content.decode()
-    assert "windows overridden by ann" in page and "year end &lt;1&gt;" in page
+    assert "year end &lt;1&gt;" in page
     assert Run.objects.filter(state="held").count() == 3
     root = Client()
     root.force_login(User.objects.create_superuser("root"))
@@ -93,7 +93,7 @@ def test_role_and_permission_are_both_wanted(
 ) -> None:
     """Either alone does nothing; to who looks after another owner the run does not exist."""
     client = person("ann", *VIEW, *permissions, acme=role)
-    assert client.post(at(held[0])).status_code == 403
+    assert client.get(at(held[0]), follow=True).status_code == 403
     other = person("bob", *VIEW, "override_window")
     assert other.post(at(held[0])).status_code == 404
     assert Run.objects.filter(state="held").count() == 3

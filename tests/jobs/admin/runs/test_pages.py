@@ -1,11 +1,9 @@
 """Runs: searched by what an index answers, counted quickly, told whole on one page."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -70,8 +68,8 @@ def test_filters_narrow_by_state_owner_and_age(
     assert found(as_root, age="30d") == {failed_run}
 
 
-def test_a_runs_page_tells_its_whole_story(as_root: Client, failed_run: Run) -> None:
-    """State, times, causes, the attempt with error and traceback, arguments, links."""
+def test_a_runs_page_has_its_columns(as_root: Client, failed_run: Run) -> None:
+    """And a link to its page outside the admin, which has its timeline and attempts."""
     page = page_of(as_root, failed_run)
     for text in (
         "failed",
@@ -80,15 +78,11 @@ def test_a_runs_page_tells_its_whole_story(as_root: Client, failed_run: Run) -> 
         "w1@here",
         "builtins.TimeoutError",
         "no answer within 5 s",
-        "/app/rules.py",
-        "1 of at most 1",
-        "&quot;x&quot;: 0",
+        "1/1",
         "<b>site</b> berlin",
-        f"{settings.FLOWER_URL}/task/{failed_run.id}",
+        reverse("jobs:run", args=[failed_run.pk]),
     ):
         assert text in page, text
-    for state in ("queued", "admitted", "running", "failed"):
-        assert f"fs-{state}" in page
 
 
 def test_a_waiting_run_says_why(as_root: Client, acme: Owner) -> None:
@@ -96,25 +90,6 @@ def test_a_waiting_run_says_why(as_root: Client, acme: Owner) -> None:
     [run] = submitted(acme)
     pause_owner(acme, reason="stocktaking")
     assert "Owner acme is paused: stocktaking" in page_of(as_root, run)
-
-
-def test_the_attempt_in_progress_is_shown(as_root: Client, acme: Owner) -> None:
-    """It has no row of its own yet, and is on the page all the same."""
-    [run] = submitted(acme)
-    recorded(admitted(living_worker("busy@here"), run), Kind.STARTED)
-    page = page_of(as_root, run)
-    assert "Attempt 1" in page and "busy@here" in page
-
-
-def test_arguments_and_result_need_a_permission(person: Callable[..., Client], acme: Owner) -> None:
-    """Without it the page says so."""
-    [run] = submitted(acme)
-    answer = admitted(living_worker(), run)
-    recorded(answer, Kind.SUCCEEDED, result=b'"a secret result"')
-    blind = page_of(person("ann", "view_run", acme="viewer"), run)
-    assert "Hidden: you need" in blind and "secret" not in blind and '"x"' not in blind
-    seeing = page_of(person("ben", "view_run", "view_arguments", acme="viewer"), run)
-    assert "a secret result" in seeing
 
 
 LISTS = (

@@ -19,10 +19,8 @@ __all__ = ["one_wall"]
 def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     """The rows, in a transaction that is rolled back after the last test of this folder."""
     tasks = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
-    with django_db_blocker.unblock(), taken_back():
-        with override_settings(FAIRSHIFT=tasks):
-            world = make_world()
-        yield world
+    with django_db_blocker.unblock(), taken_back(), override_settings(FAIRSHIFT=tasks):
+        yield make_world()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from django.urls import URLPattern, reverse
 
 from jobs.actions.registry import NOUNS
+from jobs.actions.runs import RUNS
 from jobs.models import Owner, SavedView
 from jobs.urls import urlpatterns
 from tests.jobs.api.matrix import rows
@@ -56,6 +57,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "run_actions": {action.name: action for action in RUNS.actions},
     **{f"{noun.name}_action": {action.name: action for action in noun.actions} for noun in NOUNS},
 }
 """The words that the last parameter of an address can be; each is a page."""
@@ -69,9 +71,6 @@ The feed's secret address is the access (test_calendars); metrics need a token o
 (tests/jobs/pages/metrics/test_access.py).
 """
 
-NO_PAGES: Final = WITHOUT_LOGIN | {f"{noun.name}_actions" for noun in NOUNS}
-"""Actions on selected rows show none without a selection (tests/jobs/actions/test_faces.py)."""
-
 TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
 REASON: Final = {"reason": "as asked"}
@@ -79,12 +78,13 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "run_action cancel": REASON,
     "run_action retry": REASON,
     "run_action override": REASON,
-    "runs_cancel": REASON,
-    "runs_retry": REASON,
+    **{f"run_actions {action.name}": REASON for action in RUNS.actions},
+    "run_actions move": {**REASON, "to": "tests.add"},
+    "run_action move": {**REASON, "to": "tests.add"},
+    "run_action fail": REASON,
     "save_view": {"name": "mine"},
     "rename_view": {"name": "mine"},
     "delete_view": {},
-    "retry_failures": REASON,
     "create_webhook": {
         "owner": "{slug}",
         "name": "ci",
@@ -142,10 +142,8 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What a visitor fills in, by page. Its hidden fields are added."""
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
-    "runs_cancel": {"state": "open"},
-    "runs_retry": {"state": "problem"},
+    **{f"run_actions {action.name}": {"task": "tests.add"} for action in RUNS.actions},
     "save_view": {"state": "open"},
-    "retry_failures": {"task": "tests.add"},
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
@@ -157,7 +155,6 @@ SHOW_NO_TEXT: Final = OF_VISITOR | {
     "workers",
     "worker_action drain",
     "worker_action undrain",
-    "retry_failures",
     "plan",
 }
 """Pages that count rows of owners, or show none."""
@@ -219,7 +216,7 @@ class Place:
 def places() -> Iterator[Place]:
     """Return every page of `jobs/urls.py`; the API has a matrix of its own."""
     for pattern in urlpatterns:
-        if not isinstance(pattern, URLPattern) or pattern.name in NO_PAGES:
+        if not isinstance(pattern, URLPattern) or pattern.name in WITHOUT_LOGIN:
             continue
         name, route = str(pattern.name), str(pattern.pattern)
         parameters = {
