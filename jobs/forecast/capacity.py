@@ -28,9 +28,8 @@ MOST_WORKS: Final = 500
 RECENT: Final = timedelta(days=30)
 BUSY: Final = 0.6
 """If runs of a sample used this part of the slots, we assume that no slot was free."""
-MEASURED: Final = 0.35
-UNMEASURED: Final = 0.7
-"""The spread of run times, with and without a measurement of what a slot does between two runs."""
+SPREAD: Final = 0.7
+"""The spread of run times before a pace is measured: other load may come since they were."""
 MOST_OVERHEAD: Final = 4.0
 """The largest assumed ratio of the time in a slot to the run time, for runs that waited for a slot.
 If the measured ratio is larger, we assume that other owners used the slots too."""
@@ -77,10 +76,8 @@ def run_times_of(
         # No slot was free, so the unused time is overhead of the runs too.
         part = row["backlogged"] / max(1, slots_of(queue))
         overhead = max(overhead, min(MOST_OVERHEAD, 1 / part))
-    # With the overhead known, slots are measured too.
-    spread = MEASURED if overhead > 1 else UNMEASURED
     seconds = max(row["seconds"], 0.001) * overhead
-    return RunTimes(seconds, row["retry_share"], row["failures"], spread)
+    return RunTimes(seconds, row["retry_share"], row["failures"], SPREAD)
 
 
 def capacity_of(

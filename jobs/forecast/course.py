@@ -5,11 +5,12 @@ Of many runs each call stands for several, which take their time one after the o
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil, inf, log
+from operator import attrgetter
 from typing import Final
 
 from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OwnerSetting
@@ -188,10 +189,11 @@ def simulated(
     if retries is not None and calls:
         _fail(calls, retries, count=count)
     own = replace(capacity.own, rate=capacity.own.rate * len(calls) / max(1, count))
+    others = _others(capacity.works, most=most, merged=merged)
     load = Load(
         since=now,
         until=now + HORIZON,
-        calls=sorted([*calls, *_others(capacity.works, most=most, merged=merged)], key=_at),
+        calls=sorted([*calls, *others], key=attrgetter("at")),
         owners={name: _merged(one, merged) for name, one in (*capacity.others.items(), (OWN, own))},
         slots=max(1, round(capacity.slots / merged)),
     )
@@ -228,10 +230,8 @@ def _fail(calls: Sequence[Call], retries: Retries, *, count: int) -> None:
     failing: dict[int, int] = {}
     for failures in range(1, len(retries.waits) + 1):
         part = retries.part**failures
-        many, behind = (
-            max(1, round(len(calls) * part)),
-            min(-log(retries.chance) / (count * part), 0.5),
-        )
+        many = max(1, round(len(calls) * part))
+        behind = min(-log(retries.chance) / (count * part), 0.5)
         for place in range(1, many + 1):
             failing[max(0, int(len(calls) * (place / many - behind)))] = failures
     for index, failures in failing.items():
@@ -266,45 +266,5 @@ def _merged(setting: OwnerSetting, slots: int) -> OwnerSetting:
     return replace(setting, cap=max(1, round(setting.cap / slots)) if setting.cap else 0)
 
 
-def share_of(capacity: Capacity, *, at: float) -> float:
-    """Return the runs' part of the slots, by weight, when the first one starts."""
-    if not capacity.slots or at == inf:
-        return 0.0
-    beside: dict[str, int] = defaultdict(int)
-    for work in capacity.works:
-        if work.since <= at:
-            beside[work.owner] += work.count
-    settings = {**capacity.others, OWN: capacity.own}
-    claims = [
-        (settings[name].weight, min(settings[name].cap or inf, asked))
-        for name, asked in beside.items()
-        if name != OWN
-    ]
-    # The runs could use all slots.
-    claims.append((capacity.own.weight, min(capacity.own.cap or inf, capacity.slots)))
-    ours = divided(capacity.slots, claims)[-1]
-    lines = {work.submission for work in capacity.works if work.owner == OWN and work.since <= at}
-    return ours / (1 + len(lines)) / capacity.slots
-
-
-def divided(total: float, claims: Sequence[tuple[float, float]]) -> list[float]:
-    """Divide a total among claims of (weight, most): by weight, and at most `most` for each.
-
-    What a claim cannot use goes to the others, by their weights (max-min fairness).
-    """
-    got = [0.0] * len(claims)
-    left, weights = total, sum(weight for weight, _ in claims)
-    for index in sorted(range(len(claims)), key=lambda one: claims[one][1] / claims[one][0]):
-        weight, most = claims[index]
-        got[index] = min(most, left * weight / max(weight, weights))
-        left -= got[index]
-        weights -= weight
-    return got
-
-
 def _micros(span: timedelta) -> int:
     return span // timedelta(microseconds=1)
-
-
-def _at(call: Call) -> int:
-    return call.at

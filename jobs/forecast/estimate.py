@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,11 @@ from typing import Final
 from jobs.core.phrases import Phrase, phrase
 from jobs.forecast.course import (
     MOST_CALLS,
+    OWN,
     Capacity,
     Group,
     Line,
     Retries,
-    share_of,
     simulated,
 )
 from jobs.windows.entries import Span
@@ -112,7 +112,7 @@ def forecast(
     bare = [0 if group.calendars else group.count for group in groups]
     ends = is_whole and has_end
     never, left = sum(stuck), sum(line.left for line in lines)
-    share = share_of(capacity, at=first)
+    share = _share_of(capacity, at=first)
     opened = _open_seconds(lines)
     starts = sum((line.starts for line in lines), Counter[Span | None]())
     over, seconds = [line.left if line.may_start() else 0 for line in lines], []
@@ -148,6 +148,42 @@ def forecast(
         },
     )
     return replace(found, warnings=tuple(_warnings(found, capacity, is_whole=is_whole)))
+
+
+def _share_of(capacity: Capacity, *, at: float) -> float:
+    """Return the runs' part of the slots, by weight, when the first one starts."""
+    if not capacity.slots or at == inf:
+        return 0.0
+    beside: dict[str, int] = defaultdict(int)
+    for work in capacity.works:
+        if work.since <= at:
+            beside[work.owner] += work.count
+    settings = {**capacity.others, OWN: capacity.own}
+    claims = [
+        (settings[name].weight, min(settings[name].cap or inf, asked))
+        for name, asked in beside.items()
+        if name != OWN
+    ]
+    # The runs could use all slots.
+    claims.append((capacity.own.weight, min(capacity.own.cap or inf, capacity.slots)))
+    ours = divided(capacity.slots, claims)[-1]
+    lines = {work.submission for work in capacity.works if work.owner == OWN and work.since <= at}
+    return ours / (1 + len(lines)) / capacity.slots
+
+
+def divided(total: float, claims: Sequence[tuple[float, float]]) -> list[float]:
+    """Divide a total among claims of (weight, most): by weight, and at most `most` for each.
+
+    What a claim cannot use goes to the others, by their weights (max-min fairness).
+    """
+    got = [0.0] * len(claims)
+    left, weights = total, sum(weight for weight, _ in claims)
+    for index in sorted(range(len(claims)), key=lambda one: claims[one][1] / claims[one][0]):
+        weight, most = claims[index]
+        got[index] = min(most, left * weight / max(weight, weights))
+        left -= got[index]
+        weights -= weight
+    return got
 
 
 def _moment(now: datetime, seconds: float) -> datetime | None:

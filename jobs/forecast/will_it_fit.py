@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
@@ -30,19 +30,16 @@ from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.course import Capacity, Group, Retries
 from jobs.forecast.estimate import NAMES, Forecast, forecast
+from jobs.forecast.measured import pace_of
 from jobs.forecast.replay.load import setting_of
 from jobs.models import Owner, Submission, Target, TargetGroup, WindowPolicy
 from jobs.runs import preparation
 from jobs.runs.storage import needed_of
-from jobs.windows import open_spans
 
 UNKNOWN_SECONDS: Final = 1.0
 """The assumed run time when nothing is known of the task and the owner."""
 PROMOTION_SECONDS: Final = 1.0
 """Time between promotions: the first one after its wait queues a retry."""
-PACE_RUNS: Final = 20
-"""Recently ended runs, and also waiting ones, from which the pace of a submission is known."""
-PACE_SECONDS: Final = 0.8
 MOST_CORRECTED: Final = 10.0
 """The pace makes a forecast longer or shorter by this factor at most."""
 LATE: Final = 0.95
@@ -145,7 +142,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         retries=retries,
     )
     found = asked(groups)
-    pace = _pace(submission, groups)
+    pace = pace_of(submission, groups)
     spread = known.spread if known else inf
     if pace is not None and found.share:
         # The pace is more exact than run times: it includes what a start costs, and busy cores.
@@ -165,36 +162,16 @@ def rough_forecast(submission: Submission) -> Forecast | None:
 
     It is cheap, and says that it ignores calendars and others' work. None: all have ended.
     """
-    left, moment = submission.progress.total - submission.progress.ended, now()
-    if not left:
+    counts, owner, moment = submission.progress, submission.owner, now()
+    if counts.is_done:
         return None
-    owner = submission.owner
     known = run_times_of(owner, submission.task, submission.queue, now=moment)
     alone = Capacity(slots=slots_of(submission.queue), own=setting_of(owner))
     seconds = known.seconds if known else UNKNOWN_SECONDS
-    found = forecast([Group(count=left, seconds=seconds)], alone, now=moment)
+    found = forecast([Group(count=counts.total - counts.ended, seconds=seconds)], alone, now=moment)
+    found = _with_notes(found, owner, at=moment, is_known=known is not None, window="")
     rough = phrase("Rough: calendars and the work of other owners are not counted.")
-    found = replace(found, warnings=(rough, *found.warnings))
-    return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
-
-
-@dataclass(frozen=True, slots=True)
-class _Pace:
-    """How many runs of a submission ended per second, measured for `seconds`."""
-
-    per_second: float
-    seconds: float
-    change: float
-    """The relative difference between both halves of that time."""
-    received: float | None
-    """The part of the slots that the submission had; None: not known."""
-
-    def spread(self, rest: float) -> float:
-        """Return how far runs may take longer (0.5: half as long again) in the `rest` seconds.
-
-        A fifth, the change that was seen, and more if a short measurement says it of a long time.
-        """
-        return 0.2 + self.change + min(0.3, 0.03 * rest / self.seconds)
+    return replace(found, warnings=(rough, *found.warnings))
 
 
 def _bounded(
@@ -219,23 +196,6 @@ def _bounded(
         for factor, tried in ((1 / (1 + spread), None), (1 + spread, late))
     )
     return replace(found, earliest_at=earliest, latest_at=latest)
-
-
-def _pace(submission: Submission, groups: Sequence[Group]) -> _Pace | None:
-    """Return the pace of a submission; None while that is not known.
-
-    It is known after PACE_SECONDS of waiting for slots, if the waiting runs have equal calendars.
-    """
-    [row] = sql.run("runs/ended_lately", {"submission": submission.pk})
-    calendars = {group.calendars for group in groups}
-    if row["count"] < PACE_RUNS or row["queued"] < PACE_RUNS or len(calendars) > 1:
-        return None
-    spans = open_spans(*calendars, start=row["since"], end=row["now"])
-    seconds = sum((span.length for span in spans), timedelta(0)).total_seconds()
-    if seconds < PACE_SECONDS:
-        return None
-    change = abs(2 * row["later"] / row["count"] - 1)
-    return _Pace((row["count"] - 1) / seconds, seconds, change, row["received"])
 
 
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:

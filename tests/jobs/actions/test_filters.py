@@ -8,9 +8,11 @@ from urllib.parse import parse_qs
 import pytest
 from django.test import Client
 
-from jobs.models import Owner
+from jobs.models import Job, Owner
+from jobs.owners.limits import pause_owner
 from jobs.runs.cancellation import cancel_runs
 from tests.jobs.scenes import submitted
+from tests.jobs.windows_world import calendar_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,35 @@ def test_each_face_finds_the_same_runs(
     if "label" not in query and "after" not in query and "task" not in query:
         rows = as_root.get(f"/admin/jobs/run/?{query}").context["cl"].result_list
         assert {str(run.id) for run in rows} == found
+
+
+@pytest.mark.parametrize(
+    ("address", "count"),
+    [
+        ("jobs?enabled=no", 1),
+        ("jobs?search=nigh&health=paused", 0),
+        ("jobs?owner=northwind", 0),
+        ("submissions?label=weekly", 1),
+        ("submissions?age=1h&owner=acme", 2),
+        ("owners?search=no", 1),
+        ("owners?paused=yes", 1),
+        ("calendars?search=IGHT", 1),
+        ("calendars?approval=asked", 0),
+        ("audit?action=pause&object_type=owner", 1),
+    ],
+)
+def test_a_page_and_the_api_find_the_same_rows(
+    as_root: Client, acme: Owner, northwind: Owner, address: str, count: int
+) -> None:
+    """By the same query, for each list that both have."""
+    Job.objects.create(owner=acme, key="nightly", task="tests.add", payload=b"{}")
+    Job.objects.create(owner=acme, key="off", task="tests.add", payload=b"{}", enabled=False)
+    submitted(acme, label="weekly")
+    submitted(acme)
+    pause_owner(northwind, reason="stocktaking")
+    calendar_of(acme, "nights")
+    rows = as_root.get("/" + address.replace("?", "/?")).context["list"].rows
+    items = as_root.get(f"/api/v1/{address}").json()["items"]
+    key = "slug" if address.startswith("owners") else "id"
+    assert [item[key] for item in items] == [getattr(row, key) for row in rows]
+    assert len(rows) == count

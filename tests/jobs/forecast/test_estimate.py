@@ -9,8 +9,8 @@ from math import inf
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jobs.forecast.course import Capacity, Group, Work, divided
-from jobs.forecast.estimate import Forecast, forecast
+from jobs.forecast.course import Capacity, Group, Work
+from jobs.forecast.estimate import Forecast, divided, forecast
 from jobs.forecast.replay.load import OwnerSetting
 from jobs.windows import CalendarHours, Effect, Entry, Span
 from tests.judge.forecast_oracle import Other, Some, starts_of
