@@ -9,7 +9,7 @@ from config.demo.screen import Part
 from fleet import BrokerUnavailable
 from fleet.broker.snapshot import Snapshot
 from jobs.core.conf import setting
-from jobs.forecast.course import divided
+from jobs.forecast.estimate import divided
 from jobs.runs.dispatch import owners
 
 SPAN_SECONDS: Final = 2.0
