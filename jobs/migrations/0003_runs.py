@@ -83,8 +83,7 @@ class Migration(migrations.Migration):
                     models.Index(
                         name="rollout_open",
                         fields=["submission"],
-                        condition=models.Q(state__in=("rolling", "waiting"))
-                        | models.Q(due_from__isnull=False),
+                        condition=~models.Q(state="ended") | models.Q(due_from__isnull=False),
                     )
                 ],
             },

@@ -168,8 +168,7 @@ class Rollout(models.Model):
             models.Index(
                 name="rollout_open",
                 fields=("submission",),
-                condition=models.Q(state__in=("rolling", "waiting"))
-                | models.Q(due_from__isnull=False),
+                condition=~models.Q(state="ended") | models.Q(due_from__isnull=False),
             )
         ]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Count, Q, QuerySet
 
 from jobs.core.phrases import Phrase, joined, phrase
 from jobs.core.states import ENDED, State
@@ -28,6 +28,14 @@ class Step:
     failed: int
     ended: int
     is_current: bool
+
+
+def rollout_to_decide(rollouts: QuerySet[Rollout]) -> Rollout | None:
+    """Return the oldest of these that is stopped, else the oldest that waits for an approval."""
+    waits = Q(state=RolloutState.WAITING, needs_approval=True)
+    # In alphabetical order a stopped one comes first.
+    asked = rollouts.filter(waits | Q(state=RolloutState.STOPPED)).order_by("state", "changed_at")
+    return asked.select_related("submission").first()
 
 
 def steps_of(rollout: Rollout) -> list[Step]:

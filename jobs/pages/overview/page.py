@@ -26,6 +26,7 @@ PERMISSIONS: Final[Mapping[str, str]] = {
     "jobs": "jobs.view_job",
     "owner": "jobs.view_owner",
     "runs": "jobs.view_run",
+    "submission": "jobs.view_submission",
     "webhooks": "jobs.view_webhookendpoint",
     "window": "jobs.view_window",
     "workers": "jobs.view_worker",

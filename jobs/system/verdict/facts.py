@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.calendars.reads.awaited import Awaited
-from jobs.models import Job
+from jobs.models import Job, Rollout
 from jobs.owners.standing import Standing
 from jobs.system.rollups.objectives import Objective
 from jobs.system.state import SystemState
@@ -37,6 +37,8 @@ class Facts:
     unknown_task: tuple[str, str] | None = None
     """A task that no worker knows although runs of it wait, and its queue."""
     awaited: Awaited | None = None
+    rollout: Rollout | None = None
+    """One that is stopped, else one of which a wave waits for an approval."""
     failing: Sequence[Job] = ()
     starved: Standing | None = None
     burning: Objective | None = None

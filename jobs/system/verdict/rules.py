@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from jobs.core.language import count_in_words, number
-from jobs.models import Job
+from jobs.models import Job, RolloutState
 from jobs.system.pinning import Pin
 from jobs.system.rollups.reads import LATE
 from jobs.system.state import NAMED
@@ -267,6 +267,28 @@ def _approval(facts: Facts) -> Problem | None:
     )
 
 
+def _rollout(facts: Facts) -> Problem | None:
+    rollout = facts.rollout
+    if rollout is None:
+        return None
+    is_stopped = rollout.state == RolloutState.STOPPED
+    text = (
+        _("The rollout of submission %(name)s is stopped: too many runs of wave %(wave)s failed.")
+        if is_stopped
+        else _("The rollout of submission %(name)s waits: wave %(wave)s has ended.")
+    )
+    return Problem(
+        code="rollout_stopped" if is_stopped else "rollout_waits",
+        text=text % {"name": rollout.submission, "wave": rollout.wave},
+        todo=_("Retry the failed runs and resume it, or cancel the rest.")
+        if is_stopped
+        else _("Approve the next wave, or cancel the rest."),
+        is_bad=False,
+        page="submission",
+        key=rollout.pk,
+    )
+
+
 def _failing(facts: Facts) -> Problem | None:
     if not facts.failing:
         return None
@@ -443,6 +465,7 @@ RULES: Final[Sequence[Rule]] = (
     _failing,
     _broken,
     _approval,
+    _rollout,
     objective,
     starved,
     _unserved_stock,

@@ -13,6 +13,7 @@ from jobs import Waves, submit_many
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Rollout, Run, Submission
 from jobs.rollouts import rounds, verbs
+from jobs.rollouts.reads import rollout_to_decide
 from jobs.runs import gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
@@ -196,3 +197,17 @@ def test_a_deadline_counts_from_the_release(acme: Owner) -> None:
     [queued, *_] = runs(submission)
     assert queued.deadline_at is not None and queued.queued_at is not None
     assert abs((queued.deadline_at - queued.queued_at).total_seconds() - 60) < 5
+
+
+def test_the_verdict_names_a_rollout_that_needs_a_decision(acme: Owner) -> None:
+    """A stopped one before one that waits for an approval; none while waves run."""
+    assert rollout_to_decide(Rollout.objects.all()) is None
+    waits = rollout(acme, between="approval")
+    end(runs(waits))
+    round_()
+    found = rollout_to_decide(Rollout.objects.all())
+    assert found is not None and found.submission == waits
+    stops = rollout(acme, stop_at=0)
+    end(runs(stops)[:1], Kind.FAILED)
+    found = rollout_to_decide(Rollout.objects.all())
+    assert found is not None and found.submission == stops

@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
+from jobs import Waves, submit_many
 from jobs.core import sql
-from jobs.models import Cursor, Job, Leader, Owner, Run, Tick, Worker
+from jobs.models import Cursor, Job, Leader, Owner, Rollout, Run, Tick, Worker
 from jobs.owners.limits import limit_owner, pause_owner
 from jobs.recurring import health
 from jobs.schedules import slot_of
@@ -116,6 +117,15 @@ def stopped(acme: Owner) -> Shown:
     made.refresh_from_db()
     stop(made, why_stopped(made))
     return Shown(("ci", "its maker is gone"), ())
+
+
+def rollout(acme: Owner) -> Shown:
+    waves = Waves(sizes=[1, "100%"])
+    made = submit_many(
+        "tests.add", [{"x": 1, "y": 2}] * 2, owner=acme, label="firmware", waves=waves
+    )
+    Rollout.objects.update(state="stopped", reason="1 of 1 ended runs of wave 1 have failed")
+    return Shown(("firmware", f"submission={made.pk}", "1 of 1 ended runs"), ())
 
 
 def pulse(_acme: Owner) -> Shown:
@@ -241,6 +251,7 @@ SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
     "failing jobs": failing_jobs,
     "broken": broken,
     "approval": approval,
+    "rollout_stopped": rollout,
     "starved_paused": starved_paused,
     "starved_at_cap": starved_at_cap,
     "objective_burns_fast": objective,

@@ -11,7 +11,7 @@ import pytest
 
 from fleet import OwnerSnapshot
 from jobs.calendars.reads.awaited import Awaited
-from jobs.models import Calendar, Job, Owner, Window
+from jobs.models import Calendar, Job, Owner, Rollout, Submission, Window
 from jobs.owners.standing import Standing
 from jobs.pages.overview.page import PERMISSIONS
 from jobs.system.pinning import Pin
@@ -75,6 +75,8 @@ def late(spans: Collection[int]) -> Objective:
 SILENT = {"pulsed_at": NOW - timedelta(minutes=2)}
 WINDOW = Window(pk=3, calendar=Calendar(name="nights"))
 JOB = Job(pk=5, key="sync", owner=ACME, task="shop.sync")
+ROLLOUT = Rollout(submission=Submission(pk=7, label="firmware"), wave=2, state="stopped")
+WAITING = Rollout(submission=Submission(pk=7, label="firmware"), wave=1, state="waiting")
 CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("redis", {"is_redis_away": True}, "Redis does not answer"),
     (
@@ -104,6 +106,8 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("failing", {"failing": [JOB, JOB, JOB]}, "Job sync of acme and 2 others"),
     ("broken", {"broken_count": 3}, "3 jobs have a schedule"),
     ("approval", {"awaited": Awaited(WINDOW, 4)}, "calendar nights is not approved, and 4 runs"),
+    ("rollout_stopped", {"rollout": ROLLOUT}, "firmware is stopped: too many runs of wave 2"),
+    ("rollout_waits", {"rollout": WAITING}, "firmware waits: wave 1 has ended"),
     ("starved_paused", {"starved": waiting(is_paused=True)}, "acme is paused"),
     ("starved_at_cap", {"starved": waiting(max_running=2)}, "at its cap of 2"),
     ("starved_resting", {"starved": waiting(rest_seconds=3.0)}, "used its rate"),
