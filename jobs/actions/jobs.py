@@ -11,9 +11,10 @@ from pydantic import Field
 
 from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
 from jobs.actions.texts import Moment
-from jobs.core.errors import OptionError
+from jobs.core.errors import OptionError, StaleRow
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.sql import now
+from jobs.definitions.single import delete_job
 from jobs.models import Backfill, Job, Run, Scope
 from jobs.recurring.backfill import backfill_once, count_backfill, that_can_be_backfilled
 from jobs.recurring.pause import pause_jobs
@@ -50,6 +51,11 @@ def _ran(_job: Any, made: tuple[Run, bool]) -> Phrase:
     if is_new:
         return phrase(_("Submitted as run %(run)s."), run=str(run.id))
     return phrase(_("This form has submitted it before, as run %(run)s."), run=str(run.id))
+
+
+def _delete(job: Any, call: Call) -> None:
+    if not delete_job(job, **call.audited):
+        raise StaleRow("job")
 
 
 def _pause(job: Any, call: Call) -> None:
@@ -136,6 +142,19 @@ JOBS: Final = Noun(
             done=_backfilled,
             takes_once=True,
             locks=False,
+        ),
+        Action(
+            name="delete",
+            label=_("Delete"),
+            explains=_("Its runs stay, with history. Webhooks and mails of this job are deleted."),
+            scope=Scope.ADMIN,
+            permission="jobs.delete_job",
+            act=_delete,
+            done=told(_("%(row)s is deleted.")),
+            # The verb's statement compares the version.
+            locks=False,
+            is_destructive=True,
+            method="DELETE",
         ),
     ),
 )

@@ -69,7 +69,12 @@ def write(
 
 
 def delete(
-    named: Mapping[str, Any], key: str, *, seen: Job | None = None, actor: Actor = None
+    named: Mapping[str, Any],
+    key: str,
+    *,
+    seen: Job | None = None,
+    actor: Actor = None,
+    reason: str = "",
 ) -> dict[str, Any] | None:
     """Delete a job; return the row of delete_one.sql, or None if a bulk's statements have to do it.
 
@@ -80,7 +85,8 @@ def delete(
         return None
     try:
         rows = prepared.run_over_all(
-            "definitions/delete_one", {**named, "key": key, **_version(seen), **who(actor)}
+            "definitions/delete_one",
+            {**named, "key": key, "reason": reason, **_version(seen), **who(actor)},
         )
     except IntegrityError:
         return None

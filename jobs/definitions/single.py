@@ -93,9 +93,9 @@ def change_job(job: Job, given: Mapping[str, Any], *, actor: Actor = None) -> Jo
     return job
 
 
-def delete_job(job: Job, *, actor: Actor = None) -> bool:
+def delete_job(job: Job, *, actor: Actor = None, reason: str = "") -> bool:
     """Delete a job; False if it has changed since it was read. Its runs stay, with history."""
-    gone = by_key.delete(_named(job.owner_id), job.key, seen=job, actor=actor)
+    gone = by_key.delete(_named(job.owner_id), job.key, seen=job, actor=actor, reason=reason)
     if gone is not None:
         return gone["id"] is not None
     with transaction.atomic():
@@ -104,7 +104,7 @@ def delete_job(job: Job, *, actor: Actor = None) -> bool:
             return False
         remove([(job.owner_id, job.key)], actor=actor)
         if actor is not None:
-            AuditEntry.write("delete", on=job, actor=actor, name=str(job))
+            AuditEntry.write("delete", on=job, actor=actor, reason=reason, name=str(job))
     return True
 
 

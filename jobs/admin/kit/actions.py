@@ -37,19 +37,23 @@ class ActionAdmin(DjangoObjectActions, OwnedAdmin):
         found = super().get_actions(request)
         if self.actions is None or IS_POPUP_VAR in request.GET:
             return found
-        offered = offered_for_many(self.noun, by=access_of(request.user))
+        stock = self._stock(request)
+        every = offered_for_many(self.noun, by=access_of(request.user))
+        offered = [one for one in every if one.method not in stock]
         return {one.name: (self._leading(one), one.name, _(one.label)) for one in offered} | found
 
     def get_change_actions(self, request: HttpRequest, object_id: str, form_url: str) -> list[str]:
         row = self.get_object(request, object_id)
         if row is None:
             return []
-        is_changed_here = self.has_change_permission(request, row)
-        return [
-            one.name
-            for one in available(self.noun, row, by=access_of(request.user))
-            if not (one.method == "PATCH" and is_changed_here)
-        ]
+        stock = self._stock(request, row)
+        found = available(self.noun, row, by=access_of(request.user))
+        return [one.name for one in found if one.method not in stock]
+
+    def _stock(self, request: HttpRequest, row: Any = None) -> set[str]:
+        """Return the methods for which the admin has forms of its own."""
+        forms = {"PATCH": self.has_change_permission, "DELETE": self.has_delete_permission}
+        return {method for method, may in forms.items() if may(request, row)}
 
     def _get_tool_dict(self, tool_name: str) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Jobs: create, replace, change, delete, one by one."""
+"""Jobs: create, replace, change, one by one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ from jobs.api.runs.submitting import refuse_unoffered
 from jobs.core import barrier
 from jobs.definitions.present import patched
 from jobs.definitions.single import change_job, create_job
-from jobs.definitions.single import delete_job as delete
 from jobs.models import Job, Scope
 from jobs.models.access import Access
 from jobs.owners.caps import refuse_more_jobs
 
 CREATES = needs(Scope.ADMIN, "jobs.add_job")
 CHANGES = needs(Scope.ADMIN, "jobs.change_job")
-DELETES = needs(Scope.ADMIN, "jobs.delete_job")
 
 
 @router.post("", auth=CREATES, response={201: JobDetails}, operation_id="create_job")
@@ -83,22 +81,6 @@ def patch_job(
     """
     job = found_to_change(request, job_id)
     return _changed(request, response, job, patched(job, body.given))
-
-
-@router.delete(
-    "/{int:job_id}",
-    auth=DELETES,
-    response={204: None},
-    operation_id="delete_job",
-    openapi_extra=IF_MATCH,
-)
-def delete_job(request: HttpRequest, job_id: int) -> HttpResponse:
-    """Delete a job. Its runs stay, with history. Needs If-Match."""
-    job = found_to_change(request, job_id)
-    with barrier.lifted():
-        if not delete(job, actor=caller(request).actor):
-            raise stale()
-    return HttpResponse(status=204)
 
 
 def _changed(

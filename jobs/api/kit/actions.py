@@ -63,9 +63,9 @@ def serve(
     compare `If-Match` if it is sent; a change and a deletion need it.
     """
     for action in noun.actions:
-        compares = etag_of if action.locks else None
         given = GONE if action.is_deletion else (answers or {}).get(action.name, answer)
         is_post = action.method == "POST"
+        compares = etag_of if action.locks or not is_post else None
         extra = IF_MATCH_OPTIONAL if is_post else IF_MATCH
         router.api_operation(
             [action.method],

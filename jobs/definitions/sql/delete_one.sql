@@ -1,6 +1,6 @@
 -- Delete one job by its key, with the records that delete.sql deletes and marks; audit it.
 -- Parameters: owner_id bigint, or slug text; key text; id, seen, actor_id, token_id and actor_name as
---   write_one.sql takes them.
+--   write_one.sql takes them; reason text.
 -- Result: no row if there is no such owner. Else one: id and schedule of the job that was deleted, null
 --   if there was none, or if another transaction has changed it since it was read.
 -- Keeps true: a record that another transaction adds meanwhile violates a constraint at the commit:
@@ -34,7 +34,7 @@ WITH own AS MATERIALIZED (
     INSERT INTO jobs_auditentry (
         actor_id, token_id, actor_name, action, object_type, object_id, owner_id, reason, details)
     SELECT %(actor_id)s::bigint, %(token_id)s::bigint, %(actor_name)s::text, 'delete', 'job', id::text,
-        owner_id, '', jsonb_build_object('name', title)
+        owner_id, %(reason)s::text, jsonb_build_object('name', title)
     FROM gone WHERE %(actor_name)s::text IS NOT NULL
 )
 SELECT gone.id, gone.schedule FROM own LEFT JOIN gone ON true

@@ -138,7 +138,7 @@ def test_the_loser_of_a_race_changes_nothing(
         return single.delete_job(found, **given)
 
     monkeypatch.setattr(single, "checked", overtaken)
-    monkeypatch.setattr("jobs.api.jobs.writing.delete", overtaken_delete)
+    monkeypatch.setattr("jobs.actions.jobs.delete_job", overtaken_delete)
     answer = change(client, method, f"/jobs/{job.pk}", {"priority": 3}, etag)
     problem(answer, 412, "precondition_failed")
     job.refresh_from_db()

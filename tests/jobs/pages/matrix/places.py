@@ -118,6 +118,7 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "submission_action retry": REASON,
     "submission_action override": REASON,
     "job_action run": REASON,
+    "job_action delete": REASON,
     "job_action pause": {**REASON, **UNTIL},
     "job_action resume": REASON,
     "job_action backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
