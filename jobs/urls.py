@@ -28,6 +28,7 @@ from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_vie
 from jobs.pages.search import search
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
+from jobs.pages.submissions.submit import submit
 from jobs.pages.webhooks import create_webhook, webhook, webhooks
 from jobs.pages.workers import worker, workers
 
@@ -47,6 +48,7 @@ urlpatterns = [
     path("runs/views/<int:key>/delete/", delete_view, name="delete_view"),
     path("runs/<uuid:run_id>/", run, name="run"),
     path("submissions/", submissions, name="submissions"),
+    path("submissions/submit/", submit, name="submit"),
     path("submissions/<int:key>/", submission, name="submission"),
     path("jobs/", jobs, name="jobs"),
     path("jobs/<int:key>/", job, name="job"),

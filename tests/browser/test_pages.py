@@ -30,6 +30,7 @@ PATHS = (
     "/runs/views/{view}/delete/",
     "/runs/{run}/",
     "/runs/{run}/retry/",
+    "/submissions/submit/",
     "/submissions/",
     "/submissions/{submission}/",
     "/submissions/{submission}/cancel/",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final
 
 from celery import current_app
@@ -11,10 +10,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.kit.json_object import parsed
-from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.redaction import restored
-from jobs.catalog.registry import OfferedTask, offered
+from jobs.catalog.registry import offered
 from jobs.core import crypto
 from jobs.core.conf import plain_queues
 from jobs.core.errors import FairshiftError
@@ -24,6 +21,8 @@ from jobs.definitions.placement import new_job_ids, place_of
 from jobs.definitions.present import arguments_of, shown_arguments_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
+from jobs.pages.kit.body_form import json_object
+from jobs.pages.kit.offers import NO_CHOICE, choice_of, hint_of
 from jobs.schedules.expressions import LONGEST
 
 MISFIRE_FIELDS: Final = ("misfire", "misfire_cap", "misfire_deadline_seconds")
@@ -49,9 +48,6 @@ KINDS_OF: Final = {
     "smooth": "once cron",
 }
 """For each field, the kinds of schedule that use it. The script hides the field for others."""
-HINTS: Final = 10
-"""Tasks whose arguments the help text lists while no task is chosen."""
-NO_CHOICE: Final = ("", "---------")
 
 
 class JobForm(forms.ModelForm):
@@ -193,7 +189,7 @@ class JobForm(forms.ModelForm):
             if not text.strip() and self.instance.pk is not None and not self.may_see_arguments:
                 given = shown_arguments_of(self.instance)
             else:
-                given = parsed(text)
+                given = json_object(text)
             return given if self.instance.pk is None else self._restored(given, cleaned)
         except (FairshiftError, LookupError, ValueError) as error:
             if "arguments" in self.fields:
@@ -242,30 +238,6 @@ def _stored(job: Job) -> dict[str, Any]:
 def _given(value: Any) -> Any:
     """Return a field's value as `job_spec` takes it: None if it is empty."""
     return None if value in (None, "", [], ()) else value
-
-
-def choice_of(item: OfferedTask) -> tuple[str, str]:
-    """Return a task as a choice of a form field."""
-    return item.name, f"{item.offer.title} ({item.name})"
-
-
-def hint_of(offers: Mapping[str, OfferedTask], name: str | None) -> str:
-    """Return the arguments of the chosen task; while none is chosen, of the first tasks."""
-    chosen = offers.get(name or "")
-    return " ".join(map(_takes, [chosen] if chosen else list(offers.values())[:HINTS]))
-
-
-def _takes(item: OfferedTask) -> str:
-    """Return a sentence with the arguments of a task; a star marks the required ones."""
-    schema = ArgumentSchema.of(item.task)
-    fields = schema.model.model_fields
-    names = [
-        f"{name}*" if fields[field].is_required() else name for field, name in schema.fields.items()
-    ]
-    return _("%(task)s takes %(names)s.") % {
-        "task": item.offer.title,
-        "names": ", ".join(names) or _("nothing"),
-    }
 
 
 def _queues() -> list[str]:

@@ -16,11 +16,12 @@ from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
-from jobs.admin.runs.forecast import rest_in_words
-from jobs.admin.runs.submit_page import SubmitPage
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Run, Submission
+from jobs.models.access import access_of
+from jobs.pages.kit import nav
+from jobs.pages.submissions.submit import may_submit
 from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
 
@@ -34,8 +35,9 @@ def progress_of(row: Any, submission: Submission, *, total: int) -> str:
 
 
 @admin.register(Submission)
-class SubmissionAdmin(SubmitPage, ActionAdmin, RecordAdmin):
+class SubmissionAdmin(ActionAdmin, RecordAdmin):
     noun = SUBMISSIONS
+    change_list_template = "admin/jobs/submission/change_list.html"
     list_display = ("name", "task_name", "progress", "owner_link", "submitted", "number")
     list_select_related = ("owner",)
     list_filter = (OwnerFilter,)
@@ -53,9 +55,12 @@ class SubmissionAdmin(SubmitPage, ActionAdmin, RecordAdmin):
         "pace",
         "took",
         "runs",
-        "forecast",
         "errors",
     )
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        url = nav.address("submit") if may_submit(access_of(request.user)) else None
+        return super().changelist_view(request, {"submit_url": url, **(extra_context or {})})
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         counts = states_by("submission", [row.pk for row in rows])
@@ -99,10 +104,6 @@ class SubmissionAdmin(SubmitPage, ActionAdmin, RecordAdmin):
             if counts.get(state)
         ]
         return format_html_join(" · ", "{}", ((item,) for item in links))
-
-    @html.column(_("forecast"))
-    def forecast(self, submission: Submission) -> str:
-        return rest_in_words(submission)
 
     @html.column(_("errors"))
     def errors(self, submission: Submission) -> str:

@@ -16,10 +16,10 @@ from jobs.core.language import number
 from jobs.core.sql import now
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.of_calendar import fits, waiting_for
-from jobs.models import Calendar, Scope
+from jobs.models import Calendar
 from jobs.pages.calendars.finding import find_calendar
-from jobs.pages.kit import nav
 from jobs.pages.kit.visit import Visit, page
+from jobs.pages.submissions.submit import may_submit
 
 OPENINGS: Final = 10
 
@@ -39,9 +39,7 @@ def calendar_fit(visit: Visit, key: int) -> HttpResponse:
         problem=problem,
         is_counted=waiting is not None,
         waiting=[(each, *_verdict(each.forecast)) for each in waiting or ()],
-        forecast_url=nav.admin_address(visit.request.user, "submission_submit")
-        if visit.access.permits("jobs.add_submission") and visit.access.has_somewhere(Scope.SUBMIT)
-        else None,
+        forecast_url=visit.address("submit") if may_submit(visit.access) else None,
     )
 
 

@@ -11,6 +11,7 @@ from jobs.models import Submission
 from jobs.pages.kit import lists
 from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
+from jobs.pages.submissions.submit import may_submit
 from jobs.runs.reads.counts import states_by
 
 
@@ -27,5 +28,6 @@ def submissions(visit: Visit) -> HttpResponse:
         form=form,
         list=found,
         lines=lines,
+        submit_url=visit.address("submit") if may_submit(visit.access) else None,
         admin_url=admin_list(visit.access.actor, "submission"),
     )

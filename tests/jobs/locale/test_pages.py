@@ -37,6 +37,7 @@ DATA: Final = re.compile(
     |[0-9a-f]{8}-[0-9a-f-]{27} | fs_\w+  # ids
     |(?:[\w-]+\.)+[\w-]+ |[\w-]+@[\w.-]+ |[\w-]+:[\w-]+  # tasks, errors, nodes, labels
     |backfill\ of\ Backup  # the label of its submission
+    |[A-Z][\w\ ]*\ \([\w.]+\) | \{"device"[^⟦⟧]*\}  # tasks on offer, arguments
     |\b(?:acme|northwind|contoso(?:-[a-z]+)*|root|fleet|jobs|system|notices|prefork|ci|Nightly|Backup
        |nights|noon|week|sum|berlin|site|sw-\d+|VeryLong\w+|\w+Error|no\ answer\ [^⟦⟧]*
        |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1|ni
@@ -162,6 +163,7 @@ PATHS: Final = (
     "/runs/{run}/retry/",
     "/submissions/",
     "/submissions/?search=none",
+    "/submissions/submit/",
     "/submissions/{submission}/",
     "/submissions/{submission}/cancel/",
     "/submissions/{submission}/retry/",

@@ -10,13 +10,11 @@ from django.test import Client
 from django.urls import reverse
 
 from fleet import Kind
-from jobs.admin.runs import forecast
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.runs.reads.pace import Pace
 from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
-from tests.jobs.windows_world import calendar_of, window
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -44,25 +42,6 @@ def test_the_page_says_how_much_how_fast_and_how_long(
     page = as_root.get(address(submission)).content.decode()
     assert "60 % (3 / 5)" in page
     assert "so far" in page
-
-
-def test_there_is_an_estimate_at_once_when_a_forecast_takes_too_long(
-    as_root: Client, submission: Submission, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Never a dash while runs wait: two of them."""
-    monkeypatch.setattr(forecast, "forecast_rest", lambda _submission: None)
-    page = as_root.get(address(submission)).content.decode()
-    assert "left: 2" in page and "Rough" in page
-
-
-def test_a_forecast_without_an_end_says_so(as_root: Client, acme: Owner) -> None:
-    """Runs whose calendar has no window that is approved: their count, and why."""
-    living_worker()
-    window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
-    submitted(acme, 3)
-    page = as_root.get(address(Submission.objects.get())).content.decode()
-    assert "left: 3; no end is known for all of them" in page
-    assert "Waiting for a window that is not approved: 3." in page
 
 
 @pytest.mark.parametrize(

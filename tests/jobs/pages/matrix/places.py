@@ -82,6 +82,13 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "run_actions move": {**REASON, "to": "tests.add"},
     "run_action move": {**REASON, "to": "tests.add"},
     "run_action fail": REASON,
+    "submit": {
+        "owner": "{slug}",
+        "task": "tests.echo",
+        "arguments": '{"text": "{target}"}',
+        "names": "sw-9",
+        "submit": "1",
+    },
     "save_view": {"name": "mine"},
     "rename_view": {"name": "mine"},
     "delete_view": {},

@@ -12,14 +12,15 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from jobs.admin.jobs.form import NO_CHOICE, choice_of, hint_of
-from jobs.admin.kit.json_object import parsed
 from jobs.catalog.placeholders import TARGET_LIMIT
 from jobs.catalog.registry import offered, resolve
 from jobs.core.errors import ArgumentError, BatchError, FairshiftError, OptionError
 from jobs.core.inputs import refuse_labels, refuse_name
-from jobs.models import Owner, Scope, Target, TargetGroup, WindowPolicy, access
+from jobs.models import Owner, Scope, Target, TargetGroup, WindowPolicy
 from jobs.models.fields import no_nul
+from jobs.pages.kit.body_form import JsonField
+from jobs.pages.kit.offers import NO_CHOICE, choice_of, hint_of
+from jobs.pages.kit.visit import Visit
 from jobs.runs import preparation
 from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 
@@ -28,13 +29,6 @@ TARGET: Final = "{target}"
 BYTES_LIMIT: Final = 64 * 2**20
 """Limit of the arguments of all runs, in bytes: the web process has them in memory at once."""
 OPTIONS: Final = ("priority", "deadline_seconds")
-
-
-class GroupField(forms.ModelChoiceField):
-    """Groups, each shown with its owner."""
-
-    def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.owner}: {obj.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +57,13 @@ class Bulk:
 class SubmitForm(forms.Form):
     """An owner, a task, its arguments, targets and options."""
 
-    owner = forms.ModelChoiceField(label=lazy("Owner"), queryset=Owner.objects.none())
+    owner = forms.ModelChoiceField(
+        label=lazy("Owner"), queryset=Owner.objects.none(), to_field_name="slug"
+    )
     task = forms.ChoiceField(label=lazy("Task"))
-    arguments = forms.CharField(
+    arguments = JsonField(
         label=lazy("Arguments"),
         strip=False,
-        validators=[no_nul],
         widget=forms.Textarea(
             attrs={
                 "rows": 5,
@@ -78,7 +73,7 @@ class SubmitForm(forms.Form):
             }
         ),
     )
-    group = GroupField(
+    group = forms.ModelChoiceField(
         label=lazy("Targets of a group"), queryset=TargetGroup.objects.none(), required=False
     )
     filter = forms.CharField(
@@ -87,10 +82,9 @@ class SubmitForm(forms.Form):
         max_length=200,
         validators=[no_nul],
     )
-    labels = forms.CharField(
+    labels = JsonField(
         label=lazy("Or whose labels are"),
         required=False,
-        validators=[no_nul],
         help_text=lazy('A JSON object, such as {"site": "berlin"}. With a name, both must match.'),
         widget=forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
     )
@@ -117,24 +111,34 @@ class SubmitForm(forms.Form):
         required=False,
         help_text=lazy("Refused unless a calendar applies to each target."),
     )
-    nonce = forms.CharField(widget=forms.HiddenInput, max_length=64)
+    once = forms.CharField(widget=forms.HiddenInput, max_length=64)
     foreseen = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
     bulk: Bulk
 
-    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, visit: Visit, **kwargs: Any) -> None:
         """Offer the owners for whom the person may submit, and their groups."""
         super().__init__(*args, **kwargs)
         offers = {item.name: item for item in offered()}
         fields: Any = self.fields
-        owners = Owner.objects.order_by("slug")
+        owners = visit.rows(Owner.objects.order_by("slug"), path="pk")
         groups = TargetGroup.objects.select_related("owner").order_by("owner__slug", "name")
-        scope = Scope.SUBMIT
-        fields["owner"].queryset = access.narrowed(owners, user, path="pk", scope=scope)
-        fields["group"].queryset = access.narrowed(groups, user, path="owner", scope=scope)
+        by, scope = visit.access, Scope.SUBMIT
+        fields["owner"].queryset = by.narrowed(owners, path="pk", scope=scope)
+        fields["group"].queryset = by.narrowed(visit.rows(groups), scope=scope)
+        # Read at once: a cursor of the server's does not work behind the barrier.
+        slugs = [(owner.slug, str(owner)) for owner in list(fields["owner"].queryset)]
+        named = [(one.pk, f"{one.owner}: {one.name}") for one in list(fields["group"].queryset)]
+        fields["owner"].choices = [NO_CHOICE, *slugs]
+        fields["group"].choices = [NO_CHOICE, *named]
         fields["task"].choices = [NO_CHOICE, *map(choice_of, offers.values())]
         text = _("A JSON object of argument names and values; %s in a text is the target's name.")
         fields["arguments"].help_text = f"{text % TARGET} {hint_of(offers, self.data.get('task'))}"
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Whether the forecast that the form has shown is of what it submits."""
+        return bool(self.cleaned_data["foreseen"] == self.bulk.mark)
 
     # --- checks ------------------------------------------------------------------------------
 
@@ -143,7 +147,10 @@ class SubmitForm(forms.Form):
         owner, task = cleaned.get("owner"), cleaned.get("task")
         options = self._options(cleaned)
         targets = () if owner is None else self._targets(owner, cleaned)
-        arguments = self._arguments(cleaned)
+        arguments = cleaned.get("arguments") or {}
+        if "arguments" not in self.errors and _filled(arguments, "") == arguments:
+            problem = _('A text in them must contain "%s", which gives the task its target.')
+            self.add_error("arguments", problem % TARGET)
         if owner is None or task is None or self.errors:
             return cleaned
         self.bulk = Bulk(
@@ -163,8 +170,6 @@ class SubmitForm(forms.Form):
                 problem = _("For %(count)s targets these are more than %(limit)s MB together.")
                 facts = {"count": f"{len(targets):,}", "limit": BYTES_LIMIT // 2**20}
                 self.add_error("arguments", problem % facts)
-        except RecursionError:
-            self.add_error("arguments", _("This is nested too deeply."))
         except FairshiftError as error:
             self.refuse(error)
         return cleaned
@@ -195,21 +200,6 @@ class SubmitForm(forms.Form):
                 self.refuse(error)
         return given
 
-    def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        try:
-            found = parsed(cleaned.get("arguments") or "")
-            has_target = _filled(found, "") != found
-        except ValueError as error:
-            self.add_error("arguments", str(error))
-            return {}
-        except RecursionError:
-            self.add_error("arguments", _("This is nested too deeply."))
-            return {}
-        if not has_target and "arguments" not in self.errors:
-            problem = _('A text in them must contain "%s", which gives the task its target.')
-            self.add_error("arguments", problem % TARGET)
-        return found
-
     def _targets(self, owner: Owner, cleaned: dict[str, Any]) -> tuple[str, ...]:
         group, names = cleaned.get("group"), cleaned.get("names", "").split("\n")
         names = [name.strip() for name in names if name.strip()]
@@ -239,12 +229,11 @@ class SubmitForm(forms.Form):
             rows = rows.filter(name__contains=cleaned["filter"])
         if cleaned.get("labels"):
             try:
-                labels = parsed(cleaned["labels"])
-                refuse_labels(labels)
-                rows = rows.filter(labels__contains=labels)
-            except (ValueError, OptionError) as error:
+                refuse_labels(cleaned["labels"])
+            except OptionError as error:
                 self.add_error("labels", str(error))
                 return rows.none()
+            rows = rows.filter(labels__contains=cleaned["labels"])
         return rows
 
 

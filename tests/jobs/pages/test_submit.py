@@ -1,4 +1,4 @@
-"""jobs/admin/runs/submit_form.py and submit_page.py: foreseen, then submitted once, by who may."""
+"""jobs/pages/submissions/submit.py: foreseen, then submitted once, by who may."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,11 @@ from pytest_django import Settings
 
 from jobs.models import AuditEntry, Owner, Run, Submission, Target, TargetGroup
 from tests.jobs.admin.conftest import said
-from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.scenes import living_worker
 from tests.jobs.windows_world import calendar_of, window
 
-URL = reverse("admin:jobs_submission_submit")
-LIST = reverse("admin:jobs_submission_changelist")
+URL = reverse("jobs:submit")
+LIST = reverse("jobs:submissions")
 MAY = ("view_submission", "add_submission")
 
 
@@ -36,7 +36,7 @@ def typed(owner: Owner, **fields: Any) -> dict[str, Any]:
     if fields.keys() & {"group", "filter", "labels"}:
         ways = {}
     task = {"task": "tests.reload", "arguments": '{"name": "{target}"}'}
-    return {"owner": owner.pk, **task, "nonce": "n1", **ways, **fields}
+    return {"owner": owner.slug, **task, "once": "n1", **ways, **fields}
 
 
 def look(client: Client, owner: Owner, **fields: Any) -> Any:
@@ -71,7 +71,7 @@ def test_it_is_foreseen_and_then_submitted_once(as_root: Client, acme: Owner) ->
     for _ in range(2):
         done = confirmed(as_root, shown)
         submission = Submission.objects.get()
-        assert done.redirect_chain[-1][0].endswith(f"/{submission.pk}/change/")
+        assert done.redirect_chain[-1][0].endswith(f"/submissions/{submission.pk}/")
         assert said(done) == [f'Submitted: <a href="{done.redirect_chain[-1][0]}">ruleset 7</a>']
     assert names_of(submission) == ["fw-1", "fw-2"]
     run = Run.objects.get(target__name="fw-2")
@@ -129,7 +129,7 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("arguments", '{"name": ', "not JSON"),
+        ("arguments", '{"name": ', "Expecting value"),
         ("arguments", '{"name": "fw-1"}', "must contain"),
         ("arguments", '{"name": "fw-1", "{target}": 1}', "must contain"),
         ("arguments", '{"name": "{target}", "x": 1}', "no such argument"),
@@ -137,7 +137,7 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
         (
             "arguments",
             '{"name": "{target}", "x": ' + "[" * 700 + "]" * 700 + "}",
-            "nested too deeply",
+            "nested more than",
         ),
         ("task", "tests.nothing", "Select a valid choice"),
         ("priority", "10", "0 to 9"),
@@ -145,7 +145,7 @@ def test_the_forecast_tells_what_the_windows_leave(as_root: Client, acme: Owner)
         ("names", "", "Give exactly one"),
         ("names", "x" * 201, "200 characters"),
         ("filter", "fw", "Give exactly one"),
-        ("owner", "0", "Select a valid choice"),
+        ("owner", "nobody", "Select a valid choice"),
         ("label", "x" * 201, "at most 200"),
     ],
 )
@@ -184,9 +184,9 @@ def test_filters_that_find_nothing_or_too_much_are_refused(
     """With the limit; labels that are not JSON likewise."""
     Target.objects.bulk_create(Target(owner=acme, name=f"fw-{n}") for n in range(3))
     assert "no such targets" in str(look(as_root, acme, filter="sw").context["form"].errors)
-    monkeypatch.setattr("jobs.admin.runs.submit_form.BATCH_LIMIT", 2)
+    monkeypatch.setattr("jobs.pages.submissions.submit_form.BATCH_LIMIT", 2)
     assert "More than 2 targets" in str(look(as_root, acme, filter="fw").context["form"].errors)
-    for labels, problem in (("site", "not JSON"), ('{"site": "\\u0000"}', "without NUL")):
+    for labels, problem in (("site", "Expecting value"), ('{"site": "\\u0000"}', "NUL")):
         errors = look(as_root, acme, labels=labels).context["form"].errors
         assert problem in str(errors["labels"])
 
@@ -235,17 +235,6 @@ def test_a_group_of_another_owner_is_refused(as_root: Client, acme: Owner, stran
     group = TargetGroup.objects.create(owner=stranger, name="theirs")
     answer = look(as_root, acme, group=group.pk)
     assert "another owner" in str(answer.context["form"].errors["group"])
-
-
-def test_a_submission_that_waits_tells_how_its_rest_will_go(as_root: Client, acme: Owner) -> None:
-    """On its page, as long as something waits."""
-    living_worker()
-    window(calendar_of(acme), opens_in=60, seconds=600)
-    submitted(acme, 3)
-    page = reverse("admin:jobs_submission_change", args=[Submission.objects.get().pk])
-    assert "left: 3; finishes by" in as_root.get(page).content.decode()
-    Run.objects.update(state="cancelled")
-    assert "left:" not in as_root.get(page).content.decode()
 
 
 def test_the_target_may_stand_within_a_text(as_root: Client, acme: Owner) -> None:
