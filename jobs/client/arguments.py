@@ -80,6 +80,10 @@ def _submit(verb: ArgumentParser) -> None:
         "--each", metavar="FILE", help="a run for each line, a JSON object; - is stdin"
     )
     verb.add_argument("--name", default="", help="of the submission, with --each")
+    verb.add_argument("--waves", metavar="SIZES", help='with --each: such as "1, 10%%, 100%%"')
+    verb.add_argument("--stop-at", metavar="LIMIT", help="failed runs of a wave: 5, or 5%%")
+    verb.add_argument("--between", metavar="WAIT", help="between waves: seconds, or approval")
+    verb.add_argument("--spread", metavar="LABEL", help="of targets: one of each value first")
     verb.add_argument("--key", default="", help="idempotency key: repeated, it makes nothing twice")
     verb.add_argument("--label", action="append", default=[], metavar="NAME:VALUE")
     for name in ("owner", "queue", "target", "lock"):

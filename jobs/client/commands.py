@@ -46,23 +46,43 @@ def submit(api: Api, given: Namespace) -> Exit:
     """Submit one run, or one for each line of a file."""
     options = {name: value for name in OPTIONS if (value := getattr(given, name)) is not None}
     options["labels"] = dict(_pair(label, ":") for label in given.label)
+    waves = _waves(given)
     if given.each is None:
-        if given.name:
-            raise UsageError("--name is for --each")
+        if given.name or waves:
+            raise UsageError("--name and --waves are for --each")
         body = {"task": given.task, "arguments": _arguments(given), **options}
         run = api.post("/runs", body, key=given.key or new_key())
         _shown(run, given, text=run["id"])
         return _watched(api, [("run", run["id"])], given) if given.watch else Exit.OK
     if given.arg or given.arguments is not None:
         raise UsageError("with --each, the lines of the file have the arguments")
+    batches = list(_batches(given.each))
+    if waves and len(batches) > 1:
+        raise UsageError(f"--waves is for one submission, of at most {BATCH:,} lines")
     made = []
-    for place, batch in enumerate(_batches(given.each)):
-        body = {"task": given.task, "arguments": batch, "label": given.name, **options}
+    for place, batch in enumerate(batches):
+        body = {"task": given.task, "arguments": batch, "label": given.name, **options, **waves}
         key = f"{given.key}:{place}" if given.key else new_key()
         submission = api.post("/submissions", body, key=key)
         made.append(("submission", str(submission["id"])))
         _shown(submission, given, text=f"{submission['id']}  {submission['run_count']:,} runs")
     return _watched(api, made, given) if given.watch else Exit.OK
+
+
+def _waves(given: Namespace) -> dict[str, Any]:
+    """Return the waves of a submit, as the API takes them; an empty mapping without waves."""
+    names = ("stop_at", "between", "spread")
+    found = {name: _number(value) for name in names if (value := getattr(given, name)) is not None}
+    if given.waves is None:
+        if found:
+            raise UsageError("--stop-at, --between and --spread are for --waves")
+        return {}
+    sizes = [_number(part.strip()) for part in given.waves.split(",") if part.strip()]
+    return {"waves": {"sizes": sizes, **found}}
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def runs(api: Api, given: Namespace) -> Exit:

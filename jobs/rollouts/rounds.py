@@ -20,7 +20,7 @@ from jobs.core import log_events, sql
 from jobs.core.locks import LockClass
 from jobs.models import AuditEntry, Rollout, RolloutState
 from jobs.rollouts.deciding import Facts, Next, decide
-from jobs.rollouts.waves import Limit
+from jobs.rollouts.waves import Limit, limit_from
 
 logger = logging.getLogger(__name__)
 
@@ -151,10 +151,8 @@ def facts_of(rollout: Rollout) -> Facts:
 
 def limit_of(rollout: Rollout) -> Limit | None:
     """Return the limit of failures of a rollout's waves; None: it never stops by itself."""
-    given = rollout.stop_at
-    if not given:
-        return None
-    return Limit.read(int(given) if given.isdecimal() else given)
+    given = limit_from(rollout.stop_at)
+    return None if given is None else Limit.read(given)
 
 
 def _step(rollout: Rollout) -> bool:

@@ -116,6 +116,11 @@ def sizes_from(text: str) -> list[int | str]:
     return [int(part) if part.isdecimal() else part for part in parts if part]
 
 
+def limit_from(text: str) -> int | str | None:
+    """Return the limit in a text, as "5" or "5%"; None for an empty one."""
+    return int(text) if text.isdecimal() else text or None
+
+
 def counts_of(sizes: Sequence[int | str], total: int) -> list[int]:
     """Return how many of `total` runs each wave has; waves for which none is left do not appear.
 

@@ -27,6 +27,7 @@ from jobs.pages.kit.acts import done
 from jobs.pages.kit.errors import forbidden
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.submissions.submit_form import SubmitForm
+from jobs.rollouts.waves import counts_of
 from jobs.runs.submission import submit_on
 
 PERMISSION: Final = "jobs.add_submission"
@@ -66,11 +67,15 @@ def submit(visit: Visit) -> HttpResponse:
                 text = _("The form has changed since its forecast. Nothing is submitted.")
                 messages.warning(visit.request, text)
             form.data = {**visit.request.POST.dict(), "foreseen": form.bulk.mark}
+    facts = [] if forecast is None else list(_facts_of(forecast))
+    if forecast is not None and form.bulk.waves is not None:
+        counts = counts_of(form.bulk.waves.sizes, len(form.bulk.targets))
+        facts.append((_("Waves"), ", ".join(map(number, counts))))
     return visit.show(
         "jobs/pages/submissions/submit.html",
         form=form,
         forecast=forecast if not form.errors else None,
-        facts=list(_facts_of(forecast)) if forecast else [],
+        facts=facts,
     )
 
 
@@ -90,6 +95,8 @@ def _submitted(visit: Visit, form: SubmitForm) -> HttpResponse:
             bulk.calls,
             owner=bulk.owner,
             label=bulk.label,
+            waves=bulk.waves,
+            actor=actor,
             idempotency_key=f"page:{actor.pk}:{form.cleaned_data['once']}",
             **bulk.options,
         )

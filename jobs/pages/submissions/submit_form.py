@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 from django import forms
@@ -21,6 +22,7 @@ from jobs.models.fields import no_nul
 from jobs.pages.kit.body_form import JsonField
 from jobs.pages.kit.offers import NO_CHOICE, choice_of, hint_of
 from jobs.pages.kit.visit import Visit
+from jobs.rollouts.waves import APPROVAL, Waves, counts_of, limit_from, sizes_from
 from jobs.runs import preparation
 from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 
@@ -40,6 +42,7 @@ class Bulk:
     arguments: dict[str, Any]
     targets: tuple[str, ...]
     label: str = ""
+    waves: Waves | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -51,6 +54,7 @@ class Bulk:
     def mark(self) -> str:
         """A digest: only a bulk with the mark of the one that was shown is submitted."""
         facts = [self.owner.pk, self.task, self.arguments, self.targets, self.label, self.options]
+        facts.append(repr(self.waves))
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -111,6 +115,34 @@ class SubmitForm(forms.Form):
         required=False,
         help_text=lazy("Refused unless a calendar applies to each target."),
     )
+    sizes = forms.CharField(
+        label=lazy("Waves"),
+        required=False,
+        max_length=LABEL_LIMIT,
+        validators=[no_nul],
+        help_text=lazy(
+            "Counts, or parts of all runs: 1, 1%, 10%, 100%. Empty: all runs go out at once."
+        ),
+    )
+    stop_at = forms.CharField(
+        label=lazy("Stop at"),
+        required=False,
+        max_length=10,
+        help_text=lazy(
+            "More failed runs of a wave stop the rest: a count, or a part of its ended runs as 5%."
+        ),
+    )
+    between_seconds = forms.IntegerField(
+        label=lazy("Seconds between waves"), required=False, min_value=1
+    )
+    approval = forms.BooleanField(label=lazy("Each wave needs an approval"), required=False)
+    spread = forms.CharField(
+        label=lazy("One of each first"),
+        required=False,
+        max_length=LABEL_LIMIT,
+        validators=[no_nul],
+        help_text=lazy("A label of targets, such as site."),
+    )
     once = forms.CharField(widget=forms.HiddenInput, max_length=64)
     foreseen = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
@@ -151,6 +183,8 @@ class SubmitForm(forms.Form):
         if "arguments" not in self.errors and _filled(arguments, "") == arguments:
             problem = _('A text in them must contain "%s", which gives the task its target.')
             self.add_error("arguments", problem % TARGET)
+        arguments = self._arguments(cleaned)
+        waves = self._waves(cleaned, len(targets))
         if owner is None or task is None or self.errors:
             return cleaned
         self.bulk = Bulk(
@@ -159,6 +193,7 @@ class SubmitForm(forms.Form):
             arguments=arguments,
             targets=targets,
             label=cleaned["label"],
+            waves=waves,
             options=options,
         )
         try:
@@ -184,6 +219,9 @@ class SubmitForm(forms.Form):
             self.add_error("arguments", f"{error.field}: {error.problem}")
         elif isinstance(error, OptionError) and error.option in self.fields:
             self.add_error(error.option, error.problem)
+        elif isinstance(error, OptionError) and error.option.startswith("waves."):
+            field = error.option.removeprefix("waves.").partition("[")[0]
+            self.add_error({"between": "between_seconds"}.get(field, field), error.problem)
         elif isinstance(error, OptionError) and error.option == "target":
             self.add_error("names", error.problem)
         else:
@@ -199,6 +237,43 @@ class SubmitForm(forms.Form):
             except OptionError as error:
                 self.refuse(error)
         return given
+
+    def _waves(self, cleaned: dict[str, Any], total: int) -> Waves | None:
+        seconds, needs = cleaned.get("between_seconds"), cleaned.get("approval")
+        if not cleaned.get("sizes"):
+            for name in ("stop_at", "between_seconds", "approval", "spread"):
+                if cleaned.get(name):
+                    self.add_error(name, _("This is for waves."))
+            return None
+        if seconds and needs:
+            self.add_error("approval", _("Give a time or an approval, not both."))
+        try:
+            waves = Waves(
+                sizes=sizes_from(cleaned["sizes"]),
+                stop_at=limit_from(cleaned.get("stop_at", "")),
+                between=APPROVAL if needs else seconds and timedelta(seconds=seconds),
+                spread=cleaned.get("spread", ""),
+            )
+            counts_of(waves.sizes, total)
+        except OptionError as error:
+            self.refuse(error)
+            return None
+        return waves
+
+    def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        try:
+            found = parsed(cleaned.get("arguments") or "")
+            has_target = _filled(found, "") != found
+        except ValueError as error:
+            self.add_error("arguments", str(error))
+            return {}
+        except RecursionError:
+            self.add_error("arguments", _("This is nested too deeply."))
+            return {}
+        if not has_target and "arguments" not in self.errors:
+            problem = _('A text in them must contain "%s", which gives the task its target.')
+            self.add_error("arguments", problem % TARGET)
+        return found
 
     def _targets(self, owner: Owner, cleaned: dict[str, Any]) -> tuple[str, ...]:
         group, names = cleaned.get("group"), cleaned.get("names", "").split("\n")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from jobs.api.submissions import watching
@@ -23,6 +24,47 @@ def test_a_submission_is_listed_read_and_cancelled(caller: Caller, acme: Owner) 
     assert client.get(f"{ROOT}{path}/forecast").json()["forecast"]["count"] == 3
     for count in (3, 0):
         assert post(client, f"{path}/cancel", {"reason": "wrong"}).json()["cancelled"] == count
+
+
+def test_a_submission_goes_out_in_waves(caller: Caller, acme: Owner) -> None:
+    """It is read with its waves, stopped, cut anew, resumed and released."""
+    client = caller(acme)
+    waves = {"sizes": [1, "50%", "100%"], "stop_at": "5%", "between": 600}
+    body = {"task": "tests.add", "arguments": [{"x": 1, "y": 2}] * 10, "waves": waves}
+    path = f"/submissions/{post(client, '/submissions', body).json()['id']}"
+    found = client.get(f"{ROOT}{path}").json()
+    assert found["progress"]["states"] == {"queued": 1, "held": 9}
+    assert [wave["size"] for wave in found["rollout"]["waves"]] == [1, 5, 4]
+    assert (found["rollout"]["stop_at"], found["rollout"]["between_seconds"]) == ("5%", 600)
+    assert post(client, f"{path}/pause", {"reason": "why"}).json()["reason"] == "why"
+    assert post(client, f"{path}/pause", {}).status_code == 409
+    cut = post(client, f"{path}/resize", {"sizes": "2, 100%"}).json()
+    assert [wave["size"] for wave in cut["waves"]] == [1, 2, 7]
+    assert post(client, f"{path}/resume", {"retry_failed": True}).json()["state"] == "rolling"
+    assert post(client, f"{path}/release", {}).json()["wave"] == 2
+    assert post(client, f"{path}/approve", {}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("waves", "field"),
+    [
+        ({"sizes": []}, "waves.sizes"),
+        ({"sizes": [1, "x"]}, "waves.sizes[1]"),
+        ({"sizes": [1]}, "waves.sizes"),
+        ({"sizes": ["100%"], "stop_at": "x"}, "waves.stop_at"),
+        ({"sizes": ["100%"], "between": 0}, "waves.between"),
+        ({"sizes": ["100%"], "spread": "site"}, "waves.spread"),
+        ({"sizes": ["100%"], "other": 1}, "waves.other"),
+    ],
+)
+def test_wrong_waves_are_named(
+    caller: Caller, acme: Owner, waves: dict[str, Any], field: str
+) -> None:
+    """By the field, and nothing is stored."""
+    body = {"task": "tests.add", "arguments": [{"x": 1, "y": 2}] * 3, "waves": waves}
+    answer = post(caller(acme), "/submissions", body)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+    assert not Run.objects.exists()
 
 
 def test_a_stream_ends_with_its_submission(caller: Caller, acme: Owner, monkeypatch: Any) -> None:

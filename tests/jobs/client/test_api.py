@@ -133,7 +133,9 @@ def test_a_watched_submit_names_its_run_first(run: Any, capsys: pytest.CaptureFi
     ("words", "said"),
     [
         (("submit", "t", "--each", "{file}", "--arg", "n=1"), "lines of the file"),
-        (("submit", "t", "--name", "night"), "--name is for --each"),
+        (("submit", "t", "--name", "night"), "--name and --waves are for --each"),
+        (("submit", "t", "--waves", "1, 100%"), "--name and --waves are for --each"),
+        (("submit", "t", "--each", "{file}", "--stop-at", "5%"), "are for --waves"),
         (("submit", "t", "--each", "{folder}"), "Is a directory"),
         (("submit", "t", "--each", "{latin}"), "not UTF-8"),
         (("submit", "t", "--key", "…"), "header"),

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs.models import AuditEntry, Owner, Run, Submission, Target, TargetGroup
+from jobs.models import AuditEntry, Owner, Rollout, Run, Submission, Target, TargetGroup
 from tests.jobs.admin.conftest import said
 from tests.jobs.scenes import living_worker
 from tests.jobs.windows_world import calendar_of, window
@@ -246,3 +246,35 @@ def test_the_target_may_stand_within_a_text(as_root: Client, acme: Owner) -> Non
     assert names_of(submission) == ["fw-1", "fw-2"]
     run = Run.objects.get(target__name="fw-2")
     assert run.arguments == ([], {"name": "https://fw-2.example.com/health"})
+
+
+def test_waves_are_shown_with_their_counts(as_root: Client, acme: Owner) -> None:
+    """What the sizes mean for these targets; who submits them does not approve a wave."""
+    living_worker()
+    names = "\n".join(f"fw-{number}" for number in range(20))
+    given = {"names": names, "sizes": "1, 10%, 100%", "stop_at": "5%", "approval": "on"}
+    shown = look(as_root, acme, **given)
+    assert facts(shown)["Waves"] == "1, 2, 17"
+    confirmed(as_root, shown)
+    rollout = Rollout.objects.get()
+    assert (rollout.stop_at, rollout.needs_approval) == ("5%", True)
+    assert str(rollout.requested_by) == "root"
+    assert Run.objects.filter(state="held").count() == 19
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"sizes": "1"}, "sizes"),
+        ({"sizes": "x"}, "sizes"),
+        ({"sizes": "100%", "stop_at": "x"}, "stop_at"),
+        ({"sizes": "100%", "between_seconds": "9", "approval": "on"}, "approval"),
+        ({"stop_at": "5%"}, "stop_at"),
+        ({"approval": "on"}, "approval"),
+    ],
+)
+def test_wrong_waves_are_named_at_their_field(
+    as_root: Client, acme: Owner, given: dict[str, str], field: str
+) -> None:
+    """Also what is only for waves."""
+    assert look(as_root, acme, **given).context["form"].errors.keys() == {field}
