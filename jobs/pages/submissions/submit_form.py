@@ -183,7 +183,6 @@ class SubmitForm(forms.Form):
         if "arguments" not in self.errors and _filled(arguments, "") == arguments:
             problem = _('A text in them must contain "%s", which gives the task its target.')
             self.add_error("arguments", problem % TARGET)
-        arguments = self._arguments(cleaned)
         waves = self._waves(cleaned, len(targets))
         if owner is None or task is None or self.errors:
             return cleaned
@@ -259,21 +258,6 @@ class SubmitForm(forms.Form):
             self.refuse(error)
             return None
         return waves
-
-    def _arguments(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        try:
-            found = parsed(cleaned.get("arguments") or "")
-            has_target = _filled(found, "") != found
-        except ValueError as error:
-            self.add_error("arguments", str(error))
-            return {}
-        except RecursionError:
-            self.add_error("arguments", _("This is nested too deeply."))
-            return {}
-        if not has_target and "arguments" not in self.errors:
-            problem = _('A text in them must contain "%s", which gives the task its target.')
-            self.add_error("arguments", problem % TARGET)
-        return found
 
     def _targets(self, owner: Owner, cleaned: dict[str, Any]) -> tuple[str, ...]:
         group, names = cleaned.get("group"), cleaned.get("names", "").split("\n")

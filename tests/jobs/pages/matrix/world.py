@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from django.contrib.auth.models import Permission, User
@@ -34,7 +35,7 @@ from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
 from jobs.system.draining import drain_worker
 from jobs.system.rollups.rolling import count_minute
-from tests.jobs.api.matrix.rows import PARAMETERS
+from tests.jobs.api.matrix.rows import PARAMETERS, give_waves
 from tests.jobs.api.matrix.world import rows_of
 from tests.jobs.pages.matrix.asking import Keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place, view_of
@@ -134,8 +135,22 @@ def _visitors(acme: Owner, northwind: Owner) -> dict[str, Client]:
     return clients
 
 
+def _give_waves(_owner: Owner, keys: Keys, **values: Any) -> None:
+    give_waves(Submission.objects.get(pk=keys["submission_id"]), **values)
+
+
 READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
     "run_action retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
+    **{
+        f"submission_action {name}": partial(_give_waves, **values)
+        for name, values in {
+            "pause": {},
+            "resume": {"state": "stopped"},
+            "release": {},
+            "approve": {"needs_approval": True},
+            "resize": {},
+        }.items()
+    },
     "submission_action retry": lambda _owner, keys: move(
         list(Submission.objects.get(pk=keys["submission_id"]).runs.values_list("pk", flat=True)),
         to=State.FAILED,
