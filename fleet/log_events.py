@@ -202,12 +202,6 @@ LEASES_NOT_RENEWED: Final = Event(
 )
 
 # --- the pool ------------------------------------------------------------------------------
-JOB_NOT_WRITTEN: Final = Event(
-    "job_not_written",
-    ERROR,
-    "a job could not be written at once",
-    "Nothing to do.",
-)
 CHILD_BOOT_FAILED: Final = Event(
     "child_boot_failed",
     ERROR,
@@ -233,12 +227,6 @@ CHILD_READS_NOTHING: Final = Event(
     WARNING,
     "process {pid} of the pool has not read its job: it is killed, and another one gets the job",
     "A process of the pool was stopped (SIGSTOP), or had no processor time.",
-)
-JOB_LOST: Final = Event(
-    "job_lost",
-    ERROR,
-    "job {message_id} has no process any more and is ended as lost",
-    "The run's process was killed, often for its memory. It is retried.",
 )
 
 # --- fair queues ---------------------------------------------------------------------------
