@@ -35,6 +35,8 @@ from fleet.pool.slots import Slots
 from fleet.pool.starts import Starts
 
 LOOK_SECONDS: Final = 1.0
+IDLE_LOOKS: Final = 5
+"""An idle pool makes every fifth look only."""
 WAIT_SECONDS: Final = 0.5
 END_SECONDS: Final = 60.0
 """How long an idle process has to end when its pool does."""
@@ -63,6 +65,7 @@ class Processes:
         self._state = RUN
         self._hub: Any = None
         self._look_entry: Any = None
+        self._looks = 0
         self.socket, self._results = JobSocket(), Results()
         self._slots = Slots(semaphore, children=processes, may_lend=not maxtasksperchild)
         self.jobs = Jobs(self._slots)
@@ -128,13 +131,15 @@ class Processes:
 
     def look(self) -> None:
         """Check, each second, what no event tells."""
-        if self._state == RUN:
-            self.maintain_pool()
-            self._children.kill_hung_boots()
-            self._starts.look()
-            self._losses.send_missing()
-            self._losses.end_deaf()
-            self._retire()
+        self._looks += 1
+        if self._state != RUN or (not self.jobs and self._looks % IDLE_LOOKS):
+            return
+        self.maintain_pool()
+        self._children.kill_hung_boots()
+        self._starts.look()
+        self._losses.send_missing()
+        self._losses.end_deaf()
+        self._retire()
 
     def maintain_pool(self, *_args: Any, **_kwargs: Any) -> None:
         """Notice processes that have ended; replace them while the pool runs."""

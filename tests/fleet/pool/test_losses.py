@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from fleet.pool import losses
 from fleet.pool.processes import LOOK_SECONDS
-from tests.fleet.pool.running import FREE, Running, length, nap, pool, two_children
+from tests.fleet.pool.running import A_MOMENT, FREE, Running, length, nap, pool, two_children
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -182,3 +183,36 @@ def test_a_job_that_ends_its_process_ends_alone(pool: Running, how: str) -> None
     assert pool.settle(1) == [3]
     pool.error()
     assert pool.pids != pids
+
+
+def note(path: str, number: int, seconds: float) -> int:
+    """A job that notes its start."""
+    with Path(path).open("a") as file:
+        file.write(f"{number}\n")
+    time.sleep(seconds)
+    return number
+
+
+@pytest.mark.parametrize("pool", [{"children": 4}], indirect=True)
+def test_each_job_ends_once_while_children_are_killed(pool: Running, tmp_path: Path) -> None:
+    """By its value, or by the death of its child; no body runs twice, and each slot is free."""
+    starts, pick, count = tmp_path / "starts", random.Random(4711), 1_500
+    lost: list[int] = []
+    kills_at = time.monotonic()
+    for number in range(count):
+        job = pool.call(
+            *(note, str(starts), number, pick.choice([0.0, 0.0, 0.002, 0.02])),
+            error_callback=lambda _einfo, number=number: lost.append(number),
+            expected=pick.choice([A_MOMENT, 1.0]),
+        )
+        pool.slots.value += pool.processes.release_early(job)
+        pool.turn_until(lambda number=number: number - len(pool.answers) - len(lost) < 60)
+        if time.monotonic() > kills_at and pool.pids:
+            kills_at = time.monotonic() + 0.1
+            os.kill(pick.choice(pool.pids), signal.SIGKILL)
+            pool.processes.recall()
+    pool.turn_until(lambda: len(pool.answers) + len(lost) >= count)
+    assert sorted([*pool.answers, *lost]) == list(range(count))
+    begun = [int(line) for line in starts.read_text().splitlines()]
+    assert len(begun) == len(set(begun)) and set(pool.answers) <= set(begun)
+    assert pool.slots.value == FREE and lost
