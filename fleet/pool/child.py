@@ -79,11 +79,11 @@ class Child:
         if time.monotonic() >= self.kill_at and not self.has_ended():
             self.kill(signal.SIGKILL, group=True)
 
-    def look_if_deaf(self, *, is_idle: bool) -> int:
-        """Note that a job waits; return at how many looks in a row an idle one has not read it."""
+    def look_if_deaf(self, *, is_deaf: bool) -> int:
+        """Note whether a job waits for it; return at how many looks in a row it has noted none."""
         number = self.row.number
-        is_deaf = is_idle and self.has_booted and number == self._seen
-        self.deaf_looks, self._seen = (self.deaf_looks + 1 if is_deaf else 0), number
+        is_still = is_deaf and self.has_booted and number == self._seen
+        self.deaf_looks, self._seen = (self.deaf_looks + 1 if is_still else 0), number
         return self.deaf_looks
 
 

@@ -79,11 +79,12 @@ class Losses:
         }
 
     def end_deaf(self) -> None:
-        """Kill children that have not read a job for long, though they are idle."""
-        has_unread = bool(self._outbox.unread())
+        """Kill children that have not read, or not noted, a job for long, though they are idle."""
+        is_unread, is_missing = bool(self._outbox.unread()), bool(self._nowhere())
         for child in self._children.all:
-            is_idle = has_unread and child.row.number not in self._jobs
-            if child.look_if_deaf(is_idle=is_idle) >= UNREAD_LOOKS:
+            is_idle = child.row.number not in self._jobs
+            is_deaf = is_idle and (is_unread or (is_missing and state_of(child.pid) != "S"))
+            if child.look_if_deaf(is_deaf=is_deaf) >= UNREAD_LOOKS:
                 log_events.CHILD_READS_NOTHING.log(logger, pid=child.pid)
                 child.kill(signal.SIGKILL)
 

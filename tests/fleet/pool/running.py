@@ -42,10 +42,7 @@ class Running:
         self.answers: list[Any] = []
         self.errors: list[Any] = []
         self._until = time.monotonic() + PATIENCE_SECONDS
-        for _ in range(children):
-            self.call(os.getpid)
-        self.settle(children)
-        self.answers.clear()
+        self.turn_until(lambda: all(child.has_booted for child in self.processes.children))
 
     @property
     def processes(self) -> Any:

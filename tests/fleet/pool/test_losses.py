@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fleet.pool import losses
+from fleet.pool.child import state_of
 from fleet.pool.processes import LOOK_SECONDS
 from tests.fleet.pool.running import A_MOMENT, FREE, Running, length, nap, pool, two_children
 from tests.waiting import wait_for
@@ -21,6 +22,12 @@ pytestmark = pytest.mark.proof
 __all__ = ["pool"]
 
 LARGE = 200_000
+
+
+def stop(pid: int) -> None:
+    """Stop a process; return when it has stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: state_of(pid) == "T", what="the stop")
 
 
 def write_and_nap(path: str) -> str:
@@ -94,7 +101,7 @@ def test_a_job_whose_child_another_library_has_reaped_is_lost(pool: Running) -> 
 def test_a_job_that_a_dying_child_has_read_is_done_by_the_next(pool: Running) -> None:
     """It died before it could note that, so the job has not begun."""
     [child] = pool.processes.children
-    os.kill(child.pid, signal.SIGSTOP)
+    stop(child.pid)
     pool.call(length, "abc")
     # What the child does first, in its place.
     pool.processes.socket.read()
@@ -107,7 +114,7 @@ def test_a_job_that_a_child_is_about_to_note_is_not_sent_again(pool: Running) ->
     """However often the pool looks, and although another child is free: that one may go on."""
     stopped, free = pool.pids
     for pid in (stopped, free):
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
     job = pool.call(length, "abc")
     pool.processes.socket.read()
     os.kill(free, signal.SIGCONT)
@@ -138,6 +145,18 @@ def test_a_child_that_does_not_read_is_replaced(hasty: None, pool: Running, text
     pool.call(length, text)
     assert pool.settle(1) == [len(text)]
     assert pool.pids != [pid] and not pool.errors
+
+
+def test_a_child_that_is_stopped_with_an_unnoted_job_is_replaced(
+    hasty: None, pool: Running
+) -> None:
+    """It has read the job and not begun it; the next one does it."""
+    [pid] = pool.pids
+    stop(pid)
+    pool.call(length, "abc")
+    pool.processes.socket.read()  # in its place
+    assert (pool.settle(1), pool.errors) == ([3], [])
+    assert pool.pids != [pid]
 
 
 @two_children

@@ -263,7 +263,7 @@ def test_statistics_have_the_jobs_of_each_child(pool: Running) -> None:
     pool.call(length, "abc")
     pool.settle(1)
     stats = pool.tasks.info
-    assert (stats["max-concurrency"], stats["writes"]["raw"]) == (1, "2")
+    assert (stats["max-concurrency"], stats["writes"]["raw"]) == (1, "1")
 
 
 # --- a lost connection, and the end -----------------------------------------------------
