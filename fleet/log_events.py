@@ -222,6 +222,18 @@ CHILD_NOT_CREATED: Final = Event(
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
     "The limit of open files, processes or memory is reached. Raise it.",
 )
+CHILD_EXITED: Final = Event(
+    "child_exited",
+    ERROR,
+    "process {pid} of the pool exited with {status}",
+    "Another process takes its place; its job was recorded as lost.",
+)
+CHILD_BROKEN: Final = Event(
+    "child_broken",
+    ERROR,
+    "process {pid} of the pool is broken",
+    "Another process takes its place. See the traceback.",
+)
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
     WARNING,

@@ -117,10 +117,8 @@ class Children:
                 self._hub.remove_reader(child.sentinel)
             child.process.join()
             if child.status not in (EX_OK, EX_RECYCLE) and not child.ends_as_told:
-                logger.error(
-                    "Process %r pid:%r exited with %r",
-                    *(child.process.name, child.pid, human_status(child.status)),
-                )
+                status = human_status(child.status)
+                log_events.CHILD_EXITED.log(logger, pid=child.pid, status=status)
         return ended
 
     def statistics(self) -> dict[str, Any]:

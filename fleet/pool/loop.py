@@ -17,6 +17,7 @@ from billiard.pool import EX_FAILURE, EX_OK, EX_RECYCLE, MAXMEM_USED_FMT, MaybeE
 from billiard.reduction import ForkingPickler
 from celery.utils.log import get_logger
 
+from fleet import log_events
 from fleet.pool import soft_stop
 from fleet.pool.copies import end_copy_of
 from fleet.pool.job_socket import IN_FILE, JobSocket, text_of
@@ -50,7 +51,7 @@ class Loop:
         except SystemExit as leaving:
             status = leaving.code if isinstance(leaving.code, int) else EX_FAILURE
         except BaseException:
-            logger.exception("Pool process %d error", pid)
+            log_events.CHILD_BROKEN.log(logger, pid=pid, exc_info=True)
         finally:
             try:
                 end_copy_of(pid)
