@@ -234,6 +234,12 @@ CHILD_BROKEN: Final = Event(
     "process {pid} of the pool is broken",
     "Another process takes its place. See the traceback.",
 )
+CHILD_TOO_LARGE: Final = Event(
+    "child_too_large",
+    WARNING,
+    "process {pid} of the pool is replaced: it uses {used} kB of at most {most}",
+    "What its tasks keep in memory has reached --max-memory-per-child.",
+)
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
     WARNING,

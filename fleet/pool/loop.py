@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from billiard.common import clear_terminate_handler_fired, reset_signals, terminate_handler_fired
 from billiard.compat import mem_rss
 from billiard.einfo import ExceptionInfo
-from billiard.pool import EX_FAILURE, EX_OK, EX_RECYCLE, MAXMEM_USED_FMT, MaybeEncodingError
+from billiard.pool import EX_FAILURE, EX_OK, EX_RECYCLE, MaybeEncodingError
 from billiard.reduction import ForkingPickler
 from celery.utils.log import get_logger
 
@@ -100,7 +100,9 @@ class Loop:
                 raise leaving
             done_count += 1
             if self.most_kilobytes and (used := mem_rss()) > self.most_kilobytes:
-                logger.warning(MAXMEM_USED_FMT.format(used, self.most_kilobytes))
+                log_events.CHILD_TOO_LARGE.log(
+                    logger, pid=os.getpid(), used=used, most=self.most_kilobytes
+                )
                 return EX_RECYCLE
         return EX_RECYCLE
 
