@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from billiard.exceptions import WorkerLostError
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker import state as worker_state
 
-from fleet.pool import Job, children_of
+from fleet.pool import children_of
 
 
 class Entrance:
@@ -38,7 +38,8 @@ class Entrance:
         if children_of(self._pool):
             options["expected"] = qos.leases.expected_seconds(message.delivery_tag)
         job = self._apply_async(*args, **options)
-        if isinstance(job, Job):
+        if hasattr(job, "_write_to"):
+            # See `fleet.pool.losses.Losses.flush`.
             job.give_back = partial(qos.leases.give_back, message.delivery_tag)
             job.on_withdrawn = partial(qos.leases.undo_start, message.delivery_tag)
         return job
@@ -70,6 +71,8 @@ class _Watch:
             for name, own in ours.items()
             if options.get(name) is not None
         }
+        if {"error_callback", "timeout_callback"} <= watched.keys():
+            watched["error_callback"] = partial(_unless_limit, watched["error_callback"])
         return watched
 
     def _accepted(self, _pid: int, accepted_at: float) -> None:
@@ -100,6 +103,17 @@ class _Watch:
 def _error_of(einfo: Any) -> Any:
     error = getattr(einfo, "exception", None)
     return getattr(error, "exc", error)
+
+
+def _unless_limit(
+    callback: Callable[..., Any], einfo: Any = None, *args: Any, **facts: Any
+) -> None:
+    """Call it, unless for a hard limit: prefork calls `timeout_callback` for it as well, next.
+
+    Celery would fail the task in both, and call its errback twice.
+    """
+    if not isinstance(_error_of(einfo), TimeLimitExceeded):
+        callback(einfo, *args, **facts)
 
 
 def _in_turn(

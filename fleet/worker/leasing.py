@@ -20,7 +20,7 @@ from redis.client import PubSub
 from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.keys import epoch_channel
-from fleet.pool import TaskPool, children_of, end_copies
+from fleet.pool import Pool, children_of, end_copies
 from fleet.refusal import Refused
 from fleet.transport.leases import Leases
 from fleet.transport.password import logs_refused_password
@@ -46,16 +46,12 @@ class FairQueues(bootsteps.StartStopStep):
 
     requires = ("celery.worker.components:Pool",)
 
-    def __init__(self, worker: Any, **options: Any) -> None:
-        super().__init__(worker, **options)
-        # Before Celery creates its pool.
-        if worker.pool_cls is prefork.TaskPool:
-            worker.pool_cls = TaskPool
-
     def create(self, worker: Any) -> FairQueues:
         self.app = worker.app
         refuse_stock_transport(worker.app)
         refuse_untested_versions(worker.app)
+        if type(worker.pool) is prefork.TaskPool:
+            worker.pool.Pool = Pool
         if worker.consumer_cls == DEFAULT_CONSUMER:
             worker.consumer_cls = Consumer
         end_copies(worker.app.tasks)

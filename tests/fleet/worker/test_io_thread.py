@@ -285,8 +285,19 @@ def test_a_start_belongs_to_its_own_attempt(io_thread: IOThread, fake: FakeAppli
     telling(io_thread, fake, "a", Kind.FAILED)
     wait_for_answers(fake, 1)
     assert fake.starts == [None]
-    wait_for(lambda: len(fake.calls) == 2, what="the start of the other one")
-    assert fake.calls[1:] == [("record", [("a", "started")])]
+    assert io_thread.cancel_start("a", 2)
+
+
+def test_a_start_is_taken_back_until_it_is_written(
+    io_thread: IOThread, fake: FakeApplication
+) -> None:
+    """The caller learns which: the row knows a written one."""
+    io_thread.note_start("a", 1, time.monotonic())
+    assert io_thread.cancel_start("a", 1)
+    io_thread.note_start("b", 1, time.monotonic())
+    wait_for(lambda: fake.calls, what="the start of b")
+    assert not io_thread.cancel_start("b", 1)
+    assert fake.calls == [("record", [("b", "started")])]
 
 
 def test_an_old_token_is_told_so(io_thread: IOThread, fake: FakeApplication) -> None:
