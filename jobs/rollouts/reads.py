@@ -73,9 +73,10 @@ def why_not_released(run: Run) -> Phrase | None:
     rollout = Rollout.objects.filter(pk=run.submission_id).first()
     if rollout is None:
         return None
-    number = next(
-        number for number, wave in enumerate(rollout.waves, 1) if run.id <= UUID(wave["last"])
-    )
+    numbered = enumerate(rollout.waves, 1)
+    number = next((one for one, wave in numbered if run.id <= UUID(wave["last"])), None)
+    if number is None:
+        return None
     if rollout.state in rounds.STOPPED or number > rollout.wave:
         place = phrase("Wave %(number)s of %(count)s", number=number, count=len(rollout.waves))
         return joined([place, why_it_waits(rollout, wave=number)], ": ")

@@ -17,6 +17,8 @@ from django.db import transaction
 
 from fleet import crash_point
 from jobs.core import log_events, sql
+from jobs.core.apart import VALUE_ERRORS, name_spoilt
+from jobs.core.errors import OptionError
 from jobs.core.locks import LockClass
 from jobs.models import AuditEntry, Rollout, RolloutState
 from jobs.rollouts.deciding import Facts, Next, decide
@@ -28,14 +30,25 @@ CHUNK: Final = 1_000
 FIRST: Final = UUID(int=0)
 OPEN: Final = (RolloutState.ROLLING, RolloutState.WAITING)
 STOPPED: Final = (RolloutState.STOPPED, RolloutState.PAUSED)
+SPOILT: Final = (*VALUE_ERRORS, LookupError, TypeError, OptionError)
+"""Errors of a row in which raw SQL has written what no rollout has."""
 _ALONE: Final = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 
 
 def advance() -> int:
-    """Bring each open rollout as far as it can go now; return how many have changed."""
+    """Bring each open rollout as far as it can go now; return how many have changed.
+
+    One whose row cannot be read is named and left out: promotion goes on for all others.
+    """
     rollouts = Rollout.objects.filter(state__in=OPEN) | Rollout.objects.exclude(due_from=None)
     ids = list(rollouts.order_by("submission_id").values_list("pk", flat=True))
-    return sum(advance_one(submission_id) for submission_id in ids)
+    changed = 0
+    for submission_id in ids:
+        try:
+            changed += advance_one(submission_id)
+        except SPOILT as error:
+            name_spoilt(logger, f"the rollout of submission {submission_id}", error)
+    return changed
 
 
 def examine(submission_ids: Iterable[int]) -> None:

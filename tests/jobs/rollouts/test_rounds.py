@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import JSONField, Value
 
 from fleet import Kind, Refusal
 from jobs import Waves, submit_many
@@ -211,3 +212,18 @@ def test_the_verdict_names_a_rollout_that_needs_a_decision(acme: Owner) -> None:
     end(runs(stops)[:1], Kind.FAILED)
     found = rollout_to_decide(Rollout.objects.all())
     assert found is not None and found.submission == stops
+
+
+@pytest.mark.parametrize(
+    "spoilt", [{"waves": []}, {"waves": None}, {"waves": [{"size": "x"}]}, {"stop_at": "many"}]
+)
+def test_a_spoilt_rollout_stops_no_other(acme: Owner, spoilt: dict[str, Any]) -> None:
+    """Raw SQL may write anything: the round goes on with the next rollout, and with promotion."""
+    bad, good = rollout(acme), rollout(acme)
+    end(runs(bad))
+    end(runs(good))
+    [(name, value)] = spoilt.items()
+    written = Value(value, JSONField()) if name == "waves" else value
+    Rollout.objects.filter(pk=bad.pk).update(**{name: written})
+    round_()
+    assert states_of(good) == {"succeeded": 2, "queued": 5, "held": 13}
