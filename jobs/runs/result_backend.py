@@ -113,8 +113,9 @@ class ResultBackend(DatabaseBackend):
 
         The counter is a lower bound of the missing ends: each report lowers it. At zero, the stored
         ends are counted, and the counter becomes the number that is missing. Counting at each end
-        would cost the square of the chord's size. A process that dies between the deletion and the
-        call loses the body.
+        would cost the square of the chord's size. The call is part of the transaction: if the
+        process dies in it, the end is reported again. A durable body is submitted once; a plain
+        one is called twice, with the same id, if the process dies between its call and the commit.
         """
         if not request.id or not request.group:
             return
@@ -133,8 +134,8 @@ class ResultBackend(DatabaseBackend):
                 counter.save(update_fields=["count"])
                 return
             counter.delete()
-        body = maybe_signature(request.chord, app=self.app)
-        trigger_callback(app=self.app, callback=body, group_result=header)
+            body = maybe_signature(request.chord, app=self.app)
+            trigger_callback(app=self.app, callback=body, group_result=header)
 
 
 def as_stored(reports: Sequence[Report]) -> list[Report]:

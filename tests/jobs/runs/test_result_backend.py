@@ -69,6 +69,25 @@ def test_a_member_that_stored_its_end_and_died_is_counted_by_rescue(members: lis
     assert called() == [("tests.total", [[1, 1, 1]])]
 
 
+def test_a_process_that_dies_in_the_call_of_the_body_is_followed(
+    members: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last end is told again, and calls the body."""
+
+    def dies(*_args: Any, **_options: Any) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resolve("tests.total"), "apply_async", dies)
+        for run in members[:2]:
+            end(run)
+        with pytest.raises(SystemExit):
+            end(members[2])
+    assert called() == []
+    end(members[2])
+    assert called() == [("tests.total", [[1, 1, 1]])]
+
+
 def test_a_member_in_no_chord_tells_nobody(members: list[Run]) -> None:
     """Nor one whose chord has been called."""
     ChordCounter.objects.all().delete()
