@@ -29,13 +29,6 @@ def debian_servers() -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def debian_postgres(*options: str) -> Iterator[str]:
-    """Run PostgreSQL alone with these options, such as `-cwal_level=logical`; yield its URL."""
-    with _own_folder() as (folder, account), _postgres(folder, account, *options) as url:
-        yield url
-
-
-@contextmanager
 def _own_folder() -> Iterator[tuple[Path, Account]]:
     account = server_account()
     folder = new_state_dir()

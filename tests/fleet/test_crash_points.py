@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.crash_points import KNOWN, FaultError, crash_point, read_faults
+from fleet.crash_points import KNOWN, FaultError, read_faults
 from tests.commands import PROJECT, Done, python
 
 POINT = "submit.after_insert"
@@ -17,29 +17,11 @@ for number in range(1, 6):
     print(number, flush=True)
     crash_point({POINT!r})
 """
-FORKS = f"""
-import os
-from fleet.crash_points import crash_point
-crash_point({POINT!r})
-child = os.fork()
-if child == 0:
-    crash_point({POINT!r})
-    os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
 
 
 def run_python(code: str, **environ: str) -> Done:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FAULT")}
     return python("-c", code, environ=clean | environ)
-
-
-def test_nothing_fires_when_fault_is_not_set() -> None:
-    """Without FAULT a crash point does nothing."""
-    assert read_faults({}) == {}
-    crash_point(POINT)
-    ended = run_python(PASSES)
-    assert (ended.returncode, ended.stdout.split()) == (0, ["1", "2", "3", "4", "5"])
 
 
 def test_process_ends_at_the_given_pass() -> None:
@@ -62,39 +44,12 @@ finally:
     assert run_python(code, FAULT=f"{POINT}:1").stdout == ""
 
 
-def test_other_points_pass() -> None:
-    """Only the named point ends the process."""
-    assert run_python(PASSES, FAULT="ledger.after_ack:1").returncode == 0
-
-
-def test_several_faults_are_separated_by_commas() -> None:
-    """Each named point is armed, and one point may be armed for several passes."""
-    faults = read_faults({"FAULT": f"ledger.after_ack:2, {POINT}:4,{POINT}:7"})
-    assert {name: fault.fires_at for name, fault in faults.items()} == {
-        "ledger.after_ack": {2},
-        POINT: {4, 7},
-    }
-
-
-def test_a_fork_counts_on_from_its_parent() -> None:
-    """The parent passed once, so the child's first pass is the second."""
-    ended = run_python(FORKS, FAULT=f"{POINT}:2")
-    assert (ended.returncode, ended.stdout.strip()) == (0, str(-signal.SIGKILL))
-
-
 def test_a_marked_fault_does_not_fire_again(tmp_path: Path) -> None:
     """With FAULT_ONCE_DIR the second process finds the marker of the first and lives."""
     environ = {"FAULT": f"{POINT}:2", "FAULT_ONCE_DIR": str(tmp_path)}
     first, second = run_python(PASSES, **environ), run_python(PASSES, **environ)
     assert (first.returncode, second.returncode) == (-signal.SIGKILL, 0)
     assert [marker.name for marker in tmp_path.iterdir()] == [f"{POINT}:2"]
-
-
-def test_the_next_pass_has_a_marker_of_its_own(tmp_path: Path) -> None:
-    """A restarted process still fires at another pass of the same point."""
-    environ = {"FAULT": f"{POINT}:2,{POINT}:4", "FAULT_ONCE_DIR": str(tmp_path)}
-    ends = [run_python(PASSES, **environ) for _ in range(3)]
-    assert [end.stdout.split()[-1] for end in ends] == ["2", "4", "5"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fleet.flower import OURS, GuardedFlower, spelled
+from fleet.flower import GuardedFlower, spelled
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,3 @@ def test_half_a_login_is_refused(login: str) -> None:
     """Everyone could guess it, and read the arguments of tasks."""
     with pytest.raises(SystemExit, match=r"FLOWER_BASIC_AUTH .* neither of them may be empty"):
         GuardedFlower(site="", options=SimpleNamespace(basic_auth=[login], auth=""))
-
-
-def test_the_pages_are_part_of_the_package() -> None:
-    """So that an installation by pip has the way back to the admin."""
-    assert (OURS / "task.html").is_file()
-    assert OURS.parents[1].name == "fleet"

@@ -40,12 +40,6 @@ def test_an_installation_without_structlog_reads_a_sentence(
     assert Path(record.pathname) == Path(__file__)
 
 
-def test_a_line_below_the_level_is_not_made(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR, logger.name):
-        NO_TASK.log(logger)
-    assert not caplog.records
-
-
 def _lines(form: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Log one event with a traceback, and one line of other software."""
     formatter = logging_settings(form=form, level="INFO")["formatters"]["fairshift"]
@@ -71,11 +65,6 @@ def test_json_lines_have_the_name_and_a_field_a_fact(capsys: pytest.CaptureFixtu
     assert (first["level"], first["logger"]) == ("error", "tests.fleet.logs")
     assert "no such row" in first["exception"]
     assert second["event"] == "plain line" and "run_id" not in second
-
-
-def test_lines_for_people_have_the_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    first, *_rest = _lines("text", capsys)
-    assert "run r1 is broken" in first
 
 
 def test_each_name_of_the_catalogues_is_used_once() -> None:

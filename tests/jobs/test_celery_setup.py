@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from celery import Celery
 from kombu import Queue
-from pytest_django import Settings
 
 from jobs import setup_celery
 
@@ -108,24 +107,6 @@ def test_options_of_the_transport_are_merged_by_key() -> None:
     assert (options["lease_seconds"], options["socket_timeout"]) == (30.0, 5)
 
 
-def test_names_and_the_lease_are_those_of_fairshift_s_settings(settings: Settings) -> None:
-    """They are written once."""
-    settings.FAIRSHIFT = {"JOBS_QUEUE": "night", "LEASE_SECONDS": 60, "INBOX_QUEUE": "calls"}
-    app = app_of()
-    assert set(app.amqp.queues) == {"night", "system", "notices"}
-    assert app.conf.broker_transport_options["lease_seconds"] == 60
-    assert queue_of(app, "shop.greet") == "night"
-    assert queue_of(app, "fairshift.delete_jobs") == "calls"
-
-
-def test_a_second_set_up_changes_nothing() -> None:
-    """Such as of a project that calls it by hand as well."""
-    app = app_of()
-    once = dict(app.conf)
-    setup_celery(app)
-    assert dict(app.conf) == once
-
-
 def test_an_app_that_is_configured_already_gets_the_same() -> None:
     """A project may have read a setting before."""
     settings = {"task_queues": [Queue("mail")], "task_acks_late": False}
@@ -134,10 +115,3 @@ def test_an_app_that_is_configured_already_gets_the_same() -> None:
     setup_celery(app)
     assert set(app.amqp.queues) == OURS | {"mail"}
     assert app.conf.task_acks_late is False and app.conf.worker_prefetch_multiplier == 1
-
-
-def test_old_names_of_settings_count() -> None:
-    """Celery knows both."""
-    conf = app_of(CELERY_ACKS_LATE=False, CELERY_DEFAULT_QUEUE="default").conf
-    assert (conf.task_acks_late, conf.task_default_queue) == (False, "default")
-    assert (conf.worker_prefetch_multiplier, len(conf.task_queues)) == (1, 4)

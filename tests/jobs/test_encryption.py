@@ -18,7 +18,7 @@ from jobs.api.runs.schemas import RunDetails
 from jobs.checks.encryption import check_encryption
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
-from jobs.definitions.single import change_job, create_job, read_job
+from jobs.definitions.single import change_job, create_job
 from jobs.models import Attempt, Job, Owner, Run
 from jobs.recurring.trigger import make_runs
 from jobs.runs.manual_retry import retry_run
@@ -194,20 +194,6 @@ def test_an_upsert_of_the_same_job_changes_nothing(acme: Owner, encrypted: None)
     assert len({bytes(each.payload) for each in Job.objects.all()}) == 4
     for each in Job.objects.exclude(key="d"):
         assert run_job(each).arguments == ([], {"text": CANARY})
-
-
-def test_a_job_is_made_changed_and_read_alone(acme: Owner, encrypted: None) -> None:
-    """As the API does it; a change of nothing is no change."""
-    made = create_job(acme, job_of(acme))
-    assert made is not None
-    job = read_job(made.pk, owner_ids=None)
-    assert job is not None
-    assert columns_with(CANARY) == [] and job.payload_key == 1
-    before = job.changed_at
-    same = change_job(job, job_of(acme))
-    assert same is not None and same.changed_at == before
-    assert change_job(job, job_of(acme, arguments={"text": "new"})) is not None
-    assert run_job(Job.objects.get()).arguments == ([], {"text": "new"})
 
 
 def test_a_job_that_was_made_anew_meanwhile_is_written_for_its_new_id(

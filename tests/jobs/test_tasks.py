@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from celery import current_app
 
 from fleet.broker.inbox import lists
 from jobs import tasks
@@ -89,13 +88,6 @@ def test_one_message_of_a_round_waits_at_most(acme: Owner) -> None:
     with broker().client(timeout=5) as client:
         [message] = client.lrange(lists("system")[-1], 0, -1)
     assert json.loads(message)["headers"]["expires"] is None
-
-
-def test_calls_in_the_inbox_are_work(committed: None, acme: Owner) -> None:
-    """The pulse sends the round that reads them, whatever their priority."""
-    current_app.send_task("fairshift.delete_jobs", ("acme", ["a"]), queue="inbox", priority=9)
-    tasks.pulse()
-    assert tasks.read_inbox.name in broker().waiting_tasks("system", timeout=5)
 
 
 @pytest.mark.usefixtures("committed", "hooked")

@@ -6,13 +6,11 @@ from contextlib import suppress
 import pytest
 from celery import shared_task
 from django.db import DatabaseError, connection, transaction
-from pytest_django import Settings
 
 from jobs.catalog.registry import job
 from jobs.wiring import (
     SESSION,
     application,
-    close_connection,
     leave_clean,
 )
 
@@ -35,15 +33,6 @@ def test_only_offered_tasks_need_a_row() -> None:
     assert requires_row("tests.wiring.durable")
     for name in ("tests.wiring.plain", "tests.wiring.celerys", "no.such.task"):
         assert not requires_row(name)
-
-
-def test_times_of_the_settings_reach_the_worker(settings: Settings) -> None:
-    """In seconds."""
-    settings.FAIRSHIFT = {"HEARTBEAT_SECONDS": 1.5, "LEASE_SECONDS": 4.5, "RESULT_MAX_BYTES": 1024}
-    made = application()
-    assert (made.heartbeat_seconds, made.lease_seconds) == (1.5, 4.5)
-    with pytest.raises(Exception, match=r"1,?024"):
-        made.encode_result("x" * 1024)
 
 
 def fail() -> None:
@@ -77,16 +66,6 @@ def test_a_spoilt_connection_is_dropped(committed: None, spoil: Callable[[], Non
         cursor.execute("SELECT 1")
     assert connection.get_autocommit()
     assert not connection.in_atomic_block
-
-
-def test_a_good_connection_is_kept(committed: None) -> None:
-    """Opening one takes longer than most statements."""
-    connection.ensure_connection()
-    before = connection.connection
-    leave_clean()
-    assert connection.connection is before
-    close_connection()
-    assert connection.connection is None
 
 
 def test_a_worker_waits_neither_for_a_lock_nor_for_a_statement_without_end(

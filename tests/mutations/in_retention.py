@@ -22,9 +22,6 @@ ROWS: Final = (
         "a run that stays is in the new partition",
         "what must stay is not removed",
         "WHERE false AND ({system/history_leaves}) IS NOT TRUE",
-        (
-            f"{ROUNDS}days_count_from_the_end",
-            f"{ROUNDS}few_runs_that_stay_share_a_partition",
-        ),
+        (f"{ROUNDS}few_runs_that_stay_share_a_partition",),
     ),
 )

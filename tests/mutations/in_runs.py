@@ -202,7 +202,6 @@ ROWS: Final = (
         "WHEN false",
         (
             f"{RUNS_GATE}an_admission_outside_is_refused_whatever_the_queue_says",
-            f"{RUNS_GATE}nothing_starts_within_the_cut_off",
             f"{RUNS_GATE}an_admission_waits_for_a_change_and_sees_it",
             f"{RUNS_GATE}what_a_change_closes_admits_nothing_from_its_commit_on",
         ),

@@ -38,13 +38,6 @@ def test_the_next_due_time_counts_from_the_last(schedule: Any, last: str, due: s
     assert due_after(schedule, at(last)) == at(due or "20 18:00:00")
 
 
-def test_asking_leaves_the_schedule_s_clock_as_it_was() -> None:
-    """Celery uses the same object again."""
-    schedule = interval(10, nowfun=lambda: NOON)
-    due_after(schedule, NOON - timedelta(days=3))
-    assert schedule.now() == NOON
-
-
 @pytest.mark.parametrize(
     ("schedule", "after", "due"),
     [
@@ -61,23 +54,6 @@ def test_asking_leaves_the_schedule_s_clock_as_it_was() -> None:
 def test_the_last_due_time_stands_for_all_before_it(schedule: Any, after: str, due: str) -> None:
     """On the schedule's own grid; the next one, when none has passed."""
     assert last_due(schedule, after=at(after), now=NOON) == at(due)
-
-
-def test_a_year_of_minutes_is_not_walked() -> None:
-    """After a long outage, the last due time is found in steps that double."""
-    schedule = crontab(minute="*")
-    asked = 0
-
-    class Counted(crontab):
-        def remaining_estimate(self, *args: Any, **kwargs: Any) -> timedelta:
-            nonlocal asked
-            asked += 1
-            return schedule.remaining_estimate(*args, **kwargs)
-
-    counted = Counted(minute="*")
-    schedule.nowfun = counted.now
-    assert last_due(counted, after=NOON - timedelta(days=365), now=NOON) == NOON
-    assert asked < 20
 
 
 def test_a_send_s_id_is_that_of_name_and_due_time() -> None:

@@ -216,13 +216,6 @@ def test_one_that_does_not_reach_the_broker_lets_another_one_try(world: World) -
     assert not lost.is_leading
 
 
-def test_one_that_closes_gives_up_its_lease(world: World) -> None:
-    world.one.tick()
-    world.one.close()
-    world.other.tick()
-    assert world.other.is_leading
-
-
 def test_a_signal_amid_a_round_does_not_close_it(world: World) -> None:
     """Celery closes once more after the round; until then its statement is not disturbed."""
     held = []
@@ -255,10 +248,3 @@ def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
         signal.signal(signal.SIGTERM, before)
     assert len(world.sent()) == 1
     assert world.shared.unsent() == []
-
-
-def test_tasks_of_the_system_skip_the_ledger(world: World) -> None:
-    world.one.app.conf.beat_schedule["hourly"]["task"] = "own.any"
-    world.one.tick()
-    assert len(world.sent()) == 1
-    assert world.shared.notes == {}

@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import combinations
 from uuid import UUID
 
@@ -62,22 +61,6 @@ def test_a_hint_is_a_celery_message_of_the_user_s_task(broker: Broker) -> None:
     facts = {"owner": "acme", "submission": 7, "run": sent.run_id, "token": 4}
     assert headers[HEADER] == facts
     assert message["content-type"] == "application/json"
-
-
-def test_a_bulk_keeps_its_order(broker: Broker) -> None:
-    """Over several pipelines."""
-    sent = [hint() for _ in range(1_007)]
-    broker.publish(sent, timeout=30)
-    assert [str(run_id) for run_id in hinted()] == [one.run_id for one in sent]
-    assert broker.backlog(QUEUE, timeout=5) == len(sent)
-
-
-def test_the_backlog_counts_every_priority(broker: Broker) -> None:
-    """Of one queue."""
-    broker.publish([hint(priority=priority) for priority in range(10)], timeout=5)
-    broker.publish([hint(queue="system")], timeout=5)
-    assert broker.backlog(QUEUE, timeout=5) == 10
-    assert broker.backlog("nowhere", timeout=5) == 0
 
 
 def test_a_higher_priority_is_never_delivered_later(broker: Broker) -> None:
@@ -159,13 +142,6 @@ def test_threads_that_post_first_all_wait_for_one_connection(
     wait_for(lambda: len(hinted()) == len(threads), what="all hints")
 
 
-def test_what_waits_for_a_connection_that_fails_is_left_to_the_sweep(away: Broker) -> None:
-    """The next caller learns of the failure at once."""
-    with suppress(BrokerUnavailable):
-        away.post([hint()], (1,), timeout=5)
-    wait_for(lambda: _refuses(away), what="the failure to be known")
-
-
 def _refuses(broker: Broker) -> bool:
     try:
         broker.post([hint()], (2,), timeout=5)
@@ -185,18 +161,6 @@ def test_a_hint_in_no_outbox_waits_for_the_first_connection(
     assert UUID(sent.run_id) in hinted()
 
 
-def test_a_caller_with_an_outbox_waits_little_for_one_that_opens_the_first_connection(
-    broker: Broker, client: redis.Redis
-) -> None:
-    """The other one, without an outbox, holds the lock for its whole time."""
-    client.client_pause(4_000)
-    first = threading.Thread(target=lambda: unavailable(broker, timeout=1))
-    first.start()
-    wait_for(broker._lock.locked, what="the first caller to hold the lock")
-    assert unavailable(broker, timeout=1, are_in_outbox=True) < 0.75
-    first.join(200)
-
-
 def test_a_connection_that_could_not_be_opened_is_tried_again(
     broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,18 +172,6 @@ def test_a_connection_that_could_not_be_opened_is_tried_again(
     wait_for(client.ping, what="the end of the pause")
     broker.publish([hint()], timeout=5, are_in_outbox=True)
     assert len(hinted()) == 1
-
-
-def test_it_comes_back_by_itself(
-    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After the pause in which it is skipped."""
-    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.05)
-    client.client_pause(300)
-    unavailable(broker, timeout=0.1)
-
-    wait_for(lambda: published(broker), what="the broker is back")
-    assert len(hinted()) >= 1
 
 
 def test_a_broker_that_still_hangs_costs_a_caller_little(
@@ -237,14 +189,6 @@ def test_a_broker_that_still_hangs_costs_a_caller_little(
     wait_for(client.ping, what="the end of the pause")
     wait_for(lambda: published(broker), what="the connection to serve them")
     assert len(hinted()) == 1
-
-
-def test_a_connection_that_was_cut_is_opened_again(broker: Broker, client: redis.Redis) -> None:
-    """A server that closes idle connections loses no hint."""
-    broker.publish([hint()], timeout=5)
-    client.client_kill_filter(_type="normal", skipme=True)
-    broker.publish([hint()], timeout=5)
-    assert len(hinted()) == 2
 
 
 def forked(act: Callable[[], None]) -> int:

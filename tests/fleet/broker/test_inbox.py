@@ -59,15 +59,6 @@ def test_a_call_has_what_was_sent(client: Redis, sender: Celery) -> None:
     ]
 
 
-def test_priorities_are_lists_of_their_own(client: Redis, sender: Celery) -> None:
-    """As in Celery's Redis transport; all are counted."""
-    for priority in (0, 3, 6, 9):
-        sender.send_task("a", (priority,), queue=QUEUE, priority=priority)
-    names = inbox.lists(QUEUE)
-    assert [client.llen(name) for name in names] == [1, 1, 1, 1]
-    assert waiting(client) == 4
-
-
 def test_large_messages_come_in_smaller_numbers(
     client: Redis, sender: Celery, monkeypatch: pytest.MonkeyPatch
 ) -> None:

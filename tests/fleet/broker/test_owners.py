@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 import redis
-from celery import Celery, current_app
+from celery import current_app
 
 from fleet import Broker, BrokerUnavailable
 from fleet.broker.owners import Owners, OwnerSettings
 from fleet.broker.snapshot import OwnerState
 from fleet.keys import settings_key
-from fleet.transport.transport import fair_queues
 from tests.fleet.fair_queues import Queue, who
-from tests.waiting import wait_for
 
 ACME, NORTHWIND = OwnerSettings("acme", weight=3), OwnerSettings("northwind")
 
@@ -66,78 +64,6 @@ def test_owners_are_seen_as_they_stand(owners: Owners, queue: Queue) -> None:
     assert (northwind.oldest_wait_seconds, northwind.state) == (None, OwnerState.IDLE)
     assert look.entitled() == {"acme": 0.75, "northwind": 0.25}
     assert look.received() == {"acme": 1, "northwind": 0}
-
-
-def test_named_owners_are_seen_alone(owners: Owners, queue: Queue) -> None:
-    """Whatever their names look like; one that no queue has met is not there."""
-    for name in ("acme", "7", "stranger"):
-        queue.put(name, f"{name}-1")
-    assert list(owners.snapshot("7", timeout=5).owners) == ["7"]
-    assert sorted(owners.snapshot("7", "acme", timeout=5).owners) == ["7", "acme"]
-    assert list(owners.snapshot("nobody", timeout=5).owners) == []
-
-
-def test_many_owners_are_seen_by_pages(
-    owners: Owners, queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each once, and set by pages, too."""
-    monkeypatch.setattr("fleet.broker.owners.PAGE", 7)
-    names = [f"o{number:02}" for number in range(40)]
-    owners.set([OwnerSettings(name, weight=2) for name in names], timeout=5)
-    found = owners.snapshot(timeout=5).owners
-    assert sorted(found) == names
-    assert {owner.weight for owner in found.values()} == {2}
-    assert sorted(owners.snapshot(*names[:20], timeout=5).owners) == names[:20]
-
-
-def test_a_pause_acts_on_the_backlog_and_ends(owners: Owners, queue: Queue) -> None:
-    """Waiting messages wait; leased ones continue."""
-    queue.put("acme", "a1", "a2")
-    [first] = queue.take()
-    owners.set([replace(ACME, is_paused=True)], timeout=5)
-    assert queue.take() == []
-    acme = owners.snapshot("acme", timeout=5).owners["acme"]
-    assert (acme.state, acme.running, acme.backlog) == (OwnerState.PAUSED, 1, 1)
-    queue.finish(first, seconds=1)
-    owners.set([ACME], timeout=5)
-    assert who(queue.take()) == ["a2"]
-
-
-def test_a_cap_keeps_its_owner_out_of_the_choice(owners: Owners, queue: Queue) -> None:
-    """Until one ends, or the cap is raised."""
-    queue.put("acme", "a1", "a2", "a3")
-    owners.set([replace(ACME, max_running=1)], timeout=5)
-    taken = queue.take(3)
-    assert who(taken) == ["a1"]
-    assert owners.snapshot("acme", timeout=5).owners["acme"].state is OwnerState.AT_CAP
-    queue.finish(*taken, seconds=1)
-    assert who(queue.take(3)) == ["a2"]
-    owners.set([replace(ACME, max_running=2)], timeout=5)
-    assert who(queue.take(3)) == ["a3"]
-
-
-def test_a_rate_lets_its_owner_rest(owners: Owners, queue: Queue) -> None:
-    """After its burst; without a rate it continues at once."""
-    queue.put("acme", *(f"a{number}" for number in range(5)))
-    owners.set([replace(ACME, rate=0.5, burst=2)], timeout=5)
-    assert who(queue.take(5)) == ["a0", "a1"]
-    acme = owners.snapshot("acme", timeout=5).owners["acme"]
-    assert (acme.state, acme.rate) == (OwnerState.RESTING, 0.5)
-    assert acme.rest_seconds is not None and 0 < acme.rest_seconds <= 2
-    owners.set([ACME], timeout=5)
-    assert who(queue.take(5)) == ["a2", "a3", "a4"]
-
-
-def test_weights_act_on_the_existing_backlog(owners: Owners, queue: Queue) -> None:
-    """From the next take on, in proportion."""
-    queue.put("acme", *(f"a{number}" for number in range(40)))
-    queue.put("northwind", *(f"n{number}" for number in range(40)))
-    owners.set([replace(ACME, weight=3), NORTHWIND], timeout=5)
-    before = owners.snapshot(timeout=5)
-    for _ in range(40):
-        queue.finish(*queue.take(), seconds=1)
-    received = owners.snapshot(timeout=5).received(since=before)
-    assert received["acme"] == pytest.approx(0.75, abs=0.06)
 
 
 def test_all_queues_are_told_once_a_minute(owners: Owners, client: redis.Redis) -> None:
@@ -218,25 +144,6 @@ def test_a_message_that_may_not_be_chosen_has_no_turn(owners: Owners, queue: Que
     assert parked is not None and parked.state == "parked"
 
 
-def test_a_rest_ends_by_itself(owners: Owners, queue: Queue) -> None:
-    """It is shown until then."""
-    queue.put("acme", "a1", "a2")
-    owners.set([replace(ACME, rate=5)], timeout=5)
-    queue.take()
-    found = owners.find("jobs", "a2", timeout=5)
-    assert found is not None and found.rest_seconds is not None and found.rest_seconds <= 0.2
-    wait_for(queue.take, what="the owner has rested")
-
-
-def test_the_numbers_of_a_queue(owners: Owners, queue: Queue) -> None:
-    """Gauges and counters."""
-    queue.put("acme", "a1", "a2", "a2")
-    queue.take()
-    numbers = owners.counters("jobs", timeout=5)
-    assert (numbers["ready"], numbers["leased"], numbers["duplicates"]) == (1, 1, 1)
-    assert owners.counters("reports", timeout=5)["ready"] == 0
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -270,12 +177,3 @@ def test_a_hung_broker_costs_the_deadline_once(owners: Owners, client: redis.Red
         with pytest.raises(BrokerUnavailable):
             ask()
         assert time.monotonic() - started < most
-
-
-def test_fair_queues_are_those_of_the_settings() -> None:
-    """By the transport's option; without it there are none."""
-    options = {"fair_queues": ["jobs", "reports"]}
-    with Celery("named", broker_transport_options=options, set_as_current=False) as app:
-        assert fair_queues(app) == ("jobs", "reports")
-    with Celery("unnamed", set_as_current=False) as app:
-        assert fair_queues(app) == ()

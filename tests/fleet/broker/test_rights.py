@@ -38,9 +38,3 @@ def test_a_right_that_misses_is_named(taken: str) -> None:
         server.admin.execute_command("ACL", "SETUSER", "worker", f"-{taken}")
         client = server.client("worker", "worker-password")
         assert refused_commands(client, "jobs") == [taken.upper()]
-
-
-def test_another_queue_is_not_in_the_rights() -> None:
-    """As a typing error in the pattern of keys is."""
-    with secured(users()) as server, pytest.raises(NoPermissionError):
-        refused_commands(server.client("worker", "worker-password"), "elsewhere")

@@ -140,20 +140,6 @@ def test_a_hint_past_its_deadline_is_not_delivered(
 def _look(**_: Any) -> None: ...
 
 
-def test_hints_under_one_lock_come_one_after_the_other(
-    client: redis.Redis, connection: Connection
-) -> None:
-    """As plain calls of one owner do; another owner's lock of that name is another lock."""
-    sent = [hint(job=7, lock="db", owner=owner) for owner in ("acme", "acme", "globex")]
-    channel = connection.default_channel
-    Sender(current_app).send(channel, sent)
-    taken = [channel.basic_get(QUEUE) for _ in sent]
-    assert sorted(it.headers[HEADER]["owner"] for it in taken if it) == ["acme", "globex"]
-    for it in taken:
-        if it:
-            it.reject(requeue=True)
-
-
 @pytest.mark.parametrize("has_events", [False, True])
 def test_hints_of_many_kinds_arrive(
     has_events: bool, client: redis.Redis, connection: Connection
@@ -194,14 +180,6 @@ def test_who_looks_at_messages_sees_every_hint(client: redis.Redis, connection: 
     assert seen == ids
     traced = {message["headers"].get("traceparent") for message in messages()}
     assert traced == {None, *(f"of {run_id}" for run_id in ids)}
-
-
-def test_an_owner_that_no_key_may_hold_goes_to_the_shared_one(
-    client: redis.Redis, connection: Connection
-) -> None:
-    """As every message with an invalid owner does: its keys could be another owner's."""
-    Sender(current_app).send(connection.default_channel, [hint(owner="a|b")])
-    assert client.zrange(queue_key(QUEUE, "owners"), 0, -1) == [b"shared"]
 
 
 def test_the_same_hint_twice_in_one_go_is_one(client: redis.Redis, connection: Connection) -> None:

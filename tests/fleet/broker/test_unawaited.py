@@ -86,13 +86,6 @@ def test_a_refused_call_is_run_again(broker: Broker, client: redis.Redis) -> Non
     assert sent.run_id in map(str, hinted())
 
 
-def test_a_hint_of_a_stock_queue_goes_through_celery(broker: Broker, client: redis.Redis) -> None:
-    """And is confirmed when the call returns."""
-    assert broker.post([hint(queue="system")], (7,), timeout=5) == [(7,)]
-    assert broker.backlog("system", timeout=5) == 1
-    client.delete("system")
-
-
 def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
     """Both may send; a reply goes to the process that asked."""
     broker.post([hint()], (1,), timeout=5)

@@ -10,7 +10,7 @@ import redis
 from celery import Celery, current_app
 from celery.exceptions import ImproperlyConfigured
 
-from fleet import Broker, BrokerUnavailable, WaitingMessage, waiting_messages
+from fleet import Broker, WaitingMessage, waiting_messages
 from tests.fleet.hinting import hint
 
 FAIR, PLAIN = "jobs", "stock"
@@ -48,13 +48,6 @@ def test_a_long_queue_is_listed_whole(client: redis.Redis, queue: str) -> None:
         ids = {call(queue, producer=producer) for _ in range(603)}
     assert waiting(queue).keys() == ids
     assert next(waiting_messages(current_app, queue)).id in ids
-
-
-@both
-def test_an_empty_queue_has_none(client: redis.Redis, queue: str) -> None:
-    """Nor does one that never was."""
-    assert waiting(queue) == {}
-    assert waiting("never") == {}
 
 
 def test_the_state_says_why_a_message_waits(client: redis.Redis) -> None:
@@ -95,15 +88,6 @@ def test_other_bytes_are_left_out(client: redis.Redis, queue: str) -> None:
     one = call(queue)
     client.lpush(queue, b"no message", b'{"headers": {}, "properties": {"delivery_info": {}}}')
     assert waiting(queue).keys() == {one}
-
-
-def test_a_broker_that_does_not_answer_is_an_error() -> None:
-    """One class, whatever the client's library raises."""
-    with Celery("away", broker="redis://127.0.0.1:1/0", set_as_current=False) as app:
-        app.conf.broker_transport_options = {"fair_queues": [FAIR]}
-        for queue in (FAIR, PLAIN):
-            with pytest.raises(BrokerUnavailable):
-                next(waiting_messages(app, queue))
 
 
 def test_another_broker_is_an_error() -> None:

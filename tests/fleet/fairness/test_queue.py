@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from uuid import uuid4
 
 import pytest
@@ -139,13 +138,6 @@ def test_a_long_run_is_paid_for_while_it_runs(world: World) -> None:
     assert received["acme"] >= 0.95 * 2 * 120
 
 
-def test_a_lone_owner_gets_every_slot(world: World) -> None:
-    """A lone owner has all slots, whatever its weight."""
-    world.owner("acme", weight=0.01)
-    world.publish("acme", 100)
-    assert len(world.take(50)) == 50
-
-
 def test_debts_end_with_the_busy_period(world: World) -> None:
     """An owner that used an idle system alone owes nothing to later ones."""
     world.publish("acme", task="t")
@@ -156,18 +148,6 @@ def test_debts_end_with_the_busy_period(world: World) -> None:
     world.publish("globex", 20, task="t")
     _, started = world.serve(1, lambda _: 1.0, until=20)
     assert started.count("acme") == pytest.approx(10, abs=1)
-
-
-def test_a_weight_counts_from_now_on(world: World) -> None:
-    """A new weight changes the shares at once, and not the time received before."""
-    world.publish("acme", 1000, task="t")
-    world.publish("globex", 1000, task="t")
-    world.serve(4, lambda _: 1.0, until=60)
-    before = world.stats("acme").virtual
-    world.owner("acme", weight=3)
-    assert world.stats("acme").virtual == pytest.approx(before, rel=1e-9)
-    received, _ = world.serve(4, lambda _: 1.0, until=60)
-    assert received["acme"] == pytest.approx(180, rel=0.08)
 
 
 def test_submissions_of_an_owner_share_its_part(world: World) -> None:
@@ -207,12 +187,6 @@ def test_a_higher_priority_goes_first_until_the_other_has_waited(world: World) -
     world.wait(31)
     [late] = world.publish("acme", priority=4)
     assert world.ids(3) == [high, low, late]
-
-
-def test_messages_of_one_moment_keep_their_order(world: World) -> None:
-    """First in, first out, also within one call."""
-    ids = world.publish("acme", 50)
-    assert world.ids(50) == ids
 
 
 def test_the_window_is_slots_and_a_budget_of_known_short_runs(world: World) -> None:
@@ -257,14 +231,6 @@ def test_a_cap_is_kept_and_filled(world: World, cap: int) -> None:
     assert len(world.take(10, worker="w2")) == 1
 
 
-def test_a_cap_does_not_leave_slots_idle(world: World) -> None:
-    """An owner at its cap is passed over."""
-    world.owner("acme", cap=1)
-    world.publish("acme", 10)
-    world.publish("globex", 10)
-    assert len(world.take(8)) == 8
-
-
 def test_a_new_cap_acts_on_the_backlog(world: World) -> None:
     """A cap that is raised frees messages that wait; one that is lowered stops the next."""
     world.owner("acme", cap=1)
@@ -301,26 +267,6 @@ def test_a_rate_lets_a_burst_through_and_then_one_at_a_time(world: World) -> Non
     assert len(world.take(10)) == 1
     world.wait(60)
     assert len(world.take(10)) == 3
-
-
-def test_a_rate_without_a_burst_is_one_at_a_time(world: World) -> None:
-    """Not two at the start."""
-    world.owner("acme", rate=1)
-    world.publish("acme", 5)
-    assert len(world.take(5)) == 1
-
-
-def test_what_is_dropped_without_a_run_spends_no_rate(world: World) -> None:
-    """A hint of a cancelled run, for example: the next one need not wait for it."""
-    world.owner("acme", rate=1)
-    world.publish("acme", 5)
-    [dropped] = world.take(5)
-    assert world.ack(dropped) == 1
-    [run] = world.take(5)
-    world.end(run)
-    assert world.take(5) == []
-    world.wait(1)
-    assert len(world.take(5)) == 1
 
 
 def test_a_drop_brings_no_more_starts_than_there_were(world: World) -> None:
@@ -415,14 +361,6 @@ def test_who_is_let_to_a_lock_and_goes_lets_the_next_one(world: World, gone_by: 
     else:
         world.wait(61)
     assert world.ids() == [second]
-
-
-def test_who_gives_a_locked_message_back_is_first_again(world: World) -> None:
-    """It does not go behind those that were parked behind it."""
-    first, _second = world.publish("acme", 2, lock="db")
-    [given] = world.take()
-    world.give_back(given)
-    assert world.ids() == [first]
 
 
 # Time -----------------------------------------------------------------------------------------
@@ -571,16 +509,6 @@ def test_a_finish_counts_once(world: World) -> None:
     lease = (given.id, given.lease)
     assert world.queue.ack(world.now, "w1", [lease, lease]) == 1
     assert world.ack(given) == 0
-
-
-def test_what_is_acked_without_a_finish_costs_nothing(world: World) -> None:
-    """A message that never ran is not charged, and changes no expected run time."""
-    world.publish("acme", 2, task="t")
-    [given] = world.take()
-    world.wait(5)
-    assert world.ack(given) == 1
-    assert world.stats("acme").served == 0
-    assert world.take()[0].expected is None
 
 
 def test_what_has_finished_and_was_not_acked_comes_again(world: World) -> None:
@@ -812,17 +740,6 @@ def test_a_token_for_each_message_and_no_more_than_sleepers(lua: World) -> None:
     assert tokens(lua) == 3
 
 
-def test_a_token_that_another_has_taken_is_not_missed(lua: World) -> None:
-    """A sleeper is woken for the next message, whichever worker took the first token."""
-    sleep(lua, "w1", "w2")
-    lua.publish("acme")
-    wake_up(lua)
-    lua.ids(worker="w2")
-    lua.queue.client.delete(lua.queue.key("wake"))
-    lua.publish("acme")
-    assert tokens(lua) == 1
-
-
 def test_who_takes_and_leaves_some_wakes_the_next(lua: World) -> None:
     """A hundred that fall due at once are not left to the one that was awake."""
     lua.publish("acme", 100, delay=0.5)
@@ -885,14 +802,6 @@ def test_a_rate_that_lets_the_next_one_through_wakes_somebody(lua: World) -> Non
     assert tokens(lua) == 1
 
 
-def test_owners_are_looked_at_by_page_and_by_name(lua: World) -> None:
-    """Also those whose names are numbers."""
-    for name in ("17", "42", "acme"):
-        lua.publish(name)
-    assert [row[0] for row in lua.queue.run("owners", lua.now, 1, 2)] == [b"42", b"acme"]
-    assert set(lua.queue.owner_stats(lua.now, ["42", "17", "nobody"])) == {"17", "42"}
-
-
 def test_a_drained_queue_leaves_no_messages_behind(lua: World) -> None:
     """Facts about owners and tasks remain; tokens expire."""
     lua.publish("acme", 40, submission="s", lock="db", task="t")
@@ -904,21 +813,3 @@ def test_a_drained_queue_leaves_no_messages_behind(lua: World) -> None:
     assert lua.queue.keys() - {"wake"} == {
         "state", "counters", "owners", "accounts", "expected",
     }  # fmt: skip
-
-
-def test_numbers_of_the_queue(lua: World) -> None:
-    """Counters of events, and gauges of the present."""
-    lua.publish("acme", 3)
-    lua.publish("acme", delay=5)
-    lua.end(lua.take(2)[0], seconds=1)
-    numbers = lua.queue.run("counters", lua.now)
-    named = {name.decode(): int(number) for name, number in zip(*[iter(numbers)] * 2, strict=True)}
-    assert named["published"] == 4
-    assert (named["ready"], named["delayed"], named["leased"], named["messages"]) == (1, 1, 1, 3)
-
-
-def test_lease_numbers_rise(world: World) -> None:
-    """A lease number is used once, whichever worker has it."""
-    world.publish("acme", 5)
-    given = [each for worker in ("w1", "w2", "w1") for each in world.take(1, worker=worker)]
-    assert all(one.lease < other.lease for one, other in pairwise(given))

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -118,14 +117,6 @@ def test_killed_owner_takes_its_processes_along(tmp_path: Path) -> None:
     owner.kill()
     owner.communicate()
     wait_for(lambda: not is_running(pid))
-
-
-def test_free_port_moves_away_from_a_taken_one() -> None:
-    """A taken port is replaced by a free one, a free one is kept."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert free_port(port) != port
-    assert free_port(port) == port
 
 
 def test_flower_has_a_login_that_no_command_line_shows() -> None:

@@ -52,11 +52,3 @@ def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None
     adopt(channel, QUEUE)
     assert (known(), has_foreign(broker)) == (["once:ours", "once:theirs"], False)
     assert (broker.lrange(QUEUE, 0, -1), aside(broker)) == ([b"", b""], 2)
-
-
-def test_who_looks_twice_takes_no_placeholder(broker: redis.Redis, channel: Any) -> None:
-    """Two workers know of one message: the later one finds only the queue's own placeholder."""
-    current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
-    for _ in range(2):
-        adopt(channel, QUEUE)
-    assert (broker.llen(QUEUE), aside(broker)) == (1, 0)

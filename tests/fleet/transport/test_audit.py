@@ -131,13 +131,3 @@ def test_an_owner_that_has_had_more_stays(world: World) -> None:
     assert (audit_all(world), owners_of(world)) == (0, {"greedy", "busy"})
     world.publish("greedy")
     assert world.ids(1) == ["busy-00003:0"]
-
-
-def test_settings_that_are_the_defaults_make_no_owner(world: World) -> None:
-    """Telling a queue all owners does not bring back those that have left; limits are kept."""
-    world.owner("acme")
-    world.owner("globex", cap=1)
-    assert owners_of(world) == {"globex"}
-    world.owner("globex")
-    world.wait(DAY + 60)
-    assert (audit_all(world), owners_of(world)) == (1, set())

@@ -39,54 +39,12 @@ def belongs(**facts: Any) -> Address:
     return address(message(**facts), now=NOW)
 
 
-def test_a_plain_call_is_the_shared_owner_s() -> None:
-    """It is known by its publish: the same task id published twice is two messages."""
-    assert belongs() == Address("theirs", "shared", priority=9, task="tests.add")
-
-
-def test_a_caller_may_say_by_what_a_message_is_known() -> None:
-    """Kombu's property `message_id`: published twice, it is one message while it is known."""
-    found = message()
-    found["properties"]["message_id"] = "nightly at 02:00"
-    assert address(found, now=NOW).id == "once:nightly at 02:00"
-
-
 @pytest.mark.parametrize("tag", ["7d:3", "", None, 7.5, ["7d"]])
 def test_no_delivery_tag_passes_for_a_hint(tag: object) -> None:
     """A hint of that name would be taken for a duplicate, and the run would wait."""
     forged = message()
     forged["properties"]["delivery_tag"] = tag
     assert uuid.UUID(address(forged, now=NOW).id)
-
-
-def test_a_redelivered_message_says_so() -> None:
-    """Where Kombu's Redis transport puts it, and where Celery reads it."""
-    raw = json.dumps(message())
-    first, again = (delivered(raw, tag="x#1", is_redelivered=flag) for flag in (False, True))
-    assert "redelivered" not in first["headers"]
-    assert "redelivered" not in first["properties"]["delivery_info"]
-    assert again["headers"]["redelivered"] is True
-    assert again["properties"]["delivery_info"]["redelivered"] is True
-
-
-def test_a_hint_is_known_by_its_admission() -> None:
-    """Not by its try: a run that was given back is tried again under the same number."""
-    facts = {"owner": "acme", "submission": 12, "run": "7d", "token": 3}
-    found = belongs(retries=1, **{HEADER: facts})
-    assert (found.id, found.owner, found.submission) == ("7d:3", "acme", "12")
-
-
-def test_no_two_owners_share_a_lock() -> None:
-    """Each has its own name."""
-    ours, theirs = (belongs(**owner_header(who, lock="door")) for who in ("acme", "northwind"))
-    assert (ours.lock, theirs.lock) == ("acme:door", "northwind:door")
-
-
-def test_without_a_delivery_tag_each_is_another() -> None:
-    """Two messages of a foreign client are two."""
-    foreign = message()
-    del foreign["properties"]["delivery_tag"]
-    assert address(foreign, now=NOW).id != address(foreign, now=NOW).id
 
 
 @pytest.mark.parametrize(
@@ -178,15 +136,6 @@ def test_what_is_no_message_says_why(raw: bytes, reason: str) -> None:
     """In one class, by which it is put aside."""
     with pytest.raises(MalformedMessage, match=reason):
         parsed(raw)
-
-
-def test_it_is_delivered_under_its_lease_and_without_its_eta() -> None:
-    """Its delay has passed; the worker must not wait again by its own clock."""
-    raw = json.dumps(message(eta=NOW.isoformat()))
-    given = delivered(raw, tag="7d:0#4")
-    assert given["properties"]["delivery_tag"] == "7d:0#4"
-    assert given["headers"]["eta"] is None
-    assert given["body"] == "W10="
 
 
 JSON = st.recursive(

@@ -91,18 +91,6 @@ def test_after_a_flush_what_runs_counts_again(broker: redis.Redis, leases: Lease
     assert (running(broker), known()) == (2, ["once:b", "once:d"])
 
 
-def test_after_a_flush_a_lock_is_taken_again(broker: redis.Redis, leases: Leases) -> None:
-    """A message published behind it waits for its end."""
-    publish("a", lock="door")
-    [tag] = eventually(leases, broker)
-    broker.flushall()
-    leases.renew(broker)
-    publish("b", lock="door")
-    assert stays_false(lambda: taken(leases, broker), seconds=2.5)
-    leases.ack(tag)
-    assert ids(eventually(leases, broker)) == ["b"]
-
-
 def test_after_a_flush_what_is_held_is_not_lost_with_its_worker(
     broker: redis.Redis, leases: Leases
 ) -> None:
@@ -124,19 +112,6 @@ def test_after_a_flush_what_is_held_is_not_lost_with_its_worker(
     assert ids([again[0][0]]) == ["a"]
     assert b"tests.add" in again[0][1]
     assert tag not in leases
-
-
-def test_what_has_finished_is_charged_no_more(broker: redis.Redis, leases: Leases) -> None:
-    """Its message is held until its outcome is recorded, and blocks no other."""
-    publish("a")
-    [tag] = eventually(leases, broker)
-    leases.finish(tag, 0.1)
-    broker.flushall()
-    leases.renew(broker)
-    assert (running(broker), known()) == (0, ["once:a"])
-    leases.ack(tag)
-    leases.flush(broker)
-    assert known() == []
 
 
 def test_what_waits_in_an_older_copy_and_runs_here_is_not_taken_twice(

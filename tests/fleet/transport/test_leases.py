@@ -79,20 +79,6 @@ def counters(broker: redis.Redis) -> dict[str, int]:
     return {name.decode(): int(number) for name, number in zip(flat, flat, strict=True)}
 
 
-def test_a_message_is_held_until_it_is_acknowledged(broker: redis.Redis, leases: Leases) -> None:
-    """Its end frees its slot; the message itself stays known for as long as it is not acked."""
-    put(broker, "a", "b")
-    one, other = taken(leases, broker)
-    assert leases.load("channel") == Load(held=2, count=2, buffered=2 * BUFFER_US)
-    leases.finish(one, 0.25)
-    assert leases.load("channel") == Load(held=2, count=1, buffered=BUFFER_US)
-    leases.flush(broker)
-    assert (known(), counters(broker)["finished"]) == (["a", "b"], 1)
-    leases.ack(one)
-    leases.flush(broker)
-    assert (known(), one in leases, other in leases) == (["b"], False, True)
-
-
 def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) -> None:
     """In one round trip, before it chooses: a run that has just ended makes room."""
     make_known(broker, "done")
@@ -101,19 +87,6 @@ def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) 
     end(leases, first)
     assert ids(taken(leases, broker)) == ["b"]
     assert (known(), leases.has_pending) == (["b"], False)
-
-
-def test_a_learned_run_time_is_told_with_the_message(broker: redis.Redis, leases: Leases) -> None:
-    """Runs known to be short are taken beyond the slots, as far as the buffer allows."""
-    put(broker, *"abcd")
-    [first] = taken(leases, broker, 1)
-    assert taken(leases, broker, 0) == []
-    end(leases, first, seconds=0.04)
-    found = leases.take(
-        broker, QUEUE, Room(0, 100_000), channel="channel", lease_us=MINUTE_US, most=100
-    )
-    assert ids([tag for tag, _raw in found.messages]) == ["b", "c"]
-    assert leases.load("channel") == Load(held=2, count=2, buffered=80_000)
 
 
 def test_what_is_given_back_goes_to_its_old_place(broker: redis.Redis, leases: Leases) -> None:
@@ -125,15 +98,6 @@ def test_what_is_given_back_goes_to_its_old_place(broker: redis.Redis, leases: L
     assert leases.due() == [QUEUE]
     leases.flush(broker, leases.due())
     assert ids(taken(Leases(), broker)) == ["a", "c"]
-
-
-def test_what_is_given_back_for_later_waits(broker: redis.Redis, leases: Leases) -> None:
-    """In Redis, and in no worker."""
-    put(broker, "a")
-    [tag] = taken(leases, broker)
-    leases.give_back(tag, delay_seconds=60)
-    leases.flush(broker)
-    assert (taken(leases, broker), counters(broker)["delayed"]) == ([], 1)
 
 
 def test_what_runs_is_not_given_back_with_its_channel(broker: redis.Redis, leases: Leases) -> None:
@@ -184,18 +148,6 @@ def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leas
     leases.finish(tag, 1)
     leases.flush(broker)
     assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
-
-
-def test_what_is_terminated_is_not_given_back_at_the_end(
-    broker: redis.Redis, leases: Leases
-) -> None:
-    """Its worker may end before it does."""
-    put(broker, "a")
-    [tag] = taken(leases, broker)
-    leases.start(tag)
-    leases.ack(tag)
-    leases.leave(broker)
-    assert known() == []
 
 
 def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) -> None:
@@ -368,19 +320,6 @@ def test_a_lost_reply_costs_nothing(
     assert (numbers["finished"], numbers["acked"], numbers["unconfirmed"]) == (1, 1, 2)
 
 
-def test_words_wait_for_each_other_and_not_for_long(broker: redis.Redis, leases: Leases) -> None:
-    """A tenth of a second, or two hundred of them."""
-    put(broker, *(str(number) for number in range(250)))
-    tags = [tag for _ in range(3) for tag in taken(leases, broker, 250)]
-    leases.finish(tags[0], 0.01)
-    assert leases.due() == []
-    wait_for(leases.due, seconds=2)
-    leases.flush(broker)
-    for tag in tags[1:201]:
-        leases.finish(tag, 0.01)
-    assert leases.due() == [QUEUE]
-
-
 def test_an_end_and_its_acknowledgement_are_one_word(broker: redis.Redis, leases: Leases) -> None:
     """Where the one is still unsaid when the other comes: as with most short runs."""
     make_known(broker, "finish", "done", "ack")
@@ -396,36 +335,6 @@ def test_an_end_and_its_acknowledgement_are_one_word(broker: redis.Redis, leases
     leases.flush(broker)
     assert broker.info("commandstats")["cmdstat_evalsha"]["calls"] == len(["finish", "done", "ack"])
     assert (known(), counters(broker)["finished"], counters(broker)["acked"]) == (["c"], 3, 2)
-
-
-def test_the_last_end_is_said_at_once(broker: redis.Redis, leases: Leases) -> None:
-    """A worker that has nothing left has nothing to wait for."""
-    put(broker, "a")
-    [tag] = taken(leases, broker)
-    end(leases, tag)
-    assert leases.due() == [QUEUE]
-
-
-def test_an_end_that_others_wait_for_is_said_at_once(broker: redis.Redis, leases: Leases) -> None:
-    """The end of a lock, for example: its next message need not wait for a batch."""
-    put(broker, "a", "b", lock="door")
-    put(broker, "c", owner="northwind")
-    locked, free = sorted(taken(leases, broker))
-    leases.finish(free, 0.01)
-    assert leases.due() == []
-    leases.finish(locked, 0.01)
-    assert leases.due() == [QUEUE]
-
-
-def test_who_leaves_holds_nothing(broker: redis.Redis, leases: Leases) -> None:
-    """Others have them without waiting for a lease; ends are sent before."""
-    put(broker, *"abc")
-    one, two, _three = taken(leases, broker)
-    leases.start(two)
-    leases.ack(one)
-    leases.leave(broker)
-    assert (counters(broker)["workers"], leases.load("channel")) == (0, Load())
-    assert ids(taken(Leases(), broker)) == ["b", "c"]
 
 
 def test_a_renewed_worker_keeps_its_leases(broker: redis.Redis, leases: Leases) -> None:

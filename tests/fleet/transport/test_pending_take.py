@@ -18,7 +18,6 @@ from fleet.keys import queue_key
 from fleet.transport import epochs, scripts
 from fleet.transport.lease_taking import NOT_NOW, Room
 from fleet.transport.leases import Leases
-from fleet.transport.pending_take import RoundTrip
 from tests.fleet.transport.test_leases import MINUTE_US, QUEUE, counters, end, ids, put, taken
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
@@ -60,18 +59,6 @@ def end_one(broker: redis.Redis, leases: Leases) -> None:
     [first, _] = taken(leases, broker)
     end(leases, first)
     put(broker, "c")
-
-
-def test_a_take_brings_messages_when_its_reply_is_read(
-    broker: redis.Redis, leases: Leases, connection: Any
-) -> None:
-    """Until then this process holds nothing, and sends nothing twice."""
-    end_one(broker, leases)
-    pending = begin(leases, broker, connection)
-    assert not leases.has_pending
-    found = leases.end_take(broker, pending)
-    assert ids([tag for tag, _raw in found.messages]) == ["c"]
-    assert (known(), counters(broker)["finished"]) == (["b", "c"], 1)
 
 
 def test_a_queue_is_asked_one_thing_at_a_time(
@@ -116,18 +103,6 @@ def test_a_dropped_take_brings_nothing(
     assert ids(taken(leases, broker, channel="new")) == ["a"]
 
 
-def test_a_queue_that_is_told_first_keeps_its_messages(
-    broker: redis.Redis, leases: Leases, connection: Any
-) -> None:
-    """A queue that gave messages before it was primed is primed, and asked once more."""
-    put(broker, "a")
-    broker.hset(queue_key(QUEUE, "state"), mapping={"told": 0, "epoch_at": 1})
-    assert leases.end_take(broker, begin(leases, broker, connection)) == NOT_NOW
-    found = leases.end_take(broker, begin(leases, broker, connection))
-    assert ids([tag for tag, _raw in found.messages]) == ["a"]
-    assert len(held(broker, leases)) == 1
-
-
 def test_the_number_of_an_epoch_before_is_not_taken_over(
     broker: redis.Redis, leases: Leases, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,28 +128,6 @@ def test_the_number_of_an_epoch_before_is_not_taken_over(
         assert ids(taken(other, broker)) == []
         time.sleep(0.1)  # past the second in which others might declare what they hold
     assert held(broker, leases) == ["once:a"]
-
-
-def test_a_script_that_the_server_forgot_is_sent_again(
-    broker: redis.Redis, leases: Leases, connection: Any
-) -> None:
-    """A restarted server knows no scripts: the take runs all the same."""
-    put(broker, "a")
-    broker.script_flush()
-    found = leases.end_take(broker, begin(leases, broker, connection))
-    assert ids([tag for tag, _raw in found.messages]) == ["a"]
-
-
-def test_a_key_of_the_wrong_type_is_mended(
-    broker: redis.Redis, leases: Leases, connection: Any
-) -> None:
-    """The take that met it brings nothing, and the next one what is ready."""
-    broker.set(queue_key(QUEUE, "eligible"), "junk")
-    assert leases.end_take(broker, begin(leases, broker, connection)).messages == []
-    assert counters(broker)["mended"] == 1
-    put(broker, "a")
-    found = wait_for(lambda: leases.end_take(broker, begin(leases, broker, connection)).messages)
-    assert ids([tag for tag, _raw in found]) == ["a"]
 
 
 def test_a_reply_of_an_epoch_that_is_over_is_held(
@@ -227,20 +180,6 @@ def test_an_end_is_not_overtaken_by_its_acknowledgement(
     leases.end_take(broker, pending)
     leases.flush(broker)
     assert (known(), counters(broker)["finished"]) == ([], 1)
-
-
-def test_the_round_trip_is_the_least_of_the_last_takes() -> None:
-    """The others also waited for this process; old ones do not count."""
-    trip = RoundTrip()
-    for seconds in (0.3, 0.001, 0.4):
-        trip.note(seconds)
-    assert trip.us == 1_000
-    for _ in range(8):
-        trip.note(0.3)
-    assert trip.us == 300_000
-    for _ in range(8):
-        trip.note(30)
-    assert trip.us == 1_000_000
 
 
 @pytest.fixture
@@ -318,16 +257,6 @@ def test_a_cancelled_queue_keeps_nothing_that_is_on_its_way(
     channel.settle_all()
     assert not channel.has_pending_take
     assert [scripts.run(broker, QUEUE, "find", name)[0] for name in "ab"] == [b"ready", b"ready"]
-
-
-def test_a_consumer_that_acknowledges_nothing_leaves_no_trace(
-    broker: redis.Redis, channel: Any
-) -> None:
-    """Otherwise a consumer that runs for months would grow."""
-    for _ in range(3):
-        current_app.send_task("tests.add", queue=QUEUE)
-        assert channel.basic_get(QUEUE, no_ack=True)
-    assert (len(channel.qos._dirty), known()) == (0, [])
 
 
 def test_a_channel_that_closes_gives_back_what_is_on_its_way(broker: redis.Redis) -> None:

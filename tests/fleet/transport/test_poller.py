@@ -65,20 +65,6 @@ def test_a_lost_connection_is_opened_again_for_a_minute(clock: Clock) -> None:
     assert not one.survives(LOST)
 
 
-def test_an_answer_begins_the_minute_anew(clock: Clock) -> None:
-    """A network that loses a tenth of all replies is asked for as long as it answers."""
-    one = polling("redis://a")
-    for _ in range(3):
-        assert one.survives(LOST)
-        one.answered()
-        clock.now += poller.PATIENCE_SECONDS
-
-
-def test_without_an_event_loop_the_caller_gets_the_error(clock: Clock) -> None:
-    """It would wait inside its call; the caller decides what to do."""
-    assert not polling("redis://a", is_in_loop=False).survives(LOST)
-
-
 def test_where_celery_knows_another_broker_it_goes_there_at_once(clock: Clock) -> None:
     """`broker_url` with several addresses: they stand by for just this."""
     assert not polling("redis://a", "redis://b").survives(LOST)

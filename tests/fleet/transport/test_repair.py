@@ -10,8 +10,7 @@ import pytest
 import redis
 from celery import current_app
 
-from fleet import Broker, Owners, OwnerSettings
-from fleet.keys import QUEUE_KEYS, queue_key, settings_key, wrong_key
+from fleet.keys import QUEUE_KEYS, queue_key, wrong_key
 from fleet.transport import scripts
 from fleet.transport.adoption import adopt
 from fleet.transport.leases import Leases
@@ -69,25 +68,6 @@ def test_the_queue_goes_on_past_a_key_of_the_wrong_type(scene: Scene, name: str)
     assert client.type(aside) not in (b"none", kind.encode())
     assert client.ttl(aside) > 24 * 3600
     assert client.type(key) in (b"none", kind.encode())
-
-
-def test_many_wrong_keys_are_one_fault(scene: Scene) -> None:
-    """All are put aside together; workers still know what they hold."""
-    for name in ("state", "meta", "eligible", "workers", "takes", "held"):
-        spoil(scene.client, key_of(scene.client, name), QUEUE_KEYS[name].type)
-    publish("later")
-    scene.end("a", "b", "later")
-    scene.finish_held()
-    scene.end("parked")
-    assert scene.ended == Counter(["a", "b", "later", "parked"])
-    assert (mended(scene.client), known()) == (1, [])
-
-
-def test_a_queue_without_wrong_keys_is_not_touched(scene: Scene) -> None:
-    """Another process may have repaired it in the meantime."""
-    before = {key: scene.client.dump(key) for key in scene.client.scan_iter()}
-    assert not quarantine_wrong_keys(scene.client, QUEUE)
-    assert {key: scene.client.dump(key) for key in scene.client.scan_iter()} == before
 
 
 def test_what_is_leased_stays_leased(scene: Scene) -> None:
@@ -189,22 +169,6 @@ def test_junk_in_place_of_a_wake_up_wakes_nobody_for_good(
     with pytest.raises(TimeoutError):
         channel.connection.client.drain_events(timeout=1)
     assert broker.llen(queue_key(QUEUE, "wake")) == 0
-
-
-def test_the_size_of_a_queue_whose_list_is_none(channel: Any) -> None:
-    """The first caller repairs it."""
-    channel.client.set(QUEUE, "junk")
-    assert channel._size(QUEUE) == 0
-    assert mended(channel.client) == 1
-
-
-def test_what_owners_may_have_is_told_over_a_wrong_mark(broker: redis.Redis) -> None:
-    """A mark that is no string counts as "not published"; the new one replaces it."""
-    owners = Owners(Broker(current_app), [QUEUE])
-    broker.hset(settings_key(QUEUE), "junk", "junk")
-    settings = [OwnerSettings("acme")]
-    assert owners.keep(settings, timeout=2)
-    assert not owners.keep(settings, timeout=2)
 
 
 def test_what_is_put_aside_is_bounded(broker: redis.Redis) -> None:

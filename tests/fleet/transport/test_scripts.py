@@ -9,7 +9,6 @@ import redis
 from celery import current_app
 
 from fleet.broker.sender import CHUNK, Sender
-from fleet.keys import queue_key
 from fleet.transport import scripts
 from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import hinted
@@ -36,13 +35,6 @@ def test_a_server_that_has_forgotten_the_scripts_is_told(client: redis.Redis) ->
     client.flushdb()
     client.script_flush()
     assert send_all() == [str(run_id) for run_id in hinted()]
-
-
-def test_a_queue_with_a_key_of_the_wrong_type_is_mended(client: redis.Redis) -> None:
-    """A refused call is run again, and all that was sent is there."""
-    client.flushdb()
-    client.set(queue_key(QUEUE, "body"), "no hash")
-    assert sorted(send_all()) == sorted(str(run_id) for run_id in hinted())
 
 
 def test_who_fails_on_the_way_leaves_no_answers_behind(client: redis.Redis) -> None:

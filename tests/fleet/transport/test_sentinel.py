@@ -87,15 +87,6 @@ def test_a_lost_sentinel_is_waited_for_once_in_a_process(peers: list[Peer]) -> N
     assert asked(peers) == [2, 4, 0]
 
 
-def test_the_next_loss_is_noticed_too(peers: list[Peer]) -> None:
-    """The one that answered last is asked first, and not alone."""
-    peers[0].is_lost = True
-    discover_master(sentinel_of(peers), "main")
-    peers[0].is_lost, peers[1].is_lost = False, True
-    assert discover_master(sentinel_of(peers), "main") == MASTER
-    assert asked(peers) == [2, 2, 0]
-
-
 def test_without_any_sentinel_it_is_an_error(peers: list[Peer]) -> None:
     """Of redis-py, which names each of them."""
     for peer in peers:

@@ -125,20 +125,6 @@ def test_a_far_eta_is_no_wrong_value(scene: Scene) -> None:
     assert (mended(scene.client), scene.client.zcard(key("delayed"))) == (0, 1)
 
 
-def test_a_lock_that_nobody_holds_is_free(scene: Scene) -> None:
-    """The messages parked behind it run."""
-    scene.client.hset(key("locks"), "acme:gate", "nobody")
-    publish("behind", lock="gate")
-    scene.end("a", "b", "behind")
-
-
-def test_a_dead_worker_of_the_future_is_gone_after_a_lease(scene: Scene) -> None:
-    """Its last heartbeat lies in the future."""
-    scene.client.zadd(key("workers"), {DEAD: float("inf")})
-    scene.holder.renew(scene.client)
-    assert scene.client.zscore(key("workers"), DEAD) < 9e15
-
-
 def test_a_lease_under_another_number_comes_back(scene: Scene) -> None:
     """Its worker ends it under the number that it knows, and the queue knows of no such lease."""
     [(field, packed)] = scene.client.hgetall(key("held", scene.holder.worker)).items()

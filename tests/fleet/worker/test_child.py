@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,6 @@ from celery import Task
 
 from fleet import Kind
 from fleet.worker import child
-from jobs.wiring import application
 from tests.fleet.children import Child
 from tests.tasks import SpeechlessError, UnloadableError, UnpicklableError
 
@@ -23,17 +21,6 @@ def fail() -> None:
 
 def succeed() -> int:
     return 1
-
-
-def test_a_result_comes_back_as_bytes(pool: Child) -> None:
-    """As they will be stored; the task's connections are left clean."""
-
-    def add_one(x: int) -> dict[str, int]:
-        return {"sum": x + 1}
-
-    report, error = pool.fly(add_one, 2)
-    assert (report.kind, report.result, error) == (Kind.SUCCEEDED, b'{"sum":3}', None)
-    assert pool.cleaned_count == 1
 
 
 def test_a_failure_is_tried_again(pool: Child) -> None:
@@ -166,20 +153,6 @@ def test_only_the_outermost_call_is_the_run(pool: Child) -> None:
     assert pool.cleaned_count == 1
 
 
-def test_a_plain_task_is_left_to_celery(pool: Child) -> None:
-    """Called, applied or retried, it behaves as if we were not here."""
-
-    def again(self: Task) -> int:
-        if not self.request.retries:
-            raise self.retry(countdown=0)
-        return int(self.request.retries)
-
-    with pytest.raises(ValueError, match="said no"):
-        pool.task(fail)()
-    assert pool.task(again, bind=True).apply().result == 1
-    assert pool.cleaned_count == 0
-
-
 def test_a_plain_task_leaves_its_process_clean(pool: Child) -> None:
     """Once, after the message's own task, not after those that it calls."""
 
@@ -211,17 +184,6 @@ def test_what_nothing_awaits_fails(pool: Child) -> None:
     report, error = pool.fly(task)
     assert (report.kind, report.error_type) == (Kind.FAILED, "NeverAwaited")
     assert task.name in str(error)
-
-
-def test_a_class_of_tasks_may_await(pool: Child) -> None:
-    """By a `__call__` of its own, as libraries for such tasks have."""
-
-    class Awaiting(Task):
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return asyncio.run(self.run(*args, **kwargs))
-
-    failed, value = pool.receive(pool.task(never, base=Awaiting))
-    assert (failed, value) == (False, "1")
 
 
 @pytest.mark.parametrize("when", ["in the body", "in settling"])
@@ -259,20 +221,6 @@ def test_a_callback_that_cannot_be_sent_is_a_failure(pool: Child) -> None:
     report, error = pool.fly(succeed, callbacks=[{**bad, "subtask_type": None, "immutable": False}])
     assert report.kind is Kind.FAILED
     assert error is not None
-
-
-def test_guarding_twice_is_guarding_once(pool: Child) -> None:
-    """A worker that boots again in one process finds its tasks guarded."""
-    task = pool.task(succeed)
-    before = task.run
-    child.install({task.name: task}, application())
-    assert task.run is before
-
-
-def test_the_report_tells_when_it_happened(pool: Child) -> None:
-    """On the monotonic clock, which the main process shares."""
-    before = time.monotonic()
-    assert before <= pool.fly(succeed)[0].at <= time.monotonic()
 
 
 def test_what_celery_never_called_has_not_succeeded(

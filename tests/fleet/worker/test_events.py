@@ -98,12 +98,3 @@ def test_who_begins_to_listen_hears_what_comes_then(
         tell(dispatcher, str(number))
     assert [event["uuid"] for event in monitor.heard()] == ["0", "1", "2"]
     monitor.close()
-
-
-def test_words_of_workers_are_always_said(dispatcher: EventDispatcher, broker: redis.Redis) -> None:
-    """Only those of tasks are many, and only they are not made."""
-    tell(dispatcher, "into the void")
-    monitor = Monitor(broker)
-    dispatcher.send("worker-heartbeat", freq=2)
-    assert [event["type"] for event in monitor.heard()] == ["worker-heartbeat"]
-    monitor.close()

@@ -10,11 +10,9 @@ from billiard.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet import Kind
 from fleet.worker.failures import (
     MESSAGE_CHARACTERS,
     TRACEBACK_CHARACTERS,
-    class_names,
     failure,
     format_traceback,
     safe_text,
@@ -31,13 +29,6 @@ def test_the_text_fits_and_can_be_stored(text: str, times: int) -> None:
     assert len(shown) <= MESSAGE_CHARACTERS + MARK
     assert "\x00" not in shown
     assert shown.encode().decode() == shown
-
-
-def test_head_and_tail_of_a_long_text_are_kept() -> None:
-    """The cause stands at the one end, the place at the other."""
-    shown = safe_text(ValueError("head" + "x" * 1_000_000 + "tail"))
-    assert (shown[:4], shown[-4:]) == ("head", "tail")
-    assert "… 998008 characters left out …" in shown
 
 
 def test_an_error_that_cannot_be_shown_is_still_told() -> None:
@@ -61,13 +52,6 @@ def test_an_error_that_cannot_be_shown_is_still_told() -> None:
 def test_time_limits_have_sentences(error: Exception, text: str) -> None:
     """Except those that a task raised itself, with its own text."""
     assert safe_text(error) == text
-
-
-def test_names_are_those_of_the_class_and_its_parents() -> None:
-    """Bare and with their module, as policies may name them."""
-    names = class_names(ConnectionResetError())
-    assert names[:2] == ("ConnectionResetError", "builtins.ConnectionResetError")
-    assert {"OSError", "builtins.Exception"} <= set(names)
 
 
 def test_a_deep_traceback_is_cut() -> None:
@@ -147,11 +131,3 @@ def test_a_traceback_has_no_values_of_frames() -> None:
 def _with_locals(error: BaseException) -> str:
     shown = traceback.TracebackException.from_exception(error, capture_locals=True)
     return "".join(shown.format())
-
-
-def test_a_delay_makes_it_a_try_that_goes_on() -> None:
-    """Without one it is the end."""
-    error = type("E" * 300, (Exception,), {})()
-    assert failure("run", 1, error, "", delay=0.0).kind is Kind.RETRYING
-    ended = failure("run", 1, error, "", cause="time limit")
-    assert (ended.kind, ended.cause, len(ended.error_type)) == (Kind.FAILED, "time limit", 200)

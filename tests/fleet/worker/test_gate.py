@@ -12,18 +12,18 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import current_app
 from celery.concurrency.solo import TaskPool
 
-from fleet import HEADER, Hint
+from fleet import HEADER
 from fleet.worker import gate as gate_module
 from jobs import submit
 from jobs.catalog.registry import job, resolve
 from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.dispatch import broker, publish
+from jobs.runs.dispatch import publish
 from jobs.runs.unblocking import publish_unblocked
 from jobs.system.promotion import promote
 from jobs.system.rescue import rescue_runs
-from tests.fleet.nodes import Node, double, fail, limits_of_request
+from tests.fleet.nodes import Node, double
 from tests.jobs.scenes import (
     admitted,
     held_by_somebody,
@@ -85,33 +85,6 @@ def test_a_hint_is_admitted_run_recorded_and_acknowledged(node: Node, acme: Owne
     assert known() == []
 
 
-def test_a_failed_try_is_recorded_and_its_message_forgotten(node: Node, acme: Owner) -> None:
-    """Its row brings the next one."""
-    run = submit(fail, owner=acme)
-    run_one(node, run)
-    assert states(run)[-1] == "retrying"
-    assert run.error_message == "the device said no"
-    node.channel.settle()
-    assert known() == []
-
-
-def test_a_task_reads_its_time_limits(node: Node, acme: Owner) -> None:
-    """Of a durable run, too, where Celery has them: the hard one and the soft one, in seconds."""
-    limits = {"time_limit_seconds": 9.0, "soft_time_limit_seconds": 7.5}
-    run = submit(limits_of_request, owner=acme, **limits)
-    run_one(node, run)
-    assert run.result_value == [[9.0, 7.5], 9.0, 7.5]
-
-
-def test_a_plain_task_passes(node: Node) -> None:
-    """With the arguments of its message; the database is neither asked nor written."""
-    current_app.send_task("tests.gate.double", (3,), queue="jobs")
-    node.receive()
-    assert node.begun[0].args == [3]
-    node.begin()
-    assert node.gate.held() == []
-
-
 def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
     """Whoever wrote the message: only its row could start it."""
     resolve(durable)
@@ -130,18 +103,6 @@ def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
     assert node.begun == []
-
-
-def test_a_hint_that_waits_is_dropped(node: Node, acme: Owner) -> None:
-    """Its row remembers why, and publishes it when the time has come."""
-    run = submit(double, 1, owner=acme)
-    # By hand: the queue does not know of the pause, the row does.
-    Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
-    message = node.receive()
-    node.turn(until=lambda: message.acknowledged)
-    run.refresh_from_db()
-    node.channel.settle()
-    assert (run.blocked_by, known()) == ("paused", [])
 
 
 def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:
@@ -188,19 +149,6 @@ def test_a_hint_that_is_published_while_it_is_dropped_comes_again(
     assert hinted() == []
     node.channel.settle()
     assert hinted() == [run.id]
-
-
-def test_a_doubled_hint_is_dropped(node: Node, acme: Owner) -> None:
-    """While the first one is asked for, and after it was admitted."""
-    run = submit(double, 1, owner=acme)
-    # Of two admissions, as a rescue and a retry may publish them: two messages of one run.
-    broker().publish([Hint(str(run.id), run.task, "jobs", acme.slug, token=2)], timeout=5)
-    first, second = node.receive(), node.receive()
-    node.begin()
-    node.turn(until=lambda: first.acknowledged and second.acknowledged)
-    assert states(run) == ["queued", "admitted", "running", "succeeded"]
-    node.channel.settle()
-    assert known() == []
 
 
 def test_what_is_cancelled_while_it_waits_for_a_slot_never_starts(node: Node, acme: Owner) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -20,12 +19,9 @@ from fleet.worker import gate as gate_module
 from fleet.worker import io_thread as io_thread_module
 from jobs import submit
 from jobs.catalog.context import RunContext, current_run
-from jobs.catalog.registry import job as job_task
 from jobs.catalog.registry import resolve
 from jobs.models import Job, Owner
-from jobs.recurring.trigger import send_hints
 from jobs.runs.dispatch import broker as hint_broker
-from jobs.schedules import slot_of
 from jobs.wiring import application
 from tests.fleet.nodes import Node, double
 from tests.fleet.worker.test_gate import FailingPool
@@ -42,10 +38,6 @@ seen: list[RunContext | None] = []
 @shared_task(name="tests.gate.look")
 def look(**_arguments: int) -> None:
     seen.append(current_run())
-
-
-@job_task(name="tests.gate.of_a_job")
-def of_a_job(x: int) -> None: ...
 
 
 @pytest.fixture
@@ -81,11 +73,6 @@ def delayed(client: redis.Redis) -> dict[str, float]:
     return {name.decode(): at / 1_000_000 - time.time() for name, at in due}
 
 
-def known_messages(client: redis.Redis) -> list[dict[str, Any]]:
-    """Return all messages that the queue knows."""
-    return [json.loads(body) for body in client.hgetall(queue_key("jobs", "body")).values()]
-
-
 def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     """From the hint to the end; the worker reports no such run to the database."""
     job = job_without_history(acme, task="tests.gate.look", labels={"site": "north"})
@@ -108,17 +95,6 @@ def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     assert context.submission_id is None
 
 
-def test_what_a_tick_has_triggered_runs(node: Node, acme: Owner, broker: redis.Redis) -> None:
-    """Its hint has all facts for the admission, and so has the hint of its retry."""
-    fields = {"lock_key": "db", "priority": 8, "backoff_seconds": 40.0}
-    assert send_hints([(failing(acme, **fields).pk, slot_of(NOW))]) == 1
-    message = run_one(node)
-    [body] = known_messages(broker)
-    facts = message.headers[HEADER] | {"token": 2}
-    assert {name: body["headers"][HEADER][name] for name in facts} == facts
-    assert body["properties"]["priority"] == message.properties["priority"] == 1
-
-
 def test_a_child_may_be_as_late_as_it_is(node: Node, job: Job) -> None:
     """Refused there, it would be gone: no row would bring it again."""
     published(job)
@@ -126,14 +102,6 @@ def test_a_child_may_be_as_late_as_it_is(node: Node, job: Job) -> None:
     [held] = node.gate._held.values()
     node.begin()
     assert held.request.request_dict[HEADER]["begins_by"] is None
-
-
-def test_a_task_that_needs_a_row_has_its_job_s(node: Node, acme: Owner) -> None:
-    """A bare message still does not start it."""
-    resolve(of_a_job)
-    published(job_without_history(acme, task="tests.gate.of_a_job", arguments={"x": 1}))
-    run_one(node)
-    assert known() == []
 
 
 def test_a_failed_try_publishes_the_next_one(
@@ -215,19 +183,6 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
     assert list(delayed(broker)) == ([f"{hint.run_id}:2"] if most > 1 else [])
 
 
-def test_what_cannot_be_applied_is_said_once(
-    node: Node, job: Job, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It ends, and leaves the node as it was."""
-    Job.objects.update(payload=b'{"not": "a body"}')
-    published(job)
-    message = node.receive()
-    node.turn(until=lambda: message.acknowledged)
-    assert [entry["event"] for entry in logged(caplog)] == ["ephemeral_run_failed"]
-    node.channel.settle()
-    assert known() == []
-
-
 @pytest.mark.parametrize(
     ("of", "value"),
     [
@@ -249,16 +204,6 @@ def test_a_hint_that_no_job_can_have_is_dropped(
     current_app.send_task("tests.gate.double", task_id=run_id, queue="jobs", headers=headers)
     assert node.receive().acknowledged
     assert node.io_thread.longest_wait == 0
-
-
-def test_a_hint_of_a_job_that_is_gone_is_dropped(node: Node, job: Job) -> None:
-    """There is nothing that it could start."""
-    published(job)
-    Job.objects.all().delete()
-    message = node.receive()
-    node.turn(until=lambda: message.acknowledged)
-    node.channel.settle()
-    assert (known(), node.begun) == ([], [])
 
 
 def test_a_paused_owner_s_hint_goes_back(node: Node, job: Job) -> None:

@@ -117,18 +117,6 @@ def test_the_health_check_sees_a_worker_that_redis_does_not_answer(
     wait_for(alive.exists, what="the file")
 
 
-def test_a_worker_that_drains_goes_on_beating(beats: Beats) -> None:
-    """Its loop turns no more, however long its last tasks take."""
-    beats.heart.loop_ends()
-    wait_for(lambda: beats.at[-1] - beats.at[0] > 3 * LEASE, what="beats for longer than a lease")
-
-
-def test_it_brings_the_word_of_cancels(beats: Beats) -> None:
-    """The worker reports the runs that it holds, and the database answers with cancels."""
-    beats.more()
-    assert set(beats.cancelled) == {"a"}
-
-
 def test_a_database_that_is_away_is_asked_again(beats: Beats) -> None:
     """On a new connection."""
     beats.fails.append(OSError("away"))

@@ -124,12 +124,6 @@ def wait_for_answers(fake: FakeApplication, count: int) -> list[Any]:
     return fake.answers
 
 
-def test_every_ask_gets_its_verdict(io_thread: IOThread, fake: FakeApplication) -> None:
-    """In one batch, when they come together."""
-    asking(io_thread, fake, "a", "b")
-    assert sorted(wait_for_answers(fake, 2)) == [("a", Refusal.GONE), ("b", Refusal.GONE)]
-
-
 def test_batches_form_while_a_statement_runs(io_thread: IOThread, fake: FakeApplication) -> None:
     """Reports and asks that arrive meanwhile form a batch; reports go first."""
     fake.may_answer.clear()
@@ -194,18 +188,6 @@ def test_all_goes_with_what_somebody_waits_for(
     assert ("a", "succeeded") in fake.calls[0][1] and "a" in fake.calls[1][1]
 
 
-@pytest.mark.usefixtures("patient")
-def test_a_full_batch_waits_no_longer(
-    io_thread: IOThread, fake: FakeApplication, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would not get any better."""
-    monkeypatch.setattr(io_thread_module, "BATCH", 3)
-    gather(io_thread, fake, "a", "b")
-    assert fake.calls == []
-    gather(io_thread, fake, "c")
-    wait_for(lambda: fake.calls, what="a statement")
-
-
 def test_a_run_is_asked_for_once_at_a_time(io_thread: IOThread, fake: FakeApplication) -> None:
     """A duplicate hint gets this answer; after the verdict it may be asked for again."""
     fake.may_answer.clear()
@@ -248,20 +230,6 @@ def test_queues_that_have_forgotten_are_told_once_a_second(
     assert fake.closed_count == 1
 
 
-def test_a_large_number_of_asks_is_taken_in_parts(
-    io_thread: IOThread, fake: FakeApplication, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that no statement grows without bound."""
-    monkeypatch.setattr(io_thread_module, "ADMIT_AT_MOST", 10)
-    fake.may_answer.clear()
-    asking(io_thread, fake, "first")
-    wait_for(lambda: fake.calls, what="the first statement")
-    asking(io_thread, fake, *(str(number) for number in range(25)))
-    fake.may_answer.set()
-    wait_for_answers(fake, 26)
-    assert [len(batch) for _, batch in fake.calls] == [1, 10, 10, 5]
-
-
 def test_a_start_waits_a_moment_for_its_end(io_thread: IOThread, fake: FakeApplication) -> None:
     """Both are then one write; alone, it is written after that pause."""
     began_at = time.monotonic()
@@ -279,15 +247,6 @@ def test_a_start_waits_a_moment_for_its_end(io_thread: IOThread, fake: FakeAppli
     assert fake.starts[1:] == [None, None], "once"
 
 
-def test_a_start_belongs_to_its_own_attempt(io_thread: IOThread, fake: FakeApplication) -> None:
-    """The end of the attempt before may arrive later."""
-    io_thread.note_start("a", 2, time.monotonic())
-    telling(io_thread, fake, "a", Kind.FAILED)
-    wait_for_answers(fake, 1)
-    assert fake.starts == [None]
-    assert io_thread.cancel_start("a", 2)
-
-
 def test_a_start_is_taken_back_until_it_is_written(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:
@@ -298,12 +257,6 @@ def test_a_start_is_taken_back_until_it_is_written(
     wait_for(lambda: fake.calls, what="the start of b")
     assert not io_thread.cancel_start("b", 1)
     assert fake.calls == [("record", [("b", "started")])]
-
-
-def test_an_old_token_is_told_so(io_thread: IOThread, fake: FakeApplication) -> None:
-    """With no state at all."""
-    telling(io_thread, fake, "a", Kind.SUCCEEDED, token=0)
-    assert wait_for_answers(fake, 1) == [("a", None)]
 
 
 def test_what_could_not_be_written_is_written_again(
@@ -340,18 +293,6 @@ def publishing(io_thread: IOThread, fake: FakeApplication, run_id: str) -> None:
     """Have a hint published; that it is out goes to the fake's list of answers."""
     hint = Hint(run_id, "tests.add", "jobs", "acme", job=7)
     io_thread.publish(hint, lambda: fake.answers.append((run_id, "out")))
-
-
-def test_hints_are_published_together(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Each caller is answered when all are out."""
-    fake.may_answer.clear()
-    publishing(io_thread, fake, "a")
-    wait_for(lambda: fake.calls, what="the first publish")
-    publishing(io_thread, fake, "b")
-    publishing(io_thread, fake, "c")
-    fake.may_answer.set()
-    assert wait_for_answers(fake, 3) == [("a", "out"), ("b", "out"), ("c", "out")]
-    assert fake.calls == [("publish", ["a"]), ("publish", ["b", "c"])]
 
 
 def test_a_broker_that_is_away_keeps_hints_and_nothing_else(

@@ -121,21 +121,6 @@ def test_fair_queues_are_not_served_on_untested_versions(app: Celery) -> None:
     FairQueues(worker).create(worker)
 
 
-def test_another_release_of_a_tested_line_boots_with_a_warning(
-    app: Celery, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A fresh install gets it on the day of its release; the warning names it."""
-    monkeypatch.setitem(TESTED, "billiard", ("4.3.0",))
-    FairQueues(worker := worker_of(app)).create(worker)
-    assert "not tested with billiard 4.3." in caplog.text
-
-
-@pytest.mark.usefixtures("untested")
-def test_without_fair_queues_any_version_will_do(app: Celery) -> None:
-    app.conf.broker_transport_options = {}
-    FairQueues(worker := worker_of(app)).create(worker)
-
-
 @pytest.mark.parametrize(
     ("url", "options"),
     [
@@ -160,14 +145,6 @@ def test_on_fair_queues_everything_is_acknowledged_late(app: Celery) -> None:
     step = FairQueues(worker := worker_of(app))
     step.create(worker)
     assert all(task.acks_late for task in app.tasks.values())
-
-
-def test_on_stock_queues_tasks_are_acknowledged_as_they_say(app: Celery) -> None:
-    """A worker that consumes no fair queue has nothing to charge."""
-    app.amqp.queues.select(["system"])
-    step = FairQueues(worker := worker_of(app))
-    step.create(worker)
-    assert not app.tasks["tests.step.early"].acks_late
 
 
 def test_its_consumer_stays_while_the_broker_is_away(app: Celery) -> None:

@@ -11,7 +11,6 @@ import pytest
 from celery import current_app
 from celery.concurrency.solo import TaskPool
 
-from fleet import HEADER
 from fleet import Node as Description
 from fleet.worker import unknown_tasks as unknown_module
 from fleet.worker.consumer import Consumer
@@ -107,25 +106,6 @@ def test_pauses_grow_and_end_with_an_offer() -> None:
     assert pauses[1::2] == [0.25, 0.5, 1.0, 2.0, 2.0, 2.0]
 
 
-def test_many_messages_rest_longer_and_are_spread() -> None:
-    """A worker gives back at most about 100 a second, and none rests beyond 15 s."""
-    assert pause_before(99_999, known=500, chance=0.5) == 5.0
-    assert pause_before(99_999, known=10_000, chance=0.0) == 5.0
-    assert pause_before(99_999, known=10_000, chance=1.0) == 15.0
-
-
-def test_messages_of_long_ago_are_forgotten(
-    node: OldNode, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that comes again after a minute is as new."""
-    submit(double, 1, owner=acme)
-    knowing_worker()
-    node.has_settled(node.meet())
-    monkeypatch.setattr(unknown_module, "REMEMBERED_SECONDS", -1.0)
-    node.has_settled(node.meet())
-    assert len(node.consumer.unknown._returns) == 0
-
-
 @pytest.mark.parametrize("queues", [(), ("slow",)])
 def test_a_hint_is_dropped_when_no_worker_of_the_queue_knows_its_task(
     node: OldNode, acme: Owner, queues: tuple[str, ...]
@@ -157,14 +137,6 @@ def test_a_hint_of_no_queued_run_is_dropped(node: OldNode, acme: Owner) -> None:
     node.has_settled(node.meet())
     run.refresh_from_db()
     assert (run.blocked_by, known()) == ("", [])
-
-
-def test_a_hint_without_an_id_is_dropped(node: OldNode) -> None:
-    """It ends no worker."""
-    facts = {"owner": "acme", "submission": None, "run": "no uuid", "token": 1}
-    current_app.send_task("tests.old", task_id="no uuid", queue="jobs", headers={HEADER: facts})
-    node.has_settled(node.meet())
-    assert known() == []
 
 
 @pytest.mark.parametrize("task", [1.5, 7, True, None, "half \ud800", "with \0"])

@@ -65,13 +65,6 @@ def test_each_page_of_a_row_opens(as_root: Client, failed_run: Run, acme: Owner,
     assert "unreadable" not in page.content.decode()
 
 
-def test_the_overview_lists_ours_beside_celerys(as_root: Client) -> None:
-    """django-celery-beat's and django-celery-results' pages stand beside ours."""
-    page = as_root.get(reverse("admin:index")).content.decode()
-    for word in ("Fairshift", "Owners", "Runs", "Periodic tasks", "Task results"):
-        assert word in page
-
-
 def test_markup_in_every_field_is_escaped(as_root: Client, acme: Owner) -> None:
     """Text of other people is shown as text, on every page that has it."""
     owner = Owner.objects.create(slug="evil", name=MARKUP, paused_reason=MARKUP, zone=MARKUP[:64])

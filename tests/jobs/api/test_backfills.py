@@ -6,7 +6,7 @@ import pytest
 
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
 from jobs.recurring.backfill import make_pending_runs
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.conftest import ROOT, Caller, post
 from tests.jobs.api.job_scenes import made
 
 WEEK = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
@@ -85,27 +85,3 @@ def test_a_cancelled_backfill_makes_no_further_runs(
     assert set(Run.objects.values_list("state", flat=True)) <= {"cancelled"}
     entry = AuditEntry.objects.filter(action="cancel").earliest("id")
     assert entry.token is not None and entry.reason == "wrong week"
-
-
-def test_pages_have_every_backfill_once(caller: Caller, acme: Owner, path: str) -> None:
-    """The newest first; a cursor of one job is refused for another."""
-    client = caller(acme)
-    for _ in range(2):
-        assert post(client, path.removesuffix("s"), WEEK).status_code == 202
-    first = client.get(f"{ROOT}{path}", {"limit": 2}).json()
-    query = {"limit": 2, "cursor": first["next"]}
-    second = client.get(f"{ROOT}{path}", query).json()
-    found = [one["id"] for page in (first, second) for one in page["items"]]
-    assert found == list(Backfill.objects.order_by("-pk").values_list("pk", flat=True))
-    assert second["next"] is None
-    made(client, key="other", cron="@daily")
-    other = Job.objects.get(key="other")
-    refused = client.get(f"{ROOT}/jobs/{other.pk}/backfills", query)
-    problem(refused, 422, "invalid_cursor")
-
-
-def test_a_cancel_needs_the_scope_operate(caller: Caller, acme: Owner, path: str) -> None:
-    """A caller that may submit and read does not stop the work of others."""
-    one = f"/backfills/{Backfill.objects.get().pk}/cancel"
-    problem(post(caller(acme, "read", "submit"), one, {}), 403, "forbidden")
-    assert Backfill.objects.get().done_at is None

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from jobs.calendars.approvals import approve
 from jobs.core.errors import ApprovalRefused
-from jobs.models import ApiToken, AuditEntry, Calendar, Owner, Window, WindowDecision
+from jobs.models import ApiToken, AuditEntry, Owner, Window, WindowDecision
 from jobs.owners.tokens import make_token
 from tests.jobs.api.conftest import ROOT, Caller, client_of, post, problem
 from tests.jobs.api.matrix.operations import FILE
@@ -23,26 +23,6 @@ NIGHT = {
 
 def patch(client: Any, path: str, body: Any, **headers: str) -> Any:
     return client.patch(f"{ROOT}{path}", body, content_type="application/json", headers=headers)
-
-
-def test_a_calendar_is_made_changed_and_deleted(caller: Caller, acme: Owner) -> None:
-    """A change needs the version that was read; each is audited, with the token."""
-    client = caller(acme)
-    made = post(client, "/calendars", {"name": "nights"})
-    assert made.status_code == 201, made.content
-    path = f"/calendars/{made.json()['id']}"
-    problem(patch(client, path, {"name": "x"}), 428, "precondition_required")
-    problem(patch(client, path, {"name": "x"}, **{"If-Match": '"old"'}), 412, "precondition_failed")
-    changed = patch(client, path, {"cut_off_seconds": 60}, **{"If-Match": made["ETag"]})
-    assert changed.json()["cut_off_seconds"] == 60 and changed.json()["name"] == "nights"
-    assert changed["ETag"] == client.get(f"{ROOT}{path}")["ETag"] != made["ETag"]
-    problem(post(client, "/calendars", {"name": "nights"}), 422, "invalid")
-    gone = client.delete(f"{ROOT}{path}", headers={"If-Match": changed["ETag"]})
-    assert gone.status_code == 204 and not Calendar.objects.exists()
-    actions = AuditEntry.objects.filter(object_type="calendar").exclude(token=None)
-    assert set(actions.values_list("action", flat=True)) == {
-        *("create calendar", "change calendar", "delete calendar"),
-    }
 
 
 @pytest.mark.parametrize(

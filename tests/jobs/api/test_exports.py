@@ -14,7 +14,7 @@ from jobs.api.kit import streams
 from jobs.catalog.encoding import encode_body, encode_result
 from jobs.core.sql import now
 from jobs.models import ApiToken, Job, Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, problem
+from tests.jobs.api.conftest import ROOT, Caller
 from tests.jobs.scenes import submitted
 
 
@@ -36,16 +36,6 @@ def test_all_runs_are_exported_in_chunks(
     assert [row["id"] for row in rows] == [str(run.id) for run in reversed(runs)]
     assert "arguments" not in rows[0]
     assert len(exported(caller()).splitlines()) == 33
-
-
-def test_filters_are_those_of_the_list(caller: Caller, acme: Owner) -> None:
-    """A wrong one is refused as there."""
-    submitted(acme, 2, labels={"site": "berlin"})
-    submitted(acme, 3)
-    client = caller(acme)
-    assert len(exported(client, label="site:berlin", state="queued").splitlines()) == 2
-    assert exported(client, task="tests.nothing") == ""
-    problem(client.get(f"{ROOT}/exports/runs", {"state": "lost"}), 422, "invalid")
 
 
 def test_a_csv_has_a_header_and_no_formulas(caller: Caller, acme: Owner) -> None:
@@ -88,15 +78,6 @@ def test_values_that_json_lacks_do_not_end_an_export(
     Job.objects.update(payload=encode_body((), {"x": b"\xff", "y": 2}, max_bytes=1_000))
     job = client.get(f"{ROOT}/jobs/{Job.objects.get().pk}").json()
     assert job["arguments"] == {"x": "_w==", "y": 2}
-
-
-def test_arguments_need_their_permission(caller: Caller, acme: Owner) -> None:
-    """Without `operate` they are null."""
-    submitted(acme)
-    row = json.loads(exported(caller(acme, "read"), with_arguments=True))
-    assert row["arguments"] is None
-    row = json.loads(exported(caller(acme, "read", "operate"), with_arguments=True))
-    assert row["arguments"]["kwargs"] == {"x": 0, "y": 1}
 
 
 def test_an_export_whose_token_is_revoked_breaks_off(

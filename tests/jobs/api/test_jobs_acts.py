@@ -3,7 +3,6 @@
 import pytest
 
 from jobs.models import (
-    AuditEntry,
     Backfill,
     IdempotencyKey,
     Job,
@@ -11,29 +10,7 @@ from jobs.models import (
     Run,
 )
 from tests.jobs.api.conftest import Caller, post, problem
-from tests.jobs.api.job_scenes import UNREAD, change, made
-
-
-def test_a_pause_ends_by_itself_or_by_a_resume(caller: Caller, acme: Owner) -> None:
-    """Both are audited with their reason, and a second resume changes nothing."""
-    client = caller(acme)
-    made(client, interval_minutes=5)
-    path = f"/jobs/{Job.objects.get().pk}"
-    for until in ("2020-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2027-01-01T00:00:00"):
-        assert (
-            problem(post(client, f"{path}/pause", {"until": until}), 422, "invalid")["field"]
-            == "until"
-        )
-    body = {"until": "2199-01-01T00:00:00Z", "reason": "upgrade"}
-    paused = post(client, f"{path}/pause", body)
-    assert paused.json()["paused_until"].startswith("2199-01-01")
-    stale = post(client, f"{path}/resume", {}, **{"If-Match": UNREAD})
-    problem(stale, 412, "precondition_failed")
-    for _ in range(2):
-        assert post(client, f"{path}/resume", {}).json()["paused_until"] is None
-    entries = AuditEntry.objects.filter(object_type="job").order_by("id")
-    assert [entry.action for entry in entries] == ["create", "pause", "resume"]
-    assert entries[1].reason == "upgrade"
+from tests.jobs.api.job_scenes import change, made
 
 
 def test_the_same_key_runs_a_job_once(caller: Caller, acme: Owner) -> None:
@@ -51,17 +28,6 @@ def test_the_same_key_runs_a_job_once(caller: Caller, acme: Owner) -> None:
     assert again.json()["id"] == answer.json()["id"] and Run.objects.count() == 1
     problem(post(client, f"/jobs/{other.pk}/run", {}, **key), 409, "idempotency_conflict")
     assert Run.objects.count() == IdempotencyKey.objects.count() == 1
-
-
-def test_a_job_that_is_off_makes_no_runs(caller: Caller, acme: Owner) -> None:
-    """Neither by hand nor by a backfill."""
-    client = caller(acme)
-    made(client, enabled=False, cron="@daily")
-    path = f"/jobs/{Job.objects.get().pk}"
-    problem(post(client, f"{path}/run", {}), 409, "job_disabled")
-    span = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
-    problem(post(client, f"{path}/backfill", span), 409, "job_disabled")
-    assert not Run.objects.exists() and not Backfill.objects.exists()
 
 
 def test_a_backfill_counts_first(caller: Caller, acme: Owner) -> None:

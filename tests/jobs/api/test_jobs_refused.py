@@ -91,24 +91,6 @@ def test_only_tasks_on_offer_are_taken(caller: Caller, acme: Owner, *, task: str
     assert not Job.objects.exists()
 
 
-def test_all_wrong_fields_are_told_at_once(caller: Caller, acme: Owner) -> None:
-    """The caller corrects them in one step."""
-    wrong = {"zone": "Mars", "cron": "* * * *", "arguments": {"x": 1}}
-    refused = problem(post(caller(acme), "/jobs", {**JOB, **wrong}), 422, "invalid")
-    assert {each["field"] for each in refused["errors"]} >= {"zone", "cron", "arguments.y"}
-
-
-def test_arguments_over_the_limit_are_refused(
-    caller: Caller, acme: Owner, settings: Settings
-) -> None:
-    """With the limit, which is a setting."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
-    arguments = {"method": "POST", "url": "https://edge-7.example.com/", "body": "x" * 2_000}
-    body = {**JOB, "task": "fairshift.http_request", "arguments": arguments}
-    refused = problem(post(caller(acme), "/jobs", body), 413, "payload_too_large")
-    assert refused["limit"] == 1024
-
-
 def test_an_owner_has_so_many_jobs_at_most(caller: Caller, acme: Owner, settings: Settings) -> None:
     """429; changes of jobs that are there still work."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_JOBS": 2}

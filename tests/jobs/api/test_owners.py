@@ -72,58 +72,6 @@ def test_the_admin_of_an_owner_sets_its_objective(caller: Caller, acme: Owner) -
     assert entry.details["before"] == {"wait_objective_seconds": 30}
 
 
-def test_only_the_version_that_was_read_is_changed(caller: Caller, acme: Owner) -> None:
-    """428 without If-Match, 412 for an older version; a limit is removed by null."""
-    client = caller()
-    etag = client.get(f"{ROOT}/owners/acme")["ETag"]
-    problem(patch(client, "/owners/acme", {"weight": 7}), 428, "precondition_required")
-    changed = patch(client, "/owners/acme", {"weight": 7, "max_running": 5}, **{"If-Match": etag})
-    assert changed.status_code == 200, changed.content
-    stale = patch(client, "/owners/acme", {"weight": 8}, **{"If-Match": etag})
-    problem(stale, 412, "precondition_failed")
-    free = patch(client, "/owners/acme", {"max_running": None}, **{"If-Match": changed["ETag"]})
-    assert (free.json()["weight"], free.json()["max_running"]) == (7, None)
-    none = patch(client, "/owners/acme", {"weight": None}, **{"If-Match": "*"})
-    assert problem(none, 422, "invalid")["field"] == "weight"
-
-
-def test_days_of_history_are_changed_like_limits(caller: Caller, acme: Owner) -> None:
-    """Within 1 to 3660, by admins of the installation; null is as the installation has it."""
-    client = caller()
-    given = {"run_days": 365, "failed_run_days": 730}
-    changed = patch(client, "/owners/acme", given, **{"If-Match": "*"})
-    assert (changed.json()["run_days"], changed.json()["failed_run_days"]) == (365, 730)
-    usual = patch(client, "/owners/acme", {"run_days": None}, **{"If-Match": "*"})
-    assert usual.json()["run_days"] is None
-    for name, wrong in (("run_days", 0), ("failed_run_days", 3661)):
-        refused = patch(client, "/owners/acme", {name: wrong}, **{"If-Match": "*"})
-        found = problem(refused, 422, "invalid")
-        assert found["field"] == name and str(3660 if wrong else 1) in found["detail"]
-
-
-def test_an_owners_admin_changes_its_name_and_not_its_share(caller: Caller, acme: Owner) -> None:
-    """A larger share takes from other owners."""
-    client = caller(acme)
-    named = patch(client, "/owners/acme", {"name": "Acme Corp"}, **{"If-Match": "*"})
-    assert named.json()["name"] == "Acme Corp"
-    greedy = patch(client, "/owners/acme", {"weight": 900}, **{"If-Match": "*"})
-    problem(greedy, 403, "forbidden")
-
-
-def test_an_owner_is_paused_and_resumed(caller: Caller, acme: Owner) -> None:
-    """Each with its reason in the audit; repeating a resume writes nothing more."""
-    client = caller(acme)
-    paused = post(client, "/owners/acme/pause", {"reason": "audit week"})
-    assert paused.json()["is_paused"] and paused.json()["paused_reason"] == "audit week"
-    for _ in range(2):
-        assert not post(client, "/owners/acme/resume", {"reason": "done"}).json()["is_paused"]
-    found = client.get(f"{ROOT}/audit", {"object_type": "owner"}).json()["items"]
-    assert [(one["action"], one["reason"]) for one in found] == [
-        ("resume", "done"),
-        ("pause", "audit week"),
-    ]
-
-
 def test_usage_counts_the_runs_of_a_span(caller: Caller, acme: Owner, stranger: Owner) -> None:
     """By their state, with the worker time of their attempts, and the part of all owners'."""
     failed(acme)
@@ -194,24 +142,6 @@ def test_workers_show_only_the_callers_runs(caller: Caller, acme: Owner, strange
     assert (shown["state"], shown["slots"]) == ("alive", 4)
     assert 0 <= shown["heartbeat_age_seconds"] < 30
     assert caller().get(f"{ROOT}/workers").json()["items"][0]["active_runs"] == 2
-
-
-def test_a_worker_is_drained_by_callers_for_the_installation(caller: Caller, acme: Owner) -> None:
-    """Repeating it changes nothing; a worker that was lost is answered 409."""
-    worker = living_worker()
-    drain, undrain = (f"/workers/{worker}/{verb}" for verb in ("drain", "undrain"))
-    problem(post(caller(acme), drain, {}), 403, "forbidden")
-    for _ in range(2):
-        shown = post(caller(), drain, {"reason": "new kernel"}).json()
-        assert shown["state"] == "draining" and shown["draining_since"]
-    assert AuditEntry.objects.get(action="drain worker").reason == "new kernel"
-    [listed] = caller().get(f"{ROOT}/workers", {"state": "draining"}).json()["items"]
-    assert listed["id"] == str(worker)
-    assert caller().get(f"{ROOT}/workers", {"state": "alive"}).json()["items"] == []
-    shown = post(caller(), undrain, {}).json()
-    assert (shown["state"], shown["draining_since"]) == ("alive", None)
-    silence(worker, seconds=3600)
-    problem(post(caller(), drain, {}), 409, "state_conflict")
 
 
 def test_workers_are_listed_by_state_in_pages(caller: Caller, acme: Owner) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from jobs.models import IdempotencyKey, Owner, Run, Submission
-from tests.jobs.api.conftest import ROOT, Caller, post, problem, statements
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.run_scenes import ADD, failed
 from tests.jobs.scenes import submitted
 
@@ -41,15 +41,6 @@ def test_the_same_key_makes_one_run(caller: Caller, acme: Owner, stranger: Owner
     assert Run.objects.count() == IdempotencyKey.objects.count() == 2
 
 
-def test_many_runs_are_stored_at_once(caller: Caller, acme: Owner) -> None:
-    """One request, one submission."""
-    calls = [{"x": number, "y": 1} for number in range(300)]
-    response = post(caller(acme), "/submissions", {**ADD, "arguments": calls, "label": "sums"})
-    assert response.status_code == 202, response.content
-    assert response.json()["run_count"] == Run.objects.count() == 300
-    assert response["Location"] == f"{ROOT}/submissions/{Submission.objects.get().pk}"
-
-
 def test_a_bulk_with_wrong_elements_stores_nothing_and_names_each(
     caller: Caller, acme: Owner
 ) -> None:
@@ -64,25 +55,6 @@ def test_a_bulk_with_wrong_elements_stores_nothing_and_names_each(
         (900, "arguments.900.z"),
     ]
     assert not Run.objects.exists() and not Submission.objects.exists()
-
-
-def test_an_element_that_is_too_large_is_named(caller: Caller, acme: Owner, settings: Any) -> None:
-    """By its index: its arguments as a whole are wrong."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
-    call = {"method": "POST", "url": "https://edge-7.example.com/", "body": ""}
-    calls = [call, {**call, "body": "x" * 2_000}]
-    body = {"task": "fairshift.http_request", "arguments": calls}
-    refused = problem(post(caller(acme), "/submissions", body), 422, "invalid")
-    assert [(one["index"], one["field"]) for one in refused["errors"]] == [(1, "arguments.1")]
-
-
-def test_a_bulk_over_the_limit_is_refused_with_the_limit(
-    caller: Caller, acme: Owner, settings: Any
-) -> None:
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BATCH": 2}
-    body = {**ADD, "arguments": [ADD["arguments"]] * 3}
-    refused = problem(post(caller(acme), "/submissions", body), 413, "batch_too_large")
-    assert (refused["field"], refused["limit"]) == ("arguments", 2)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +99,6 @@ def test_a_wrong_field_is_named_and_nothing_is_stored(
     assert not Run.objects.exists() and not IdempotencyKey.objects.exists()
 
 
-def test_a_submit_takes_few_statements(caller: Caller, acme: Owner) -> None:
-    """One for the caller, one for the run; only the end of the barrier is between them."""
-    client = caller(acme)
-    post(client, "/runs", ADD)
-    with statements() as found:
-        assert post(client, "/runs", ADD).status_code == 202
-    assert len(found) == 2 and "jobs_apitoken" in found[0] and "INSERT INTO jobs_run" in found[1]
-
-
 # --- read -----------------------------------------------------------------------------------
 
 
@@ -149,23 +112,6 @@ def test_pages_do_not_move_when_runs_are_added(caller: Caller, acme: Owner) -> N
     third = client.get(f"{ROOT}/runs?limit=2&cursor={second['next']}").json()
     assert [run["id"] for page in (first, second, third) for run in page["items"]] == old
     assert third["next"] is None
-
-
-def test_a_cursor_of_another_list_is_refused(caller: Caller, acme: Owner, northwind: Owner) -> None:
-    """Of another caller, of other filters, or made by hand."""
-    submitted(acme, 3)
-    submitted(northwind, 3)
-    client = caller(acme)
-    cursor = client.get(f"{ROOT}/runs?limit=1").json()["next"]
-    for other, query in (
-        (caller(northwind), f"cursor={cursor}"),
-        (client, f"state=queued&cursor={cursor}"),
-        (client, f"cursor={cursor}x"),
-        (client, "cursor=-1"),
-    ):
-        problem(other.get(f"{ROOT}/runs?{query}"), 422, "invalid_cursor")
-    for limit in ("0", "501", "-1", "x"):
-        assert client.get(f"{ROOT}/runs?limit={limit}").json()["field"] == "limit"
 
 
 def test_filters_narrow_the_list(caller: Caller, acme: Owner, stranger: Owner) -> None:

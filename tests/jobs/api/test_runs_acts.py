@@ -3,11 +3,9 @@
 import pytest
 
 from jobs.calendars import changes
-from jobs.core.ids import new_ids
-from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
-from tests.jobs.api.run_scenes import ADD, failed, started
+from tests.jobs.api.run_scenes import failed, started
 from tests.jobs.scenes import submitted
 from tests.jobs.windows_world import calendar_of, freeze
 
@@ -37,22 +35,6 @@ def test_an_override_says_which_shared_calendars_still_hold(
 # --- cancel and retry -----------------------------------------------------------------------
 
 
-def test_a_second_cancel_changes_nothing(caller: Caller, acme: Owner) -> None:
-    """And is a success, too. The token is in the audit."""
-    [run] = submitted(acme)
-    client = caller(acme)
-    for _ in range(2):
-        answer = post(client, f"/runs/{run.id}/cancel", {"reason": "wrong version"})
-        assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
-    [entry] = AuditEntry.objects.filter(action="cancel")
-    assert entry.token is not None and entry.actor is None and entry.reason == "wrong version"
-
-
-def test_what_has_ended_otherwise_cannot_be_cancelled(caller: Caller, acme: Owner) -> None:
-    run = failed(acme)
-    problem(post(caller(acme), f"/runs/{run.id}/cancel", {}), 409, "state_conflict")
-
-
 def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
     """Wrong ones change nothing: the run stays failed."""
     run = failed(acme)
@@ -69,16 +51,6 @@ def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
     assert set(AuditEntry.objects.values_list("action", flat=True)) >= {"edit arguments", "retry"}
 
 
-def test_an_empty_body_has_no_fields(caller: Caller, acme: Owner) -> None:
-    """A retry and a cancel need none; where a field is needed, the error names it."""
-    run = failed(acme)
-    client = caller(acme)
-    for verb, state in (("retry", "queued"), ("cancel", "cancelled")):
-        assert client.generic("POST", f"{ROOT}/runs/{run.id}/{verb}").json()["state"] == state
-    refused = client.generic("POST", f"{ROOT}/runs/retry")
-    assert (refused.status_code, refused.json()["field"]) == (422, "filter")
-
-
 def test_a_run_that_is_running_is_not_retried(caller: Caller, acme: Owner) -> None:
     """Its attempt goes on; new arguments are not stored."""
     run, _ = started(acme)
@@ -87,16 +59,6 @@ def test_a_run_that_is_running_is_not_retried(caller: Caller, acme: Owner) -> No
     run.refresh_from_db()
     assert (run.state, run.arguments[1]) == ("running", {"x": 0, "y": 1})
     assert not AuditEntry.objects.exclude(action="create token").exists()
-
-
-def test_a_stale_version_is_not_retried(caller: Caller, acme: Owner) -> None:
-    """If-Match is optional here; where it is sent, it must match."""
-    run = failed(acme)
-    client = caller(acme)
-    etag = client.get(f"{ROOT}/runs/{run.id}")["ETag"]
-    stale = post(client, f"/runs/{run.id}/retry", {}, **{"If-Match": '"old"'})
-    problem(stale, 412, "precondition_failed")
-    assert post(client, f"/runs/{run.id}/retry", {}, **{"If-Match": etag}).status_code == 202
 
 
 def test_a_bulk_moves_the_runs_of_a_filter(caller: Caller, acme: Owner, stranger: Owner) -> None:
@@ -120,39 +82,3 @@ def test_a_bulk_moves_the_runs_of_a_filter(caller: Caller, acme: Owner, stranger
 
 
 # --- other owners, scopes -------------------------------------------------------------------
-
-
-def test_another_owners_run_is_answered_as_an_unknown_one(
-    caller: Caller, acme: Owner, stranger: Owner
-) -> None:
-    """Byte for byte, with its headers: no caller learns that it exists."""
-    [foreign] = submitted(stranger)
-    [unknown] = new_ids(now(), 1)
-    client = caller(acme)
-    for verb in ("", "/timeline", "/why", "/cancel", "/retry"):
-        answers = [
-            post(client, f"/runs/{run_id}{verb}", {})
-            if verb in {"/cancel", "/retry"}
-            else client.get(f"{ROOT}/runs/{run_id}{verb}")
-            for run_id in (foreign.id, unknown)
-        ]
-        problem(answers[0], 404, "not_found")
-        assert answers[0].content == answers[1].content
-        assert answers[0].headers == answers[1].headers
-    foreign.refresh_from_db()
-    assert foreign.state == "queued"
-
-
-def test_a_scope_that_is_missing_is_named(caller: Caller, acme: Owner) -> None:
-    """403 comes before any look-up of a row."""
-    [run] = submitted(acme)
-    client = caller(acme, "read")
-    for path, scope in (
-        ("/runs", "submit"),
-        ("/submissions", "submit"),
-        (f"/runs/{run.id}/cancel", "operate"),
-        (f"/runs/{run.id}/retry", "operate"),
-        ("/runs/cancel", "operate"),
-    ):
-        refused = problem(post(client, path, ADD), 403, "forbidden")
-        assert scope in refused["detail"]

@@ -22,7 +22,7 @@ from jobs.models import (
 )
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post, problem
 from tests.jobs.api.job_scenes import made
-from tests.jobs.windows_world import calendar_of, freeze, window
+from tests.jobs.windows_world import calendar_of, window
 
 MAY_ALL = ("view_window", "approve_window", "view_calendar", "change_calendar", "view_attachment")
 NONE = 2**40
@@ -71,15 +71,6 @@ def test_a_member_who_may_submit_cannot_decide(acme: Owner, role: Role, decision
     assert not WindowDecision.objects.exists()
 
 
-def test_an_approver_needs_the_permission_too(acme: Owner) -> None:
-    """The site's administrator may withhold it from all."""
-    path = pending(acme)
-    client = logged_in("view_window", acme=Role.APPROVER)
-    refused = problem(post(client, f"{path}/approve", {}), 403, "forbidden")
-    assert "jobs.approve_window" in refused["detail"]
-    assert not WindowDecision.objects.exists()
-
-
 def test_an_approver_of_one_owner_does_not_decide_for_another(
     acme: Owner, northwind: Owner, stranger: Owner
 ) -> None:
@@ -118,15 +109,6 @@ def test_the_user_that_requested_a_window_does_not_approve_it(acme: Owner) -> No
     assert not WindowDecision.objects.exists()
     other = logged_in(*MAY_ALL, name="ben", acme=Role.APPROVER)
     assert post(other, path, {}).status_code == 201
-
-
-def test_a_freeze_needs_no_approval(acme: Owner) -> None:
-    """It counts at once, so that no user can decide on it."""
-    path = f"/windows/{freeze(calendar_of(acme, needs_approval=True)).pk}"
-    client = logged_in(*MAY_ALL, acme=Role.APPROVER)
-    refused = problem(post(client, f"{path}/approve", {}), 403, "approval_refused")
-    assert "freeze" in refused["detail"]
-    assert not WindowDecision.objects.exists()
 
 
 # --- attachments ----------------------------------------------------------------------------

@@ -12,20 +12,6 @@ from tests.jobs.api.conftest import ROOT, Caller, post
 from tests.jobs.scenes import submitted
 
 
-def test_a_submission_is_listed_read_and_cancelled(caller: Caller, acme: Owner) -> None:
-    """A second cancel changes nothing."""
-    client = caller(acme)
-    made = post(client, "/submissions", {"task": "tests.add", "arguments": [{"x": 1, "y": 2}] * 3})
-    [listed] = client.get(f"{ROOT}/submissions").json()["items"]
-    assert listed == made.json()
-    path = f"/submissions/{listed['id']}"
-    progress = client.get(f"{ROOT}{path}").json()["progress"]
-    assert progress == {"total": 3, "ended": 0, "is_done": False, "states": {"queued": 3}}
-    assert client.get(f"{ROOT}{path}/forecast").json()["forecast"]["count"] == 3
-    for count in (3, 0):
-        assert post(client, f"{path}/cancel", {"reason": "wrong"}).json()["cancelled"] == count
-
-
 def test_a_submission_goes_out_in_waves(caller: Caller, acme: Owner) -> None:
     """It is read with its waves, stopped, cut anew, resumed and released."""
     client = caller(acme)

@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from jobs import submit
-from jobs.calendars import approvals, ical_feed
+from jobs.calendars import approvals
 from jobs.calendars.hours import entry_of
 from jobs.calendars.ical_feed import feed, forget_secret, new_secret
 from jobs.calendars.ical_import import import_ical
@@ -127,18 +127,6 @@ def test_ids_stay(acme: Owner) -> None:
     Window.objects.update(excluded=[first.isoformat()])
     after = {str(one["UID"]) for one in shown(of_day(hours))}
     assert len(before) >= 24 and after < before and len(before - after) == 1
-
-
-def test_a_feed_ends_somewhere(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first ones are in it."""
-    monkeypatch.setattr(ical_feed, "MOST", 100)
-    hours = calendar_of(acme)
-    # Not by its verb: the openings of two months are not what this is about.
-    starts, rule = now().replace(tzinfo=None).isoformat(), "FREQ=MINUTELY;INTERVAL=5"
-    Window.objects.create(calendar=hours, starts=starts, duration_seconds=30, rule=rule)
-    found = shown(feed(hours, start=now(), end=now() + timedelta(days=1)))
-    assert len(found) == 100
-    assert found[0]["DTSTART"].dt < now() + timedelta(minutes=2)
 
 
 def address(secret: str) -> str:

@@ -1,13 +1,13 @@
 """jobs/calendars/ical_import.py: the windows of one source are what its newest file says."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 
 from jobs.calendars import approvals
 from jobs.calendars.hours import entry_of
-from jobs.calendars.ical_import import ImportReport, import_ical, preview_ical
+from jobs.calendars.ical_import import ImportReport, import_ical
 from jobs.core.errors import IcalError, OptionError
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Calendar, Opening, Owner, Window
@@ -154,22 +154,6 @@ def test_an_import_does_not_open_a_calendar_for_good(hours: Calendar) -> None:
     assert take(hours, source="b.ics", effect="freeze") == [0, 0, 1, 0]
 
 
-def test_it_can_be_foreseen(hours: Calendar) -> None:
-    """What would be done is said in words, and is not done."""
-    take(hours, *map_of("ab"))
-    moved = event("DTSTART:20260606T220000", "DURATION:PT8H", "RRULE:FREQ=WEEKLY;BYDAY=MO", uid="c")
-    report = preview_ical(hours, calendar(event(*NIGHTS), moved), effect="window", source="a.ics")
-    assert counts(report) == [1, 1, 1, 0]
-    assert [(one.verb, one.window.split(",")[0]) for one in report.changes] == [
-        ("added", "every week on Monday at 22:00"),
-        ("changed", "every week on Saturday at 22:00"),
-        ("removed", "once"),
-    ]
-    [(line, problem)] = report.problems
-    assert line == 8 and "no time of its RRULE" in problem
-    assert Window.objects.count() == 2 and not Window.objects.exclude(rule="").exists()
-
-
 @pytest.mark.parametrize(
     "given",
     [{"source": ""}, {"source": "x" * 201}, {"source": "\x00"}, {"effect": "both"}],
@@ -178,12 +162,3 @@ def test_a_source_has_a_name_and_an_effect(hours: Calendar, given: dict[str, str
     """Without one it would be that of windows made by hand."""
     with pytest.raises(OptionError):
         take(hours, *map_of("a"), **given)
-
-
-def test_a_shared_calendar_is_by_utc(db: None) -> None:
-    """It has no owner whose clock would count."""
-    shared = Calendar.objects.create(name="holidays")
-    take(shared, event("DTSTART;VALUE=DATE:20261224"), effect="freeze")
-    made = Window.objects.get()
-    assert (made.zone, made.effect, made.duration_seconds) == ("UTC", "freeze", 86_400)
-    assert made.requested_at <= datetime.now(UTC) + timedelta(minutes=1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from celery import Celery, Task
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.encoding import encode_body
@@ -47,11 +47,6 @@ def test_arguments_come_back_by_name_in_the_types_of_the_annotations(app: Celery
     assert schema.bind([], {"version": 41, "host": "fw-17"}) == schema.bind(["fw-17", 41])
 
 
-def test_defaults_are_left_to_the_task(app: Celery) -> None:
-    """What the caller leaves out is not frozen at submit."""
-    assert schema_of(app, activate).bind(["fw-17"]) == ([], {"host": "fw-17"})
-
-
 @pytest.mark.parametrize(
     ("args", "kwargs", "field", "problem"),
     [
@@ -84,28 +79,6 @@ def test_an_unknown_name_is_told_before_the_missing_one(app: Celery) -> None:
     assert (caught.value.field, "host?" in caught.value.problem) == ("hots", True)
 
 
-def test_the_path_leads_into_the_value(app: Celery) -> None:
-    """A fault deep inside is named by the dotted path to it."""
-
-    def open_ports(rules: list[dict[str, int]]) -> None: ...
-
-    with pytest.raises(ArgumentError) as caught:
-        schema_of(app, open_ports).bind([[{"port": 1}, {"port": "x"}]])
-    assert caught.value.field == "rules.1.port"
-
-
-def test_members_of_a_union_are_not_part_of_the_path(app: Celery) -> None:
-    """The caller sees the argument, with the complaint of each member."""
-
-    def open_port(port: int | Literal["any"]) -> None: ...
-
-    with pytest.raises(ArgumentError) as caught:
-        schema_of(app, open_port).bind(["some"])
-    assert caught.value.field == "port"
-    assert "valid integer" in caught.value.problem
-    assert "'any'" in caught.value.problem
-
-
 def test_the_error_does_not_repeat_the_value(app: Celery) -> None:
     """A wrong value may be a secret."""
 
@@ -125,17 +98,6 @@ def test_a_bound_task_has_no_self(app: Celery) -> None:
     assert schema_of(app, activate_bound, bind=True).bind(["fw"]) == ([], {"host": "fw"})
     retried = schema_of(app, activate_bound, bind=True, name="again", autoretry_for=(OSError,))
     assert retried.bind(["fw"]) == ([], {"host": "fw"})
-
-
-def test_a_class_based_task_has_its_run_s_arguments(app: Celery) -> None:
-    """A task written as a class is as good as one written as a function."""
-
-    class Activate(Task):
-        name = "activate"
-
-        def run(self, host: str) -> None: ...
-
-    assert ArgumentSchema.of(app.register_task(Activate())).bind(["fw"]) == ([], {"host": "fw"})
 
 
 def test_positional_only_arguments_go_by_position(app: Celery) -> None:
@@ -184,27 +146,6 @@ def test_unannotated_and_unresolvable_arguments_take_anything(app: Celery) -> No
     assert schema_of(app, loose).bind([value, 1]) == ([], {"value": value, "other": 1})
 
 
-def test_names_that_models_reserve_are_names_like_others(app: Celery) -> None:
-    """An argument may be called as an attribute of a pydantic model, or begin with _."""
-
-    def odd(json: int, _private: int, model_config: int, copy: int = 0) -> None: ...
-
-    given = {"json": 1, "_private": 2, "model_config": 3}
-    schema = schema_of(app, odd)
-    assert schema.bind([], given) == ([], given)
-    assert schema.names == (*given, "copy")
-    assert tuple(schema.json_schema()["properties"]) == schema.names
-
-
-def test_constraints_of_annotations_hold(app: Celery) -> None:
-    """Limits written in an annotation are checked, and named."""
-
-    def wait(seconds: Annotated[float, Field(gt=0, le=60)]) -> None: ...
-
-    with pytest.raises(ArgumentError, match=r"argument seconds: .*60"):
-        schema_of(app, wait).bind([61])
-
-
 def test_models_travel_as_dicts_for_pydantic_tasks(app: Celery) -> None:
     """Celery's `pydantic=True` rebuilds the model in the worker; on the way it is a dict."""
 
@@ -247,19 +188,3 @@ def test_the_json_schema_describes_one_object(app: Celery) -> None:
     assert described["properties"]["host"] == {"title": "Host", "type": "string"}
     assert described["properties"]["at"]["format"] == "date-time"
     assert described["properties"]["mode"]["enum"] == ["a", "b"]
-
-
-def test_types_without_a_json_schema_become_anything(app: Celery) -> None:
-    """A task with an exotic annotation can still be drawn."""
-
-    def exotic(when: Task) -> None: ...
-
-    assert schema_of(app, exotic).json_schema()["properties"] == {"when": {"title": "When"}}
-
-
-def test_a_schema_is_built_once_per_task(app: Celery) -> None:
-    """Proxies and the task itself share it; another task of the same name has its own."""
-    task = app.task(shared=False)(activate)
-    assert ArgumentSchema.of(task) is ArgumentSchema.of(app.tasks[task.name])
-    with Celery("other", set_as_current=False) as other:
-        assert ArgumentSchema.of(other.task(shared=False)(activate)) is not ArgumentSchema.of(task)

@@ -124,15 +124,6 @@ def test_a_checkpoint_of_a_stale_attempt_is_fenced_by_itself(acme: Owner, seen: 
     assert run.checkpoint is None
 
 
-def test_progress_of_an_earlier_attempt_is_not_shown(acme: Owner, seen: Seen) -> None:
-    """The next attempt begins anew."""
-    [run] = submitted(acme)
-    at = admitted(living_worker(), run)
-    seen(at).progress(9, 10)
-    with taken_over(run, at):
-        assert shown(run) is None
-
-
 def test_a_checkpoint_stays_over_retries_until_the_run_succeeds(acme: Owner, seen: Seen) -> None:
     """Those by the policy, and those by an operator; not over other arguments."""
     [run] = submitted(acme)
@@ -233,17 +224,6 @@ def test_without_postgresql_progress_does_not_disturb_the_task(
     assert task._store is not None
     task._store.close()
     assert shown(run) == (1, 2, "")
-
-
-def test_a_broken_connection_is_opened_again(acme: Owner, seen: Seen) -> None:
-    """PostgreSQL was restarted between two calls of a long task."""
-    [run] = submitted(acme)
-    task = seen(admitted(living_worker(), run))
-    task.progress(1)
-    assert task._store is not None
-    task._store._connection.connection.close()
-    task.checkpoint(3)
-    assert task.last_checkpoint == 3
 
 
 def test_a_run_without_a_row_reports_nothing() -> None:

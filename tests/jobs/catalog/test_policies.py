@@ -35,19 +35,6 @@ def test_values_out_of_limits_are_refused(option: str, value: Any, limit: str) -
     assert limit in caught.value.problem
 
 
-def test_the_soft_limit_comes_before_the_hard_one() -> None:
-    """A soft limit at or after the hard one would never be seen by the task."""
-    with pytest.raises(OptionError, match=r"soft_time_limit_seconds: is less than"):
-        checked_policy({"soft_time_limit_seconds": 60, "time_limit_seconds": 60})
-
-
-def test_errors_are_kept_by_name() -> None:
-    """Classes and names alike become names, which a row and a form can hold."""
-    policy = checked_policy({"retry_on": (OSError, "Timeout"), "give_up_on": OptionError})
-    assert policy["retry_on"] == ("builtins.OSError", "Timeout")
-    assert policy["give_up_on"] == ("jobs.core.errors.OptionError",)
-
-
 def test_an_unknown_option_is_refused_with_the_near_miss() -> None:
     """A misspelt option is never ignored in silence."""
     with pytest.raises(OptionError, match=r"max_attemps: is unknown; did you mean max_attempts?"):

@@ -52,18 +52,6 @@ def test_a_value_is_hidden_by_its_name(name: str) -> None:
     assert hidden({name: {"deep": 1}}) == {name: SHOWN}
 
 
-def test_other_names_are_shown() -> None:
-    """A key of a row is no secret, nor is a missing value."""
-    given = {"key": "a", "keys": [1], "tokenless": None, "password": None}
-    assert hidden(given) == given
-
-
-def test_the_names_are_a_setting(settings: Any) -> None:
-    """An empty list hides by type only."""
-    settings.FAIRSHIFT = {"HIDDEN_NAMES": ["*iban*"]}
-    assert hidden({"password": 1, "IBAN": 2}) == {"password": 1, "IBAN": SHOWN}
-
-
 STORED = {"pin": "1234", "list": [{"token": "t"}, 2], "user": "ann"}
 
 

@@ -2,14 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from celery import Celery, Task, chain, current_app, group, shared_task
 from pytest_django import Settings
 
-from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import PLAIN_ONLY, job, never_awaited, offer_of, offered, resolve
 from jobs.checks.wiring import check_tasks
 from jobs.core.errors import OptionError, RowRequired, UnknownTask
@@ -76,12 +73,6 @@ def test_a_task_that_needs_a_row_is_not_sent_without_one(call: Callable[[], None
         call()
 
 
-def test_a_plain_task_is_sent_as_ever(app: Celery) -> None:
-    """Also one that may be submitted."""
-    app.conf.update(broker_url="memory://", result_backend="disabled://")
-    assert reboot.delay("edge-1").id
-
-
 async def send() -> None: ...
 
 
@@ -94,17 +85,6 @@ def test_what_nothing_awaits_is_refused(app: Celery) -> None:
     assert never_awaited() == ["shop.send"]
     [found] = check_tasks()
     assert found.id == "fairshift.E021" and "shop.send" in found.msg
-
-
-def test_a_class_of_tasks_may_await(app: Celery) -> None:
-    """By a `__call__` of its own, as libraries for such tasks have."""
-
-    class Awaiting(Task):
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            return async_to_sync(self.run)(*args, **kwargs)
-
-    task = app.task(name="shop.send", base=Awaiting)(send)
-    assert resolve(task).name == "shop.send" and never_awaited() == []
 
 
 def test_an_unknown_name_is_refused_with_the_near_miss() -> None:
@@ -147,12 +127,6 @@ def test_a_name_of_a_megabyte_is_refused_at_once() -> None:
     assert len(caught.value.name) == 255
 
 
-def test_a_function_that_is_no_task_is_named() -> None:
-    """Forgetting the decorator is the most likely mistake."""
-    with pytest.raises(UnknownTask, match=r"_is_named is no Celery task; decorate its .* @job"):
-        resolve(test_a_function_that_is_no_task_is_named)  # type: ignore[arg-type]
-
-
 def test_job_offers_a_task_with_title_description_and_policy() -> None:
     """The title is given or made from the name; the docstring's first line describes it."""
     offer = offer_of(resolve(reboot))
@@ -162,12 +136,6 @@ def test_job_offers_a_task_with_title_description_and_policy() -> None:
     assert offer.policy == {"max_attempts": 5, "retry_on": ("builtins.OSError",)}
     assert offer_of(resolve(rotate_keys)).title == "Rotate keys"
     assert not offer_of(resolve(rotate_keys)).plain
-
-
-def test_a_job_is_an_ordinary_celery_task() -> None:
-    """It can be called, and its arguments are those of the function."""
-    reboot("fw-17")
-    assert ArgumentSchema.of(reboot).bind(["fw-17"]) == ([], {"host": "fw-17"})
 
 
 @pytest.mark.parametrize(
@@ -198,11 +166,6 @@ def test_wrong_options_are_refused_at_import(options: dict[str, object], message
         job(**options)
 
 
-def test_a_plain_task_keeps_celery_s_word_on_lost_workers() -> None:
-    """Its message is all that there is of it."""
-    job(name="tests.catalog.lossy", plain=True, reject_on_worker_lost=True, acks_late=True)
-
-
 def test_offered_are_jobs_and_what_the_settings_name(settings: Settings) -> None:
     """Nothing else, sorted by title; never a task of Celery's or of the system's."""
     mine = [item.name for item in offered() if item.name.startswith(__name__)]
@@ -213,9 +176,3 @@ def test_offered_are_jobs_and_what_the_settings_name(settings: Settings) -> None
     assert not [name for name in everything if name.startswith(("celery.", "fairshift.system."))]
     settings.FAIRSHIFT = {"OFFERED_TASKS": [f"{__name__}.undec*"]}
     assert f"{__name__}.undecorated" in {item.name for item in offered()}
-
-
-def test_a_name_by_position_is_refused() -> None:
-    """`@job("reports.build")` would decorate a text: the sentence has the right spelling."""
-    with pytest.raises(OptionError, match=r"name: is a keyword: @job.name='reports.build'."):
-        job("reports.build")  # type: ignore[call-overload]

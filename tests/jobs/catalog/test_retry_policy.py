@@ -1,7 +1,5 @@
 """jobs/catalog/retry_policy.py: how often and after which delay a failed attempt is tried again."""
 
-import math
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,12 +34,6 @@ def test_the_backoff_stays_under_its_cap(
     full = backoff(policy, attempt=attempt, rand=longest)
     delay = backoff(policy, attempt=attempt, rand=lambda: point)
     assert 0 <= full / 2 <= delay <= full <= cap
-
-
-def test_the_backoff_doubles() -> None:
-    """2, 4, 8 … seconds up to the cap."""
-    policy = a_policy(backoff_seconds=2, backoff_cap_seconds=30)
-    assert [backoff(policy, attempt=n, rand=longest) for n in range(1, 7)] == [2, 4, 8, 16, 30, 30]
 
 
 @given(attempts, st.integers(1, 100))
@@ -87,21 +79,3 @@ def test_a_wanted_delay_stands_in_for_the_backoff(wanted: float) -> None:
     assert 0 <= delay <= LONGEST
     if 0 <= wanted <= LONGEST:
         assert delay == wanted
-
-
-def test_a_wanted_delay_gives_no_further_attempt() -> None:
-    """A task that asks again and again still ends."""
-    assert retry_delay(a_policy(max_attempts=1), attempt=1, names=(), wanted=1.0) is None
-
-
-def test_delays_grow_with_the_attempts() -> None:
-    """Without jitter no attempt waits less than the one before; the exponent cannot overflow."""
-    policy = a_policy(max_attempts=100, backoff_cap_seconds=math.inf)
-    delays = [backoff(policy, attempt=n, rand=longest) for n in range(1, 2_000)]
-    assert all(before <= after for before, after in pairwise(delays))
-
-
-def test_numbers_have_no_second_home() -> None:
-    """A default stands in the settings only."""
-    with pytest.raises(TypeError, match=r"max_attempts.*backoff_seconds.*backoff_cap_seconds"):
-        RetryPolicy()  # type: ignore[call-arg]

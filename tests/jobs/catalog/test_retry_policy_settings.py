@@ -30,11 +30,3 @@ def test_the_settings_complete_the_policy(
     delay = delay_after({"max_attempts": 10, **policy}, attempt, ["ValueError"], None)
     assert delay is not None
     assert low <= delay <= high
-
-
-def test_lists_of_errors_come_from_the_row_as_lists() -> None:
-    """JSON knows no tuples."""
-    policy = {"max_attempts": 3, "retry_on": ["OSError"], "give_up_on": ["Timeout"]}
-    assert delay_after(policy, 1, ["OSError"], 5.0) == 5.0
-    assert delay_after(policy, 1, ["OSError", "Timeout"], 5.0) is None
-    assert delay_after(policy, 3, ["OSError"], 5.0) is None

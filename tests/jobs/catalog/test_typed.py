@@ -11,7 +11,7 @@ import pytest
 
 from jobs import job
 from jobs.catalog.typed import SubmitOptions
-from jobs.core.errors import ArgumentError, OptionError
+from jobs.core.errors import OptionError
 from jobs.models import Owner, Run
 from jobs.runs.options import Options
 from tests.docs.pages import PROJECT
@@ -145,14 +145,3 @@ def test_outside_a_run_an_owner_is_required() -> None:
     """The error says how to name one; without a run there is nobody to charge."""
     with pytest.raises(OptionError, match=r"needs \.using\(owner=\.\.\.\) before \.submit"):
         greet.submit("Ada")
-
-
-def test_wrong_arguments_are_refused_at_run_time_too(acme: Owner) -> None:
-    """Callers without a type checker get the errors of `submit`."""
-    with pytest.raises(ArgumentError, match="nam"):
-        greet.using(owner=acme).submit(nam="Ada")  # type: ignore[call-arg]
-    with pytest.raises(ArgumentError, match="twice"):
-        greet.arguments("Ada", name="Bob")  # type: ignore[misc]
-    with pytest.raises(OptionError, match="priorty"):
-        greet.using(owner=acme, priorty=1).submit("Ada")  # type: ignore[call-arg]
-    assert not Run.objects.exists()

@@ -55,14 +55,6 @@ def test_foreign_installation_is_an_error(client: Redis) -> None:
 
 
 @pytest.mark.django_db
-def test_a_mark_that_is_no_string_is_nobodys(client: Redis) -> None:
-    """A hand has put it there; the Redis is ours then."""
-    client.hset(installation_key(), "junk", "junk")
-    assert checked() == []
-    assert client.type(installation_key()) == b"string"
-
-
-@pytest.mark.django_db
 def test_evicting_redis_is_an_error(client: Redis) -> None:
     """A full Redis must refuse, not forget."""
     client.config_set("maxmemory-policy", "allkeys-lru")

@@ -33,9 +33,3 @@ def test_redis(version: str, patched: str | None) -> None:
 def test_valkey(version: str, patched: str | None) -> None:
     """It has release lines of its own."""
     assert oldest_patched(version, VALKEY_FLOORS) == patched
-
-
-@pytest.mark.parametrize("floors", [REDIS_FLOORS, VALKEY_FLOORS])
-def test_the_tables_are_in_order(floors: tuple[tuple[int, int, int], ...]) -> None:
-    """The search for the next line goes upwards."""
-    assert list(floors) == sorted(floors)

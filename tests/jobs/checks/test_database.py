@@ -61,13 +61,6 @@ def test_what_drives_the_system_is_missed_when_it_is_gone() -> None:
 
 
 @pytest.mark.usefixtures("week_ahead")
-def test_embedded_postgresql_passes() -> None:
-    """The server that starts by itself keeps what it commits, and tests are migrated."""
-    assert database.check_database(databases=["default"]) == []
-    assert database.check_deployed_database() == []
-
-
-@pytest.mark.usefixtures("week_ahead")
 def test_webhooks_and_mails_need_a_worker_of_their_queue() -> None:
     """Only if some are asked for: an installation without them needs no such worker."""
     driven()

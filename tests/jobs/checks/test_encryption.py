@@ -25,12 +25,6 @@ def test_a_missing_ring_is_a_warning(settings: Any) -> None:
     use_ring(settings, KEY_1)
 
 
-def test_a_ring_is_enough(settings: Any, acme: Owner) -> None:
-    """Nothing waits for a key."""
-    use_ring(settings, KEY_1)
-    assert ids() == []
-
-
 def test_a_ring_that_cannot_be_had_is_an_error_and_refuses_workers(settings: Any) -> None:
     """Before a worker takes a run that it could not read."""
     settings.FAIRSHIFT = {"ENCRYPTION_KEYS_FILE": "/nowhere/ring"}

@@ -12,14 +12,6 @@ from jobs.models import HistoryRound
 pytestmark = pytest.mark.django_db
 
 
-def test_nothing_is_said_without_a_problem(settings: Settings, tmp_path: Path) -> None:
-    """Without an archive, with a good one, and after a good round."""
-    assert check_history() == []
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ARCHIVE_FOLDER": str(tmp_path)}
-    HistoryRound.objects.create(began_at=now(), ended_at=now())
-    assert check_history() == []
-
-
 def test_a_folder_that_is_missing_is_named(settings: Settings, tmp_path: Path) -> None:
     """Before old runs stay for it."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ARCHIVE_FOLDER": str(tmp_path / "gone")}
@@ -32,9 +24,3 @@ def test_rows_that_stay_are_said_with_the_reason() -> None:
     HistoryRound.objects.create(began_at=now(), problem="The disk is full.", problem_since=now())
     [found] = check_history()
     assert found.id == "fairshift.W113" and found.msg.endswith(" UTC: The disk is full.")
-
-
-def test_with_wrong_settings_it_says_nothing(settings: Settings) -> None:
-    """E001 names them."""
-    settings.FAIRSHIFT = {"RUN_DAY": 5}
-    assert check_history() == []

@@ -53,12 +53,6 @@ def test_unsafe_setting_of_celery_is_named(
     assert message.id == expected and f"CELERY_{name.upper()}" in str(message.hint)
 
 
-def test_only_a_format_that_runs_code_is_said_to_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each format is named by what is known of it; one that is accepted may be sent."""
-    accepted = ["json", "nautobot_json", "pickle"]
-    monkeypatch.setitem(current_app.conf, "accept_content", accepted)
-
-
 def test_misspelt_key_is_met_with_the_near_miss(settings: Settings) -> None:
     """The hint names the key that was probably meant."""
     settings.FAIRSHIFT = {"LEASE_SECOND": 30}
@@ -95,11 +89,3 @@ def test_a_lease_outlives_the_wait_for_redis(
     found = check_patience()
     assert [message.id for message in found] == ["fairshift.E007"] * len(said)
     assert all(words in message.msg for words, message in zip(said, found, strict=True))
-
-
-def test_the_shorter_lease_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the fair queues, say, when somebody has written another one there."""
-    options = {"lease_seconds": 3, "socket_timeout": 5}
-    monkeypatch.setitem(current_app.conf, "broker_transport_options", options)
-    [message] = check_patience()
-    assert "its lease is 3 s" in message.msg

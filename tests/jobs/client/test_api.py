@@ -15,7 +15,7 @@ from jobs.api.jobs.schemas import JobSummary
 from jobs.api.runs.schemas import RunSummary
 from jobs.client import api
 from jobs.client.__main__ import main
-from jobs.client.output import JOB_COLUMNS, RUN_COLUMNS, cell
+from jobs.client.output import JOB_COLUMNS, RUN_COLUMNS
 
 Reply = tuple[int, dict[str, str], Any]
 AWAY: Reply = (503, {"Retry-After": "0"}, {"code": "database_away", "detail": "away"})
@@ -122,13 +122,6 @@ def test_a_watch_asks_for_counts_and_only_for_what_is_open(
     assert asked == ["7", "8", "8", "8"]
 
 
-def test_a_watched_submit_names_its_run_first(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """A user who interrupts the watch can go on with the id."""
-    with server(RUN, (200, {}, {"state": "succeeded"})) as seen:
-        assert run(seen.url, "submit", "shop.order", "--watch") == 0
-    assert capsys.readouterr().out == "7\n1 succeeded\n"
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -160,25 +153,6 @@ def test_wrong_usage_is_a_line_and_status_2(
     assert told.startswith("fairshift: ") and said in told and told.count("\n") == 1
 
 
-def test_an_address_without_a_scheme_is_wrong_usage(
-    run: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It would never answer: there is nothing to wait for."""
-    assert run("localhost:8000", "runs") == 2
-    assert "FAIRSHIFT_URL is no address" in capsys.readouterr().err
-
-
-def test_a_line_may_contain_any_character(
-    run: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """Only a newline ends it; JSON allows U+2028 in a string."""
-    file = tmp_path / "calls.ndjson"
-    file.write_text('{"name": "a\u2028b"}\r\n\n{"name": "c"}\n', encoding="utf-8")
-    with server((202, {}, {"id": 7, "run_count": 2})) as seen:
-        assert run(seen.url, "submit", "t", "--each", str(file)) == 0
-    assert capsys.readouterr().out == "7  2 runs\n"
-
-
 def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """A proxy's page is no problem of ours; a redirect shows where to, a 404 what may miss."""
     with server((404, {}, "a page")) as seen:
@@ -189,12 +163,6 @@ def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[
     with server((301, {"Location": "https://jobs.example.com/"}, "moved")) as seen:
         assert run(seen.url, "run", "7") == 1
     assert "It answers 301 https://jobs.example.com/" in capsys.readouterr().err
-
-
-def test_cells_hold_no_control_characters() -> None:
-    """A terminal would obey what a task wrote."""
-    assert cell({"type": "E", "message": "a\x1b[2Jb\nc"}) == "E: a\\u001b[2Jb\\u000ac"
-    assert cell({"type": "E", "message": None}) == "E", "the caller may not see the message"
 
 
 @pytest.mark.parametrize(

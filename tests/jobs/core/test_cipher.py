@@ -6,11 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from hypothesis import given
-from hypothesis import strategies as some
 
 from jobs.core.cipher import (
-    OVERHEAD,
     PAYLOAD,
     RESULT,
     Damaged,
@@ -26,20 +23,6 @@ RING = parsed(KEY_1)
 ONE = UUID("019ab000-0000-7000-8000-000000000001")
 OTHER = UUID("019ab000-0000-7000-8000-000000000002")
 HERE = Place("acme", ONE, 7)
-
-
-@given(some.binary(max_size=300))
-def test_a_text_comes_back(text: bytes) -> None:
-    """With 33 bytes more at rest."""
-    sealed = for_run(RING, text, field=PAYLOAD, place=HERE)
-    assert len(sealed) == len(text) + OVERHEAD == len(text) + 33
-    assert opened(RING, memoryview(sealed), key=1, field=PAYLOAD, place=HERE) == text
-
-
-def test_the_time_in_a_run_s_id_is_not_bound() -> None:
-    """PostgreSQL writes it, in the statement that stores the payload."""
-    sealed = for_run(RING, b"x", field=PAYLOAD, place=Place("acme", ONE.hex[12:]))
-    assert opened(RING, sealed, key=1, field=PAYLOAD, place=HERE) == b"x"
 
 
 @pytest.mark.parametrize(

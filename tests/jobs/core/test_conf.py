@@ -28,19 +28,6 @@ def test_an_unknown_key_is_refused_with_the_near_miss(settings: Settings) -> Non
         setting("MAX_ATTEMPTS")
 
 
-def test_asking_for_a_key_that_no_one_defined_is_a_mistake_in_the_code() -> None:
-    """There is no silent None."""
-    with pytest.raises(KeyError):
-        setting("NO_SUCH_SETTING")
-
-
-def test_a_key_is_near_also_without_its_unit(settings: Settings) -> None:
-    """Most keys end in _SECONDS: a short one would be far from all of them."""
-    settings.FAIRSHIFT = {"LEESE": 5, "lease": 5, 5: 5}
-    near = [("LEESE", "LEASE_SECONDS"), ("lease", "LEASE_SECONDS"), ("5", None)]
-    assert unknown_settings() == near
-
-
 BAD: list[tuple[str, Any, str]] = [
     ("LEASE_SECONDS", "30", "'30', but must be a number of seconds from 0.2 up to 86400"),
     ("LEASE_SECONDS", 0.1, "0.1, but must be a number of seconds from 0.2 up to 86400"),

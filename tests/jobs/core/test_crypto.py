@@ -16,29 +16,12 @@ from jobs.core.crypto import (
     Place,
     UnknownKey,
     open_bytes,
-    read_body,
-    read_result,
-    read_texts,
     seal,
     seal_of_job,
-    seal_texts,
 )
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
 
 RUN = Place("acme", UUID("019ab000-0000-7000-8000-000000000001"))
-
-
-def test_clear_bytes_are_json() -> None:
-    """A payload is a Celery body, of which callbacks are no arguments; a result is a value."""
-    body = b'[[1], {"y": 2}, {"callbacks": null}]'
-    assert read_body(body, key=0, place=RUN) == ([1], {"y": 2})
-    assert read_result(memoryview(b'{"x": null}'), key=0, place=RUN) == {"x": None}
-
-
-def test_without_a_ring_nothing_is_encrypted() -> None:
-    """It is off by default."""
-    assert seal(b"{}", field=RESULT, place=RUN) == (0, b"{}")
-    assert crypto.key_ids() == []
 
 
 def test_the_last_key_encrypts_and_all_decrypt(settings: Any) -> None:
@@ -60,12 +43,6 @@ def test_a_key_that_is_not_here_is_named(settings: Any) -> None:
         use_ring(settings, *ring)
         with pytest.raises(UnknownKey, match="key 2 is missing"):
             open_bytes(sealed.data, key=2, field=PAYLOAD, place=RUN)
-
-
-def test_texts_come_back_as_they_were(encrypted: None) -> None:
-    """A message and a traceback are one field."""
-    sealed = seal_texts(["no \u2026", "a\nb"], field="error", place=RUN)
-    assert read_texts(sealed.data, key=sealed.key, field="error", place=RUN) == ["no …", "a\nb"]
 
 
 def test_an_error_of_a_job_s_place_is_no_key_error(encrypted: None) -> None:

@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.core.ids import first_id_of, new_ids, scheduled_id, time_of
+from jobs.core.ids import new_ids, scheduled_id, time_of
 
-MILLISECOND = timedelta(milliseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 moments = st.timedeltas(timedelta(0), timedelta(days=365 * 8_000)).map(lambda span: EPOCH + span)
 job_ids = st.integers(1, 2**63 - 1)
@@ -27,23 +26,6 @@ def test_new_ids_rise_and_carry_their_moment(moment: datetime, count: int) -> No
     assert len(ids) == count
     assert all(before < after for before, after in pairwise(ids))
     assert all(run_id.version == 7 and time_of(run_id) == whole(moment) for run_id in ids)
-
-
-@given(moments)
-def test_two_bulks_of_one_moment_share_no_id(moment: datetime) -> None:
-    """The random tail tells apart what time cannot."""
-    assert not set(new_ids(moment, 100)) & set(new_ids(moment, 100))
-
-
-@given(moments, moments)
-def test_ids_sort_by_time(one: datetime, other: datetime) -> None:
-    """An id of a later millisecond is larger, whatever the kinds of both."""
-    early, late = sorted([whole(one), whole(other) + MILLISECOND])
-    if early == late:
-        late += MILLISECOND
-    for before in (next(new_ids(early, 1)), scheduled_id(1, early)):
-        for after in (next(new_ids(late, 1)), scheduled_id(2, late)):
-            assert before < first_id_of(late) <= after
 
 
 @given(job_ids, moments, st.text(max_size=20))

@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 
 from jobs.core.conf import wrong_settings
-from jobs.core.keyring import BadRing, new_key, parsed
+from jobs.core.keyring import BadRing, parsed
 from tests.jobs.keys import KEY_1, KEY_2
 
 SECRET = b64encode(b"\xaa" * 31).decode()
@@ -16,12 +16,6 @@ def test_the_last_key_of_a_ring_is_the_newest() -> None:
     ring = parsed(f" {KEY_2} ,\n{KEY_1}\n")
     assert (ring.ids, ring.newest.id) == ([1, 2], 1)
     assert len(ring.newest.material) == 32
-
-
-def test_a_new_key_is_a_ring_of_its_own() -> None:
-    """And never the same twice."""
-    assert parsed(new_key(7)).newest.id == 7
-    assert new_key(7) != new_key(7)
 
 
 @pytest.mark.parametrize(

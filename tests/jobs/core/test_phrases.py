@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from datetime import UTC, datetime
 
 from django.utils import translation
 
 from jobs.core.language import in_language
 from jobs.core.phrases import (
     Language,
-    capitalised,
     counted_phrase,
     joined,
     phrase,
     phrase_for,
-    short_day,
 )
 
 GERMAN = {
@@ -49,20 +46,6 @@ def test_a_phrase_is_rendered_with_all_phrases_in_it() -> None:
     assert both.rendered(LANGUAGE) == "alle 1.500 Minuten, x und y"
     one = counted_phrase("every minute", "every %(count)s minutes", 1)
     assert one.rendered(LANGUAGE) == "jede Minute"
-
-
-def test_words_of_another_library_have_a_template_for_other_languages() -> None:
-    third = phrase_for("3rd", "ordinal %(n)s", n=3)
-    assert third == "3rd" and third.rendered(LANGUAGE) == "3."
-    inside = phrase("in %(span)s", span=third)
-    assert inside == "in 3rd" and inside.rendered(LANGUAGE) == "in 3.!"
-
-
-def test_the_begin_of_a_sentence_and_days() -> None:
-    text = capitalised(phrase("in %(span)s", span="1 s"))
-    assert text == "In 1 s" and text.rendered(LANGUAGE) == "in 1 s!"
-    monday = short_day(datetime(2026, 3, 2, tzinfo=UTC))
-    assert monday == "Mon" and monday.rendered(LANGUAGE) == "Mo"
 
 
 def test_pages_render_a_phrase_for_readers_of_other_languages_only() -> None:

@@ -15,7 +15,6 @@ from jobs.core.prepared import partition_of
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.system import promotion
 from jobs.wiring import SESSION
 from tests.jobs.system.test_partitions import stored_at
 
@@ -164,52 +163,6 @@ def test_what_took_long_is_planned_for_the_size_of_now(
     monkeypatch.setattr(prepared, "SLOW_SECONDS", -1.0)
     admitted()
     assert is_by_id(admitted(), table)
-
-
-@pytest.mark.parametrize("name", ["runs/admit", "runs/record"], ids=["admit", "record"])
-def test_runs_of_two_days_are_looked_for_in_two_partitions(name: str, acme: Owner) -> None:
-    """A plan over all of them takes longer than what it plans, and locks each."""
-    ids = [queued_at(acme, days=days) for days in (0, 1)]
-    sql = f"EXPLAIN {prepared._statement(name)}"
-    values = dict.fromkeys(re.findall(r"%\((\w+)\)s", sql))
-    plan = "\n".join(
-        row["QUERY PLAN"] for row in database.query(sql, {**values, "ids": ids, "lease": 30.0})
-    )
-    assert set(re.findall(r" on (jobs_run_\d+)\b(?!_)", plan)) == {
-        partition_of(now() + timedelta(days=days)) for days in (0, 1)
-    }
-
-
-def test_what_looks_into_every_partition_is_planned_once(acme: Owner) -> None:
-    """To plan it takes many times as long as to do it; each end under a cap does."""
-    asked = {"owners": [acme.pk], "locks": []}
-    prepared.run_over_all("runs/count_room", asked)
-    before = plans()
-    Owner.objects.update(max_running=3)
-    [row] = prepared.run_over_all("runs/count_room", asked)
-    assert (row["room"], plans()) == (3, before)
-
-
-@pytest.mark.usefixtures("acme")
-def test_what_the_system_worker_asks_each_second_is_planned_a_few_times() -> None:
-    """The connection keeps the plan, unless a statement was slow: then the next one is planned."""
-    text = f"{promotion._TOO_LATE} -- {uuid4().hex}"
-    for _ in range(12):
-        prepared.query(text, [promotion.CHUNK])
-    [row] = database.query(
-        "SELECT custom_plans, generic_plans FROM pg_prepared_statements WHERE statement LIKE %s",
-        [f"%{text[-32:]}"],
-    )
-    assert row["custom_plans"] + row["generic_plans"] == 12
-    assert row["generic_plans"] >= 5
-
-
-def test_limits_are_those_of_runs_in_every_state(acme: Owner) -> None:
-    """What is not queued may be when it is admitted, a moment after its limits were read."""
-    Owner.objects.update(max_running=1)
-    run_id = queued_at(acme, days=0)
-    Run.objects.filter(id=run_id).update(state=State.HELD)
-    assert len(limits(run_id)) == 1
 
 
 def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:

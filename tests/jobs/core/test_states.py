@@ -5,15 +5,11 @@ from collections.abc import Iterable
 import pytest
 
 from jobs.core.states import (
-    ACTIVE,
-    DELAYED,
     ENDED,
     FIRST,
     MOVES,
     REOPENABLE,
-    WAITING,
     State,
-    sources,
 )
 
 
@@ -43,27 +39,3 @@ def test_ended_is_final_but_for_a_reopening() -> None:
     assert {state for state in ENDED if MOVES[state]} == REOPENABLE
     assert all(MOVES[state] == {State.QUEUED} for state in REOPENABLE)
     assert State.SUCCEEDED not in REOPENABLE
-
-
-def test_each_state_is_waiting_active_or_ended() -> None:
-    """Nobody works on it, a worker holds it, or it is over: exactly one of the three."""
-    groups = [WAITING, ACTIVE, ENDED]
-    assert sum(map(len, groups)) == len(set().union(*groups)) == len(State)
-
-
-def test_what_has_not_ended_can_be_cancelled() -> None:
-    """What waits is cancelled at once, what a worker holds is asked to stop."""
-    assert sources(State.CANCELLED) >= WAITING
-    assert sources(State.CANCELLING) == ACTIVE - {State.CANCELLING}
-
-
-def test_what_is_delayed_can_be_queued_or_expire() -> None:
-    """Promotion and expiry can move everything that they look for."""
-    assert sources(State.QUEUED) >= DELAYED
-    assert sources(State.EXPIRED) == FIRST
-
-
-def test_sources_turn_the_table_around() -> None:
-    """A state is a source of each of its targets, and of no other."""
-    for state, targets in MOVES.items():
-        assert targets == {target for target in State if state in sources(target)}

@@ -1,6 +1,5 @@
 """jobs/core/tracing.py: a request has a trace, and what it submits continues it."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from opentelemetry.trace import SpanContext, TraceFlags, TraceState
 
 from fleet import bound_facts, trace_id_of
 from jobs import submit
-from jobs.core import tracing
 from jobs.core.tracing import TraceRequests, trace_headers
 from jobs.models import Owner
 from tests.tasks import add
@@ -68,25 +66,6 @@ def test_a_long_tracestate_is_left_out() -> None:
 
     assert headers("x")["tracestate"] == "vendor=x,other=x"
     assert list(headers("x" * 250)) == ["traceparent"]
-
-
-def test_without_opentelemetry_the_request_s_own_is_continued(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tracing, "_propagator", None)
-    assert seen(traceparent=GIVEN)["traceparent"] == GIVEN
-
-
-def test_an_async_request_is_traced_too() -> None:
-    found: dict[str, str] = {}
-
-    async def view(_request: object) -> HttpResponse:
-        await asyncio.sleep(0)
-        found.update(trace_headers())
-        return HttpResponse()
-
-    asyncio.run(TraceRequests(view)(RequestFactory().get("/", headers={"traceparent": GIVEN})))
-    assert found == {"traceparent": GIVEN}
 
 
 def test_a_submit_stores_the_trace_in_the_row(acme: Owner) -> None:

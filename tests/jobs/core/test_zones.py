@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.core import zones
 from jobs.core.zones import DAY, spans, zone_names
 
 
@@ -28,25 +27,6 @@ def test_a_change_of_the_clock(zone: str, day: int, change: int, jump: int) -> N
     assert after.first == day * DAY + change and after.end == (day + 1) * DAY
     assert (after.skipped, after.repeated_until - after.first) == (max(0, jump), max(0, -jump))
     assert spans(zone, day - 1)[-1].offset == after.offset - jump
-
-
-def test_spans_cover_their_day() -> None:
-    """Mostly there is one, and it says nothing."""
-    day = day_of(2026, 6, 1)
-    [span] = spans("Asia/Kathmandu", day)
-    assert span.first <= day * DAY and span.end == (day + 1) * DAY
-    assert (span.offset, span.skipped) == (345, 0)
-
-
-def test_what_is_repeated_may_reach_into_the_next_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock set back half an hour before midnight of UTC still repeats itself after it.
-
-    No zone has done so since 1972, hence a clock that is made up.
-    """
-    change = 100 * DAY - 30
-    monkeypatch.setattr(zones, "_offset", lambda _, minute: 60 if minute < change else 0)
-    [span] = spans.__wrapped__("Made/Up", 100)
-    assert (span.first, span.repeated_until) == (change, 100 * DAY + 30)
 
 
 def test_names_that_mean_a_machine_are_not_offered() -> None:

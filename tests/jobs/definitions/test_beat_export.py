@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from celery import current_app
 from celery.schedules import crontab
-from django.core.management import call_command
 from django_celery_beat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -250,49 +249,6 @@ def test_a_job_without_history_ends(acme: Owner, schedule: dict[str, Any]) -> No
     assert exported()["nightly"].verdict == "left out"
 
 
-def test_two_owners_with_one_key(acme: Owner) -> None:
-    """The second entry has the owner in its name; an entry that is on keeps its own."""
-    globex = Owner.objects.create(slug="globex")
-    for owner in (acme, globex):
-        job(owner, "both")
-        job(owner, "taken")
-    every = IntervalSchedule.objects.create(every=1, period="days")
-    PeriodicTask.objects.create(name="taken", task="tests.add", interval=every)
-    names = {(row.owner, row.key): row.name for row in export_beat()}
-    assert names == {
-        ("acme", "both"): "both",
-        ("globex", "both"): "globex: both",
-        ("acme", "taken"): "acme: taken",
-        ("globex", "taken"): "globex: taken",
-    }
-    assert entry_of("taken").interval == every
-
-
-def test_again_exports_nothing(acme: Owner) -> None:
-    """What was exported is switched off, and its entry stays as it is."""
-    job(acme)
-    job(acme, "off", enabled=False)
-    exported()
-    before = list(PeriodicTask.objects.order_by("id").values())
-    assert {row.verdict for row in export_beat()} == {"left out"}
-    assert list(PeriodicTask.objects.order_by("id").values()) == before
-
-
-def test_a_plan_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what would become of each, and what else would be done."""
-    made = job(acme)
-    before = PeriodicTask.objects.count()
-    call_command("fleet", "leave", "--plan", "--json")
-    told = json.loads(capsys.readouterr().out)
-    assert told["is_plan"] and told["jobs"][0]["verdict"] == "would export"
-    assert told["left"]["entries"] == before
-    call_command("fleet", "leave", "--plan")
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("would export  acme/nightly – a new PeriodicTask is on, due ")
-    made.refresh_from_db()
-    assert made.enabled and PeriodicTask.objects.count() == before
-
-
 def test_due_times_before_are_the_job_s(acme: Owner) -> None:
     """While a tick is open, no job is exported; then the entry begins where the ticks end."""
     job(acme, cron="* * * * *")
@@ -303,15 +259,6 @@ def test_due_times_before_are_the_job_s(acme: Owner) -> None:
     exported()
     slot = Cursor.objects.get().slot
     assert entry_of().last_run_at == schedules.moment_of(slot) - timedelta(microseconds=1)
-
-
-def test_due_times_after_are_beat_s(acme: Owner) -> None:
-    """Those that no tick has had are not missed, however long ago the last one was."""
-    hour = now() - timedelta(hours=1)
-    job(acme, cron="* * * * *")
-    Cursor.objects.update(slot=schedules.slot_of(hour))
-    exported()
-    assert timedelta() <= due_at(entry_of()) - hour <= timedelta(minutes=1)
 
 
 fields = st.sampled_from(["*", "*/2", "1", "1,3", "2-5", "3-6/2"])

@@ -10,7 +10,6 @@ import pytest
 from celery import current_app
 from celery.app.routes import Router, prepare
 from celery.schedules import crontab
-from django.core.management import CommandError, call_command
 from django_celery_beat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -24,7 +23,6 @@ from kombu import Queue
 
 from fleet.beat.leadership import LeaseLost, Sending
 from jobs import schedules
-from jobs.core.errors import UnknownOwner
 from jobs.core.sql import now
 from jobs.definitions.beat_import import Imported, import_beat
 from jobs.definitions.beat_schedules import cron_of
@@ -178,12 +176,6 @@ def test_the_queue_is_that_of_the_project_s_routes(
     assert job_of(acme, entry(queue=own)).queue == expected
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, None), (0, 9), (3, 6), (9, 0), (200, 0)])
-def test_a_priority_stays(acme: Owner, given: int | None, expected: int | None) -> None:
-    """On Redis Celery serves 0 first, a job's highest is 9; Kombu takes more than 9 for 9."""
-    assert job_of(acme, entry(priority=given)).priority == expected
-
-
 def test_the_owner_in_its_headers_is_the_owner_of_its_job(acme: Owner) -> None:
     """As a plain call has had one so far."""
     assert job_of(acme, entry(headers='{"fairshift": {"owner": "acme"}}')).owner == acme
@@ -320,49 +312,3 @@ def test_what_is_off_and_what_drives_the_system_is_left_out(acme: Owner) -> None
     assert rows["off"].verdict == rows["fairshift: pulse"].verdict == "left out"
     assert (rows["there"].verdict, rows["there"].field) == ("refused", "name")
     assert PeriodicTask.objects.filter(name__startswith="fairshift", enabled=True).count() == before
-
-
-def test_again_imports_nothing(acme: Owner) -> None:
-    """What was imported is switched off."""
-    entry()
-    assert [row.verdict for row in imported(acme)] == ["imported"]
-    assert [row.verdict for row in imported(acme)] == ["left out"]
-    assert Job.objects.count() == 1
-
-
-def test_a_plan_changes_nothing(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what would become of each."""
-    made = entry()
-    entry("bad", exchange="x")
-    call_command("fleet", "import-beat", "--owner", "acme", "--plan", "--json")
-    told = json.loads(capsys.readouterr().out)
-    rows = {row["name"]: row for row in told["entries"]}
-    assert told["is_plan"] and rows["nightly"]["job"]["interval_minutes"] == 5
-    assert rows["nightly"]["verdict"] == "would import"
-    assert (rows["bad"]["field"], rows["bad"]["job"]) == ("exchange", None)
-    call_command("fleet", "import-beat", "--owner", "acme", "--plan")
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("would import  nightly – 1 attempt, due ") for line in lines)
-    assert "imported" not in "".join(lines)
-    assert lines[-1].endswith("would become jobs of acme")
-    made.refresh_from_db()
-    assert made.enabled and not Job.objects.exists()
-
-
-def test_the_command_tells_people(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line an entry, and how many; an owner that is not there is an error."""
-    entry()
-    entry("bad", exchange="x")
-    call_command("fleet", "import-beat", "--owner", "acme")
-    told = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("imported      nightly – 1 attempt, due ") for line in told)
-    assert (
-        "refused       bad – exchange: has no counterpart: a job names its `queue` alone; clear it"
-        in told
-    )
-    # Those that drive Fairshift are listed and not counted.
-    assert told[-1] == "1 of 2 became jobs of acme"
-    with pytest.raises(CommandError, match="nobody"):
-        call_command("fleet", "import-beat", "--owner", "nobody")
-    with pytest.raises(UnknownOwner):
-        import_beat("nobody")

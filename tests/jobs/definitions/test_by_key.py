@@ -1,6 +1,5 @@
 """jobs/definitions/by_key.py: one job in one statement, with the effect of a bulk's statements."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,10 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs import delete_jobs, upsert_jobs
-from jobs.core.errors import UnknownOwner
 from jobs.definitions.upsert import Upserted
-from jobs.models import Attachment, Backfill, Calendar, Job, Missed, Owner, Submission, Target
-from jobs.schedules import place
+from jobs.models import Attachment, Backfill, Calendar, Job, Missed, Owner, Submission
 from tests.jobs.scenes import behind
 
 MOMENT = "2030-01-01T00:00:00Z"
@@ -28,20 +25,6 @@ def upsert(owner: Owner | str, **changes: Any) -> Upserted:
 
 def place_of(job: Job) -> tuple[int | None, int | None]:
     return job.phase, job.shard
-
-
-def test_a_call_for_one_job_is_one_statement(
-    committed: None, acme: Owner, statements: list[str]
-) -> None:
-    """It commits by itself: no BEGIN, no COMMIT, no look-up of the owner or the job."""
-    with CaptureQueriesContext(connection) as others:
-        assert upsert("acme", interval_minutes=5) == Upserted(created=1)
-        assert upsert(acme, interval_minutes=5, priority=3) == Upserted(updated=1)
-        assert upsert("acme", interval_minutes=5, priority=3) == Upserted(unchanged=1)
-        assert delete_jobs("acme", ["nightly"]) == 1
-        assert delete_jobs(acme, ["nightly"]) == 0
-    assert statements == ["definitions/write_one"] * 3 + ["definitions/delete_one"] * 2
-    assert [query["sql"] for query in others] == []
 
 
 def test_its_records_are_deleted_with_a_job(
@@ -67,35 +50,6 @@ def test_its_records_are_deleted_with_a_job(
     assert Job.objects.get().owner == northwind
     for model in (Missed, Backfill, Attachment):
         assert [row.job.owner for row in model.objects.all()] == [northwind]
-
-
-@pytest.mark.parametrize("act", [upsert, lambda owner: delete_jobs(owner, ["nightly"])])
-@pytest.mark.parametrize("name", ["nobody", "ä", "\x00"])
-def test_an_unknown_owner_is_refused(
-    committed: None, acme: Owner, act: Callable[[str], object], name: str
-) -> None:
-    """As by the statements of a bulk, and nothing is stored."""
-    with pytest.raises(UnknownOwner):
-        act(name)
-    assert not Job.objects.exists()
-
-
-def test_a_new_target_is_stored_with_its_job(committed: None, acme: Owner) -> None:
-    """It takes the statements of a bulk, whose transaction stores both."""
-    assert upsert("acme", target="edge-7") == Upserted(created=1)
-    assert Job.objects.get().target == Target.objects.get(owner=acme, name="edge-7")
-
-
-def test_the_place_is_the_next_of_the_interval(committed: None, acme: Owner) -> None:
-    """PostgreSQL places one job as Python places a bulk; a later bulk takes the next places."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT nextval('jobs_phase_7')")
-        [number] = cursor.fetchone()
-    upsert(acme, interval_minutes=7)
-    upsert_jobs(acme, [nightly(key=key, interval_minutes=7) for key in "ab"])
-    found = {place_of(job) for job in Job.objects.all()}
-    assert found == {place(number + n, interval_minutes=7) for n in (1, 2, 3)}
-    assert place_of(Job.objects.get(key="nightly")) == place(number + 1, interval_minutes=7)
 
 
 def test_a_job_keeps_the_place_that_it_got_meanwhile(committed: None, acme: Owner) -> None:

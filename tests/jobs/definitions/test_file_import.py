@@ -2,7 +2,6 @@
 number.
 """
 
-import json
 import time
 from typing import Any
 
@@ -12,7 +11,7 @@ from pytest_django import Settings
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs.core.crypto import read_body
-from jobs.definitions.file_import import Problem, Report, import_jobs, preview_import, read_rows
+from jobs.definitions.file_import import Report, import_jobs, preview_import, read_rows
 from jobs.definitions.upsert import Upserted
 from jobs.models import AuditEntry, Job, Owner
 
@@ -131,23 +130,6 @@ def test_names_without_number_cost_no_time(text: str) -> None:
     assert time.process_time() - began < 2
 
 
-def test_unknown_fields_without_number_cost_no_time(acme: Owner) -> None:
-    """The first are told with what may be meant, the others without."""
-    rows = [{"key": "a", "task": "tests.add", f"intervall_{row}": 1} for row in range(5_000)]
-    began = time.process_time()
-    found = preview_import(json.dumps(rows).encode(), owner=acme).problems
-    assert time.process_time() - began < 3
-    unknown = [one.problem for one in found if one.field.startswith("intervall")]
-    assert len(unknown) == len(rows)
-    assert unknown[0].startswith("is unknown; did you mean ") and unknown[-1] == "is unknown"
-
-
-def test_json_is_a_list_or_a_list_with_a_name() -> None:
-    """Rows are counted from 1."""
-    for text in ('[{"key": "a"}, 5]', ' {"jobs": [{"key": "a"}, 5]}'):
-        assert jobs(text) == [(1, {"key": "a"}), (2, 5)]
-
-
 def test_what_an_import_would_do_is_foreseen(acme: Owner, root_user: User) -> None:
     """Counted without being done; then done, and audited."""
     text = "\n".join([HEADER, ROW.format("a"), ROW.format("b")]).encode()
@@ -195,15 +177,6 @@ def test_every_wrong_row_is_listed_and_nothing_is_stored(acme: Owner, root_user:
         rows = [problem.row for problem in report.problems]
         assert rows == sorted(rows, key=lambda row: row or 0)
     assert not Job.objects.exists() and not AuditEntry.objects.exists()
-
-
-def test_people_import_tasks_that_they_are_offered(acme: Owner, settings: Settings) -> None:
-    """As in the form of a job."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ()}
-    text = json.dumps([{"key": "a", "task": "tests.add", "arguments": {"x": 1, "y": 2}}]).encode()
-    assert preview_import(text, owner=acme).problems == [
-        Problem(1, "task", "'tests.add' is not on offer")
-    ]
 
 
 @pytest.fixture

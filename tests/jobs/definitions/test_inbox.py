@@ -16,12 +16,10 @@ from fleet import BrokerUnavailable
 from fleet.broker import inbox as queue
 from jobs import tasks
 from jobs.core.errors import OptionError
-from jobs.definitions import inbox, inbox_refusals
+from jobs.definitions import inbox
 from jobs.definitions.upsert import upsert_jobs
 from jobs.models import AuditEntry, InboxMark, Job, Owner
 from jobs.runs import dispatch
-from tests.jobs.api.conftest import statements
-from tests.jobs.noticed_jobs import naming_counts, notice
 from tests.jobs.scenes import at_once
 
 NOTHING = {"done": 0, "refused": 0}
@@ -78,18 +76,6 @@ def test_a_job_that_was_deleted_is_made_anew(sender: Celery, acme: Owner) -> Non
     assert after.pk != before.pk and after.paused_until is None
 
 
-def test_owners_share_a_round(sender: Celery, acme: Owner, northwind: Owner) -> None:
-    """Equal keys are different jobs."""
-    for number in range(3):
-        upsert(sender, add("a", priority=number), owner="acme")
-        upsert(sender, add("a", priority=number + 5), owner="northwind")
-    assert inbox.read() == {"done": 6, "refused": 0}
-    assert {job.owner.slug: job.priority for job in Job.objects.select_related("owner")} == {
-        "acme": 2,
-        "northwind": 7,
-    }
-
-
 BAD: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (("acme", [add("b"), add("c", priority=10)]), {}, "priority"),
     (("acme", [{"key": "b", "task": "tests.add", "arguments": {"x": "one"}}]), {}, "argument"),
@@ -138,15 +124,6 @@ def test_strange_messages_are_refused(sender: Celery, acme: Owner, broker: redis
     assert inbox.read() == {"done": 1, "refused": 3}
     assert set(priorities()) == {"a"}
     assert sum(map(broker.llen, queue.lists("inbox"))) == 0
-
-
-def test_every_refusal_of_an_owner_is_counted(sender: Celery, acme: Owner) -> None:
-    """In one entry of the audit, however many there are: with the first of them."""
-    for number in range(50):
-        upsert(sender, add(str(number), priority=-1))
-    assert inbox.read() == {"done": 0, "refused": 50}
-    details = AuditEntry.objects.get().details
-    assert (details["messages"], len(details["first"])) == (50, inbox_refusals.SHOWN)
 
 
 def test_what_the_database_takes_from_nobody_is_found(
@@ -218,22 +195,6 @@ def test_two_readers_do_not_overtake_each_other(
     assert InboxMark.objects.count() == 1, "of the list that had calls"
 
 
-def test_an_empty_inbox_costs_no_statement(sender: Celery, acme: Owner) -> None:
-    """The pulse asks each second."""
-    with statements() as found:
-        assert not inbox.is_any_waiting()
-        assert inbox.read() == NOTHING
-    assert not found
-
-
-def test_the_round_is_a_system_task(sender: Celery, acme: Owner) -> None:
-    """The pulse sends it while calls wait, of whatever priority."""
-    upsert(sender, add("a"))
-    assert inbox.is_any_waiting()
-    assert tasks.read_inbox() == {"done": 1, "refused": 0}
-    assert not inbox.is_any_waiting()
-
-
 def test_on_another_queue_no_worker_carries_them_out(acme: Owner) -> None:
     """Any queue is open to whoever may write to the broker; the inbox alone asks for whom."""
     for verb, wanted in (tasks.upsert_jobs, [add("a")]), (tasks.delete_jobs, ["a"]):
@@ -278,23 +239,3 @@ def test_only_named_owners_and_tasks_are_touched(
         ("acme", "good", "tests.add", None),
         ("northwind", "a", "tests.add", 1),
     }
-
-
-def test_our_own_calls_go_to_the_inbox(sender: Celery, acme: Owner, broker: redis.Redis) -> None:
-    """Without a word of the queue."""
-    tasks.upsert_jobs.delay("acme", [add("a")])
-    tasks.delete_jobs.delay("acme", ["a"])
-    assert sum(map(broker.llen, queue.lists("inbox"))) == 2
-    assert inbox.read() == {"done": 2, "refused": 0}
-
-
-@pytest.mark.usefixtures("committed")
-def test_a_job_that_notices_name_is_deleted(sender: Celery, acme: Owner, northwind: Owner) -> None:
-    """Its deletion stops no other call: the round commits, and reads none of them again."""
-    upsert_jobs(acme, [add("a")])
-    notice(Job.objects.get())
-    delete(sender, "a")
-    upsert(sender, add("b"), owner="northwind")
-    assert inbox.read() == {"done": 2, "refused": 0}
-    assert inbox.read() == NOTHING
-    assert set(priorities()) == {"b"} and naming_counts() == [0] * 5

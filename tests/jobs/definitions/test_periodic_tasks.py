@@ -12,7 +12,6 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTa
 
 from jobs import delete_jobs, upsert_jobs
 from jobs.core.sql import now
-from jobs.definitions import periodic_tasks
 from jobs.definitions.periodic_tasks import sync_periodic_tasks
 from jobs.models import Job, Owner
 from tests.jobs.recurring.scenes import recurring
@@ -79,35 +78,6 @@ def test_it_follows_the_job(acme: Owner) -> None:
     with TestCase.captureOnCommitCallbacks(execute=True):
         delete_jobs(acme, ["a"])
     assert entries() == 1 and PeriodicTasks.last_change() > before
-
-
-def test_what_does_not_concern_it_does_not_wake_beat(acme: Owner) -> None:
-    """A new name is no change of the PeriodicTask."""
-    upserted(acme, "a", interval_seconds=7)
-    before = PeriodicTasks.last_change()
-    upserted(acme, "a", interval_seconds=7, name="x")
-    assert PeriodicTasks.last_change() == before
-
-
-def test_a_bulk_is_written_in_batches(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made, changed and deleted by the hundred."""
-    monkeypatch.setattr(periodic_tasks, "BATCH", 30)
-    keys = [f"k{n}" for n in range(100)]
-    upserted(acme, *keys, interval_seconds=5)
-    assert entries() == 100
-    upserted(acme, *keys[:60], interval_seconds=9)
-    assert PeriodicTask.objects.filter(interval__every=9, enabled=True).count() == 60
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        delete_jobs(acme, keys[:90])
-    assert entries() == 10
-
-
-def test_a_rollback_leaves_no_trace(acme: Owner) -> None:
-    """Neither job nor PeriodicTask."""
-    with TestCase.captureOnCommitCallbacks(execute=True), transaction.atomic():
-        upsert(acme, "a", interval_seconds=7)
-        transaction.set_rollback(True)
-    assert entries() == 0
 
 
 def test_what_is_written_around_the_verbs_is_synced_later(acme: Owner) -> None:

@@ -8,7 +8,7 @@ import pytest
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs import job
 from jobs.definitions.fields import FIELDS
-from jobs.definitions.spec import JobSpecs, fault_of, job_spec
+from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
 
 
@@ -120,26 +120,6 @@ def test_a_wrong_field_is_named(given: dict[str, Any], field: str, problem: str)
     assert problem in found[field]
 
 
-def test_every_wrong_field_is_named_at_once() -> None:
-    """Who repairs a job sees all that there is to repair."""
-    found = faults(key="", priority=11, cron="nonsense", arguments={}, color="red")
-    assert set(found) == {"key", "priority", "cron", "arguments", "color"}
-
-
-def test_what_is_no_mapping_is_refused() -> None:
-    """Whatever JSON held at its place."""
-    for thing in (None, 5, "job", ["key"]):
-        spec, [fault] = JobSpecs()(thing)
-        assert spec is None and "is a mapping" in str(fault)
-
-
-def test_jobs_of_a_bulk_do_not_take_each_others_types() -> None:
-    """True equals 1 to Python, and is checked once more."""
-    specs = JobSpecs()
-    assert specs({**ADD, "priority": 1})[1] == []
-    assert specs({**ADD, "priority": True})[1] != []
-
-
 def test_limits_go_together_with_those_of_the_task() -> None:
     """No run of such a job could be admitted: each due time would be dropped, or fail."""
     given = {"key": "k", "task": "tests.job_spec.limited"}
@@ -149,12 +129,3 @@ def test_limits_go_together_with_those_of_the_task() -> None:
     assert job_spec({**given, "time_limit_seconds": 90})[0] is not None
     own = {"time_limit_seconds": 30, "soft_time_limit_seconds": 20}
     assert job_spec({**given, **own})[0] is not None
-
-
-def test_a_bad_zone_does_not_hide_a_bad_cron_expression() -> None:
-    """Both are said at once."""
-    _, faults = job_spec(
-        {"key": "k", "task": "tests.add", "arguments": {"x": 1, "y": 2}}
-        | {"cron": "61 * * * *", "zone": "Mars/Olympus"}
-    )
-    assert [fault_of(fault)[0] for fault in faults] == ["zone", "cron"]

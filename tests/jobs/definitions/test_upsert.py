@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -120,14 +120,6 @@ def test_a_place_is_given_once_and_stays_as_long_as_the_interval(acme: Owner) ->
     assert None not in places()["j0"]
 
 
-def test_a_job_without_its_place_is_given_one(acme: Owner) -> None:
-    """Whoever has lost it: an equal job is repaired."""
-    upsert_jobs(acme, [add("a", interval_minutes=5)])
-    Job.objects.update(phase=None)
-    assert upsert_jobs(acme, [add("a", interval_minutes=5)]).updated == 1
-    assert Job.objects.get().phase is not None
-
-
 def test_all_or_nothing_and_every_wrong_element_is_listed(acme: Owner) -> None:
     """By index and field; nothing of the bulk is stored."""
     bad = [add("a"), add("b", priorty=1), "c", add("a"), add("", cron="x")]
@@ -162,24 +154,6 @@ def test_what_cannot_be_a_bulk_is_refused(acme: Owner, monkeypatch: pytest.Monke
         delete_jobs(acme, "a")
     with pytest.raises(OptionError, match="keys"):
         delete_jobs(acme, ["\x00"])
-
-
-def test_an_upsert_is_part_of_the_callers_transaction(acme: Owner) -> None:
-    """A rollback leaves no trace."""
-    with transaction.atomic():
-        upsert_jobs(acme, [add("a", target="sw-1")])
-        transaction.set_rollback(True)
-    assert not Job.objects.exists() and not Target.objects.exists()
-
-
-def test_keys_and_targets_are_an_owners_own(acme: Owner, northwind: Owner) -> None:
-    """The same key or target of another owner is another one."""
-    for owner in (acme, northwind):
-        upsert_jobs(owner, [add("a", target="sw-1")])
-    assert Job.objects.count() == Target.objects.count() == 2
-    assert all(job.owner_id == job.target.owner_id for job in Job.objects.select_related("target"))
-    assert delete_jobs(acme, ["a"]) == 1
-    assert [job.owner for job in Job.objects.all()] == [northwind]
 
 
 def test_deleting_is_idempotent_and_runs_keep_their_history(acme: Owner) -> None:
@@ -306,17 +280,3 @@ def test_a_job_that_is_made_meanwhile_is_changed(committed: None, acme: Owner) -
             )
         )
         assert sorted((one.created, one.updated) for one in done) == [(0, 50), (50, 0)], done
-
-
-def test_jobs_are_locked_in_the_order_of_their_ids(committed: None, acme: Owner) -> None:
-    """As an operator's bulk pause does: whoever waits for the first holds none of the others."""
-    keys = [f"k{n:03}" for n in range(50)]
-    for key in reversed(keys):
-        upsert_jobs(acme, [add(key)])
-    jobs = Job.objects.select_for_update(skip_locked=True).order_by("pk")
-    bulk = [add(key, priority=1) for key in keys]
-    with behind(lambda: upsert_jobs(acme, bulk)) as (begin, outcomes):
-        assert jobs.first() == Job.objects.get(key=keys[-1])
-        begin()
-        assert len(jobs) == 50
-    assert outcomes == [Upserted(0, 50, 0)]

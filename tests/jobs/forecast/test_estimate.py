@@ -1,16 +1,14 @@
 """jobs/forecast/estimate.py: what it tells is what a plain simulation sees, second by second."""
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
-from math import inf
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jobs.forecast.course import Capacity, Group, Work
-from jobs.forecast.estimate import Forecast, divided, forecast
+from jobs.forecast.estimate import Forecast, forecast
 from jobs.forecast.replay.load import OwnerSetting
 from jobs.windows import CalendarHours, Effect, Entry, Span
 from tests.judge.forecast_oracle import Other, Some, starts_of
@@ -159,13 +157,6 @@ def test_nothing_starts_outside_and_never_more_than_there_are_slots(
             assert done.count <= slots * (known[done.opening] // seconds + 1)
 
 
-def test_no_runs_are_done_at_once() -> None:
-    """With or without a calendar."""
-    assert told([]).finishes_at == NOW
-    found = told([Group(count=0, seconds=5, calendars=(hours((10, 20)),))])
-    assert (found.finishes_at, found.warnings) == (NOW, ())
-
-
 def test_what_does_not_fit_is_left_over_and_said() -> None:
     """Four slots, ten seconds, five seconds a run: eight and four at the last moment."""
     group = Group(count=30, seconds=5, calendars=(hours((10, 20), (100, 200)),))
@@ -201,57 +192,6 @@ def test_who_never_starts_is_counted_with_the_reason() -> None:
         "Waiting for a window that is not approved: 3.",
         "Without an opening within a year that is long enough: 2.",
     )
-
-
-def test_without_workers_there_is_no_end() -> None:
-    """What could start is left over; nothing is said to be without an opening."""
-    found = told([Group(count=3, seconds=1)], slots=0)
-    assert (found.finishes_at, found.never, found.left_over) == (None, 0, 3)
-    assert found.open_seconds == inf
-    assert found.warnings == ("No worker takes from this queue: nothing starts.",)
-
-
-def test_a_deadline_ends_what_has_not_started() -> None:
-    """It is expired, neither left over without end nor without an opening."""
-    found = forecast([Group(count=10, seconds=10)], Capacity(slots=2), now=NOW, start_by=after(25))
-    assert (found.expired, found.never, found.finishes_at) == (4, 0, after(30))
-
-
-def test_a_rate_spreads_the_starts() -> None:
-    """Two a second: ten runs take four seconds and more, however many slots there are."""
-    found = told([Group(count=10, seconds=1)], slots=50, rate=2)
-    assert found.finishes_at == after(5)
-
-
-def test_a_due_time_and_a_spread_begin_later() -> None:
-    """Nothing starts before it is due; what is late in a spread comes so much after the opening."""
-    group = Group(count=1, seconds=1, calendars=(hours((10, 60)),), delay=timedelta(seconds=20))
-    assert told([group]).starts_at == after(30)
-    found = forecast([group], Capacity(slots=1), now=NOW, not_before=after(15))
-    assert found.starts_at == after(15)
-
-
-def test_few_runs_have_their_share_beside_a_hundred_thousand_of_another_owner() -> None:
-    """Half of four slots: those of the other are simulated by few calls, of which none blocks."""
-    backlog = Work(count=100_000, seconds=1, owner="other")
-    found = told([Group(count=10, seconds=1)], backlog, others={"other": OwnerSetting()})
-    assert found.finishes_at == after(5)
-
-
-def test_submissions_of_an_owner_share_its_part_alike() -> None:
-    """Beside one other submission that needs long, half of the owner's slots are left."""
-    beside = Work(count=1_000, seconds=1)
-    group = Group(count=20, seconds=10)
-    assert told([group]).finishes_at == after(50)
-    for begins, seconds in ((0, 100), (20, 80)):
-        found = told([group], replace(beside, since=begins)).finishes_at
-        assert found is not None and abs((found - after(seconds)).total_seconds()) < 10
-
-
-def test_what_one_cannot_use_goes_to_the_others_by_weight() -> None:
-    """Max-min fairness, by weight."""
-    assert divided(8, [(1, 1), (3, 100), (1, 100)]) == [1, 5.25, 1.75]
-    assert divided(8, [(1, 2), (1, 3)]) == [2, 3]
 
 
 def test_three_thousand_targets_in_fifty_windows_take_less_than_a_second() -> None:

@@ -40,29 +40,12 @@ def test_an_attempt_after_the_close_starts_in_the_next_opening(
     assert [done.count for done in found.done] == [10]
 
 
-def test_without_calendars_the_end_is_later_by_the_waits() -> None:
-    """And by the attempts."""
-    assert told([runs(10)], 0.2, 3, 6).finishes_at == after(1 + 3 + 1 + 6 + 1)
-
-
 def test_failures_fall_where_most_runs_are() -> None:
     """One in a hundred fails: it is none of the two that start in the last opening."""
     groups = [runs(200, (0, 25), (100, 125)), runs(2, (50, 60), (900, 950))]
     assert told(groups, 0.01, 20).finishes_at == after(101)
     # Where every second run fails, one of these does.
     assert told(groups, 0.5, 20).finishes_at == after(901)
-
-
-def test_many_failures_of_one_run_are_rarer_than_one() -> None:
-    """Of ten in the later opening one fails once; twice does one of the earlier ninety."""
-    groups = [runs(90, (0, 10), (12, 40)), runs(10, (50, 52), (80, 90))]
-    assert told(groups, 0.1, 5, 5).finishes_at == after(81)
-
-
-def test_an_attempt_without_any_opening_leaves_the_end_unknown() -> None:
-    """What ends at all ends as it would without."""
-    found = told([runs(10, (0, 5))], 0.2, 8)
-    assert found.finishes_at is None and found.ends_at == after(1)
 
 
 def test_what_waits_to_be_tried_again_starts_no_earlier() -> None:

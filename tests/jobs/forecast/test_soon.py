@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.core import sql
 from jobs.core.sql import now
 from jobs.forecast import soon
 from jobs.forecast.capacity import RunTimes
@@ -35,19 +34,3 @@ def test_the_next_openings_have_the_runs_that_wait_for_them(
     assert {one.left_over for one in opens_next(None, now=now(), busy=None) or ()} == {None}
     # Four slots, shared by two owners of weights 3 and 1.
     assert [one.left_over for one in opens_next(None, now=now()) or ()] == [1, 2]
-
-
-def test_runs_of_a_spread_start_are_of_one_opening(acme: Owner) -> None:
-    """Each of them has its own minute."""
-    window(calendar_of(acme, "nights", spread_seconds=1_800), opens_in=7_200, seconds=3_600)
-    submitted(acme, 6)
-    [row] = sql.query("SELECT count(DISTINCT date_trunc('minute', next_at)) AS n FROM jobs_run")
-    assert row["n"] > 1
-    [one] = opens_next(None, now=now()) or ()
-    assert one.count == 6
-
-
-def test_nothing_opens(acme: Owner) -> None:
-    """Runs that wait for a retry or a due time wait for no window."""
-    submitted(acme, 2)
-    assert opens_next(None, now=now()) == []

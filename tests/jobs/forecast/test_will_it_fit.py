@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from pytest_django import Settings
 
 from jobs import will_it_fit
 from jobs.calendars import changes
 from jobs.core import sql
 from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.core.sql import now
-from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
 from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
@@ -91,15 +89,6 @@ def test_targets_differ_by_their_calendars(acme: Owner) -> None:
     assert told(Owner.objects.get(slug="acme"), group).never == 12
 
 
-def test_a_spread_is_told_too(acme: Owner) -> None:
-    """The last ones start when nearly all of the spread has passed."""
-    living_worker()
-    window(calendar_of(acme, spread_seconds=1_000), opens_in=100, seconds=2_000)
-    found = told(acme, NAMES[:20])
-    assert seconds_to(found.starts_at) == pytest.approx(125, abs=2)
-    assert seconds_to(found.finishes_at) == pytest.approx(100 + 975 + 10, abs=2)
-
-
 def test_others_work_takes_its_part_by_weight(acme: Owner, northwind: Owner) -> None:
     """Beside an owner of a third of acme's weight, acme has three of four slots."""
     living_worker()
@@ -109,18 +98,6 @@ def test_others_work_takes_its_part_by_weight(acme: Owner, northwind: Owner) -> 
     assert seconds_to(found.finishes_at) == pytest.approx(140, abs=2)
     Owner.objects.filter(slug="northwind").update(paused_at=now())
     assert seconds_to(told(acme).finishes_at) == pytest.approx(100, abs=2)
-
-
-def test_the_owners_own_submissions_come_beside_it(acme: Owner) -> None:
-    """Two submissions share alike; what still waits of one is told without it."""
-    living_worker()
-    submitted(acme, 500)
-    assert told(acme).share == pytest.approx(0.5)
-    assert seconds_to(told(acme).finishes_at) == pytest.approx(200, abs=2)
-    rest = forecast_rest(Submission.objects.get())
-    assert rest is not None and rest.share == 1
-    Run.objects.update(state="cancelled")
-    assert forecast_rest(Submission.objects.get()) is None
 
 
 def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
@@ -175,42 +152,6 @@ def test_what_a_slot_does_between_runs_and_waits_after_failures_count(acme: Owne
     assert twice - seconds_to(found.finishes_at) > once + 2
 
 
-def test_what_fails_is_told_to_end_in_an_opening_too(acme: Owner, settings: Settings) -> None:
-    """One of forty failed: the next one waits until this opening has closed.
-
-    Also where the caller says how long a run takes.
-    """
-    settings.FAIRSHIFT = {"BACKOFF_SECONDS": 200}
-    living_worker()
-    calendar = calendar_of(acme)
-    window(calendar, opens_in=-1, seconds=60)
-    window(calendar, opens_in=600, seconds=60)
-    assert seconds_to(told(acme, expected_seconds=1).finishes_at) < 30
-    first, *others = submitted(acme, 40)
-    for run in (first, *others):
-        has_ended(run, seconds=3)
-    Run.objects.filter(id=first.id).update(attempt_count=2)
-    found = told(acme, expected_seconds=1)
-    assert [done.count for done in found.done] == [40]
-    assert 580 < seconds_to(found.finishes_at) < 602
-
-
-def test_what_waits_to_be_tried_again_is_told_from_its_next_attempt_on(acme: Owner) -> None:
-    """Its attempt needs an opening at that time; the others go first."""
-    living_worker()
-    calendar = calendar_of(acme)
-    window(calendar, opens_in=-1, seconds=60)
-    window(calendar, opens_in=600, seconds=60)
-    first, *_ = submitted(acme, 9)
-    Run.objects.filter(id=first.id).update(
-        state="retrying", next_at=now() + timedelta(seconds=70), attempt_count=1
-    )
-    rest = forecast_rest(Submission.objects.get(), expected=RunTimes(2))
-    assert rest is not None and [done.count for done in rest.done] == [8, 1]
-    assert seconds_to(rest.starts_at) < 30
-    assert 580 < seconds_to(rest.finishes_at) < 603
-
-
 def in_flight(runs: list[Run], *, ended: int, each: float, gap: float) -> None:
     """Have the first runs of a submission end one after the other, the last one just now."""
     # In one statement, by one clock: on a busy machine each takes its time.
@@ -262,17 +203,6 @@ def test_in_windows_the_pace_is_that_of_their_open_time(acme: Owner) -> None:
     assert seconds_to(rest.finishes_at) == pytest.approx(19, rel=0.3)
 
 
-def test_runs_that_had_waited_say_how_long_a_slot_takes(acme: Owner) -> None:
-    """They found no slot free, so the next submission is told as slow, before it begins."""
-    living_worker()
-    in_flight(submitted(acme, 100), ended=100, each=0.08, gap=0.05)
-    found = told(acme, expected_seconds=None)
-    assert seconds_to(found.finishes_at) == pytest.approx(40 * 0.05, rel=0.3)
-    sql.query("UPDATE jobs_run SET queued_at = started_at")
-    # Those that did not wait left the slots empty themselves.
-    assert seconds_to(told(acme, expected_seconds=None).finishes_at) < 1.2
-
-
 def test_a_rough_forecast_needs_neither_calendars_nor_others(acme: Owner, northwind: Owner) -> None:
     """What is left, by slots and run times: at once, and it says so."""
     living_worker()
@@ -289,22 +219,6 @@ def test_a_rough_forecast_needs_neither_calendars_nor_others(acme: Owner, northw
     assert rough_forecast(submission) is None
 
 
-def test_a_guess_is_said(acme: Owner) -> None:
-    """Nothing is known of the task nor of the owner: a second, and a word of it."""
-    living_worker()
-    found = told(acme, ["fw-1"], expected_seconds=None)
-    assert found.needed_seconds == 1
-    assert found.warnings == ("No run is known yet: each is taken to need 1 s.",)
-
-
-def test_without_workers_nothing_ends(acme: Owner) -> None:
-    """A worker of another queue is none."""
-    living_worker(queues=["other"])
-    found = told(acme)
-    assert (found.finishes_at, found.left_over) == (None, 40)
-    assert found.warnings == ("No worker takes from this queue: nothing starts.",)
-
-
 def test_limits_pauses_and_deadlines_count(acme: Owner) -> None:
     """At most one at once, not before it is resumed, and not after the deadline."""
     living_worker()
@@ -314,21 +228,6 @@ def test_limits_pauses_and_deadlines_count(acme: Owner) -> None:
     found = told(acme, deadline_seconds=100)
     assert seconds_to(found.starts_at) == pytest.approx(60, abs=2)
     assert found.expired in {35, 36}
-
-
-def test_a_later_moment_may_be_asked_about(acme: Owner) -> None:
-    """All of it is counted from there."""
-    living_worker()
-    found = told(acme, at=now() + timedelta(hours=1))
-    assert seconds_to(found.finishes_at) == pytest.approx(3_700, abs=2)
-
-
-def test_a_missing_calendar_is_said_where_one_is_required(acme: Owner) -> None:
-    """The submit would be refused."""
-    living_worker()
-    assert (
-        "A window is required, and 40 have no calendar." in told(acme, window="required").warnings
-    )
 
 
 def test_what_a_submit_would_refuse_is_refused(acme: Owner) -> None:

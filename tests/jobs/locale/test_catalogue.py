@@ -8,13 +8,9 @@ from gettext import GNUTranslations
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
-from django.test import Client, RequestFactory
-from django.urls import path
+from django.test import Client
 from django.utils import translation
 
-from jobs.api.kit.front import fronted
-from jobs.core.language import number
 from jobs.models import Owner
 from jobs.pages.kit.polls import PART
 from tests.jobs.locale.catalogue import MO, PO, stored, untranslated, wanted, written
@@ -93,18 +89,3 @@ def test_the_api_speaks_english_to_all(as_root: Client, acme: Owner) -> None:
         assert german.headers["Content-Language"] == plain.headers["Content-Language"] == "en"
         with translation.override("de"):
             assert as_root.get(address).content == plain.content
-
-
-@pytest.mark.parametrize(("language", "text"), [("en", "12,408"), ("de", "12.408")])
-def test_numbers_are_written_as_the_language_does(language: str, text: str) -> None:
-    with translation.override(language):
-        assert number(12_408) == text
-        assert number(0.25, decimals=1) == ("0.2" if language == "en" else "0,2")
-
-
-def test_an_operation_of_the_api_runs_in_english(db: None) -> None:
-    """Also in a project whose LANGUAGE_CODE is another."""
-    pattern = path("", lambda _request: HttpResponse(translation.get_language()))
-    with translation.override("de"):
-        answer: Any = fronted(pattern).callback(RequestFactory().get("/"))
-    assert answer.content == b"en"

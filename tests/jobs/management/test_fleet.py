@@ -1,7 +1,6 @@
 """manage.py fleet owners: whose work waits, runs and has been done, for people and programs."""
 
 import json
-import threading
 from io import StringIO
 from typing import Any
 
@@ -61,32 +60,6 @@ def test_json_has_every_owner(queue: Queue, capsys: pytest.CaptureFixture[str]) 
     assert (northwind["state"], northwind["backlog"], northwind["entitled"]) == ("paused", 1, 0)
 
 
-def test_received_is_what_ended_in_between(
-    queue: Queue, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Not what an owner had before, of which others would have to wait for ever."""
-    queue.put("northwind", "n2")
-    dispatch.owners().set([OwnerSettings("northwind")], timeout=5)
-    timer = threading.Timer(0.2, lambda: queue.finish(*queue.take(1), seconds=3))
-    timer.start()
-    snapshot = json.loads(told(capsys, "--json", "--seconds", "1", "northwind"))
-    timer.join()
-    [northwind] = snapshot["owners"]
-    assert (northwind["received"], northwind["entitled"]) == (1, 0.25)
-
-
-def test_the_table_says_the_same_to_people(
-    queue: Queue, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Also where names look like markup; what does not fit is counted."""
-    queue.put("x.red", "x1")
-    text = told(capsys)
-    for words in ("acme", "1 / 5", "10.0", "eligible", "paused", "x.red"):
-        assert words in text
-    text = told(capsys, "--most", "1")
-    assert "northwind" not in text and "and 2 more" in text
-
-
 LONG = "the-department-with-the-longest-name-of-them-all"
 FIGURES = ["weight", "backlog", "leased", "oldest", "worker s", "entitled", "received", "state"]
 
@@ -113,17 +86,6 @@ def test_80_columns_cut_names_and_no_figures(queue: Queue) -> None:
     assert all(name in heading for name in FIGURES)
     assert all(line.split()[-1] in {"eligible", "paused"} for line in owners)
     assert any(line.startswith("the-depart") and "…" in line for line in owners)
-
-
-def test_who_works_off_the_last_is_running(
-    queue: Queue, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And not idle: nothing of it waits, and something is held."""
-    queue.put("contoso", "c1")
-    held = queue.take(9)
-    assert json.loads(told(capsys, "--json", "contoso"))["owners"][0]["state"] == "running"
-    queue.finish(*held, seconds=1)
-    assert json.loads(told(capsys, "--json", "contoso"))["owners"][0]["state"] == "idle"
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

@@ -72,14 +72,6 @@ def test_a_dry_run_counts_by_reason(acme: Owner, northwind: Owner, said: Said) -
     assert left(runs) == set(runs)
 
 
-def test_a_dry_run_counts_for_owners_with_shorter_days(acme: Owner, said: Said) -> None:
-    """Their runs leave partitions in which others stay."""
-    Owner.objects.filter(pk=acme.pk).update(run_days=40)
-    old_run(acme, 50)
-    found = json.loads(said("drop", "--dry-run", "--json"))
-    assert (found["leaving"], found["partitions"]["owner acme"]) == (1, {"leaves": 1})
-
-
 def test_a_run_is_read_back(acme: Owner, folder: Path, said: Said) -> None:
     """By its id; with the wrong owner, or an unknown id, the command fails."""
     run = old_run(acme, 100)
@@ -106,9 +98,3 @@ def test_files_are_listed_and_verified(acme: Owner, folder: Path, said: Said) ->
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(CommandError, match=path.name):
         said("archive", "--verify")
-
-
-def test_without_an_archive_there_is_nothing_to_list(said: Said) -> None:
-    """The setting is named."""
-    with pytest.raises(CommandError, match="FAIRSHIFT_ARCHIVE_FOLDER"):
-        said("archive")

@@ -4,21 +4,15 @@ import builtins
 import json
 import os
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
 import redis
 from django.core.management import call_command
-from rich.console import Console
 
 from jobs.core import sql
 from jobs.management.commands import status as command
-from jobs.management.status_lines import as_renderable, status_of
 from jobs.models import Owner, Run, Worker
-from jobs.runs.reads.progress import newest_progress
-from jobs.system.verdict.operator import Operator
-from jobs.system.verdict.reading import read
 from tests.commands import python
 from tests.jobs.scenes import (
     admitted,
@@ -87,15 +81,6 @@ def test_json_has_verdict_numbers_and_owners(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.usefixtures("healthy")
-def test_text_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    """The verdict is the first line."""
-    text = told(capsys, status=0)
-    assert text.startswith("Healthy: nothing needs attention.\nworkers 2, slots 4   beat leads")
-    assert "queued 3   held 0" in text and "\nowner  running  backlog" in text
-    assert "acme" not in told(capsys, "--most", "0", status=0)
-
-
-@pytest.mark.usefixtures("healthy")
 def test_what_needs_attention_is_degraded(capsys: pytest.CaptureFixture[str]) -> None:
     """With what to do about it."""
     living_worker("w2@here")
@@ -105,15 +90,6 @@ def test_what_needs_attention_is_degraded(capsys: pytest.CaptureFixture[str]) ->
         "Degraded: Worker w2@here was lost.\n- Worker w2@here was lost.\n    do: "
     )
     assert json.loads(told(capsys, "--json", status=1))["problems"][0]["code"] == "lost_worker"
-
-
-@pytest.mark.usefixtures("healthy")
-def test_what_runs_wait_for_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
-    """The worst problem is the verdict, the others are counted and listed."""
-    silence(Worker.objects.get(hostname="system@here").id, seconds=60)
-    text = told(capsys, status=2)
-    assert text.startswith("Broken: No worker takes from queue system: ")
-    assert "And 1 more problem." in text and "system worker missing" in text
 
 
 @pytest.mark.usefixtures("healthy")
@@ -184,20 +160,6 @@ def test_without_rich_it_is_text(
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setattr(command.time, "sleep", ctrl_c)
     assert told(capsys, "--watch", status=0).startswith("Healthy: ")
-
-
-@pytest.mark.usefixtures("healthy")
-def test_a_terminal_gets_the_same_facts() -> None:
-    """Within 80 columns; a name is no markup."""
-    [run] = submitted(Owner.objects.create(slug="x.red"), 1)
-    progressed(admitted(living_worker(), run), 1, 2, "[red]half")
-    console = Console(file=StringIO(), width=80)
-    status = status_of(read(Operator()), newest_progress(most=5))
-    console.print(as_renderable(status, most=10))
-    assert isinstance(console.file, StringIO)
-    text = console.file.getvalue()
-    assert text.startswith("Healthy") and "x.red" in text and "backlog" in text
-    assert "50 % · 1 / 2 · [red]half" in text and str(run.id) in text
 
 
 @pytest.mark.usefixtures("healthy")

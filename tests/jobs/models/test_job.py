@@ -42,14 +42,3 @@ def test_a_key_is_used_once_per_owner(acme: Owner, northwind: Owner) -> None:
     for model, facts in ((Job, {"key": "nightly"}), (Target, {"name": "fw-1"})):
         with pytest.raises(IntegrityError), transaction.atomic():
             model.objects.create(owner=acme, **facts)
-
-
-def test_the_table_bounds_the_priority(acme: Owner) -> None:
-    """Also when no form is in between."""
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Job.objects.create(owner=acme, key="x", task="x", payload=b"", priority=10)
-
-
-def test_it_is_called_by_its_name_or_key() -> None:
-    """So that lists can be read."""
-    assert (str(Job(name="Nightly", key="n")), str(Job(key="n"))) == ("Nightly", "n")

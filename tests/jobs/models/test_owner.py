@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import DatabaseError, IntegrityError, transaction
@@ -12,7 +11,7 @@ from django.utils import timezone
 
 from fleet.router import is_route
 from jobs import submit
-from jobs.models import Membership, Owner, Role, Run
+from jobs.models import Owner, Run
 from tests.jobs.keys import KEY_1, use_ring
 
 
@@ -104,14 +103,6 @@ def test_a_pause_has_begun_and_is_not_over(
     acme.save()
     assert acme.is_paused() == is_paused
     assert Owner.objects.paused().exists() == is_paused
-
-
-def test_a_person_has_one_role_for_an_owner(acme: Owner) -> None:
-    """And may have others elsewhere."""
-    ada = User.objects.create(username="ada")
-    Membership.objects.create(owner=acme, user=ada, role=Role.OPERATOR)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Membership.objects.create(owner=acme, user=ada, role=Role.ADMIN)
 
 
 @pytest.mark.django_db

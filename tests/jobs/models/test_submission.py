@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from fleet import Kind
-from jobs import submit_many
 from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.models import Owner, Progress, Submission
@@ -25,13 +24,6 @@ def test_progress_counts_by_state(acme: Owner) -> None:
     assert (progress[State.SUCCEEDED], progress[State.FAILED]) == (1, 0)
     assert str(progress) == "2 queued, 1 succeeded of 3"
     assert str(Progress({})) == "none of 0"
-
-
-def test_it_is_called_by_its_label_or_by_what_it_does(acme: Owner) -> None:
-    """So that lists can be read."""
-    for label, name in (("night", "night"), ("", "tests.add × 2")):
-        submission = submit_many("tests.add", [{"x": 1, "y": 1}] * 2, owner=acme, label=label)
-        assert str(submission) == name
 
 
 def test_waiting_ends_with_the_last_run(committed: None, acme: Owner) -> None:
@@ -68,12 +60,3 @@ def test_a_span_that_is_none_is_refused(acme: Owner, wrong: Any) -> None:
     for name in ("timeout", "poll") if wrong is not None else ("poll",):
         with pytest.raises(OptionError, match=f"{name}: is a number of seconds from 0 to 31622400"):
             submission.wait(**{"timeout": 0, name: wrong})
-
-
-def test_progress_knows_states_alone() -> None:
-    """A misspelt state is no zero, and a loop over it ends."""
-    progress = Progress({State.FAILED: 2})
-    assert (progress["failed"], progress[State.QUEUED]) == (2, 0)
-    for unknown in ("faild", 0):
-        with pytest.raises(KeyError, match=r"is no state; the states are .*failed"):
-            progress[unknown]  # type: ignore[index]

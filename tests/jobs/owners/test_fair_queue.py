@@ -14,9 +14,9 @@ from django.db import transaction
 from pytest_django import Settings
 
 from fleet import Broker, BrokerUnavailable, OwnerSettings, OwnerSnapshot, OwnerState
-from jobs.core.errors import OptionError, UnknownOwner
+from jobs.core.errors import OptionError
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Outbox, Owner, Run
+from jobs.models import Outbox, Owner, Run
 from jobs.owners import fair_queue
 from jobs.owners.fair_queue import publish_all_settings, publish_settings_on_commit
 from jobs.owners.limits import limit_owner, pause_owner, resume_owner
@@ -43,20 +43,6 @@ def ada(committed: None) -> Iterator[User]:
 def seen(owner: Owner | str) -> OwnerSnapshot:
     """Return how an owner stands in the fair queues."""
     return dispatch.owners().snapshot(str(owner), timeout=5).owners[str(owner)]
-
-
-def test_limits_are_told_after_the_commit(acme: Owner, queue: Queue) -> None:
-    """Not before, and not after a rollback."""
-    queue.put("acme", "a1", "a2")
-    with transaction.atomic():
-        limit_owner(acme, weight=7, max_running=1, rate_limit_per_minute=120)
-        assert (seen(acme).weight, seen(acme).max_running) == (1, None)
-    assert (seen(acme).weight, seen(acme).max_running, seen(acme).rate) == (7, 1, 2)
-    assert who(queue.take(2)) == ["a1"]
-    with transaction.atomic():
-        limit_owner(acme, weight=9)
-        transaction.set_rollback(True)
-    assert seen(acme).weight == 7
 
 
 def test_what_is_not_named_stays_and_none_lifts_a_limit(acme: Owner, queue: Queue) -> None:
@@ -230,25 +216,3 @@ def test_what_cannot_be_is_refused_by_its_name(
     assert (acme.weight, acme.max_running) == (3, None)
     acme.refresh_from_db()
     assert (acme.weight, acme.max_running) == (3, None)
-
-
-def test_who_set_it_is_in_the_audit(acme: Owner, ada: User) -> None:
-    """With what was there before."""
-    limit_owner(acme, weight=5, max_running=2, actor=ada, reason="end of the trial")
-    entry = AuditEntry.objects.get()
-    assert (entry.action, entry.actor_name, entry.reason) == ("limit", "ada", "end of the trial")
-    assert entry.details == {
-        "before": {"weight": 3, "max_running": None},
-        "after": {"weight": 5, "max_running": 2},
-    }
-
-
-def test_an_owner_is_limited_by_its_name_too(acme: Owner) -> None:
-    """As it is named in a submit."""
-    limit_owner("acme", weight=7)
-    acme.refresh_from_db()
-    assert acme.weight == 7
-    with pytest.raises(UnknownOwner):
-        limit_owner("acne", weight=7)
-    with pytest.raises(OptionError, match="owner: is an Owner or its name"):
-        limit_owner(5, weight=7)  # type: ignore[arg-type]

@@ -4,12 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
 from fleet import Kind, Refusal
-from jobs.core.errors import OptionError, UnknownOwner
+from jobs.core.errors import OptionError
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Owner
+from jobs.models import Owner
 from jobs.owners.limits import pause_owner, resume_owner
 from jobs.system.sweep import sweep_hints
 from tests.jobs.scenes import (
@@ -80,30 +79,3 @@ def test_a_pause_that_cannot_be_kept_is_refused(
     with pytest.raises(OptionError, match=option):
         pause_owner(acme, **bad)
     assert not Owner.objects.paused().exists()
-
-
-def test_who_paused_and_why_is_in_the_audit(acme: Owner) -> None:
-    """With the time until when; and the resuming, too."""
-    ada = User.objects.create(username="ada")
-    until = now() + timedelta(hours=1)
-    pause_owner(acme, until=until, reason="freeze", actor=ada)
-    resume_owner(acme, actor=ada)
-    resumed, paused = AuditEntry.objects.all()
-    assert (paused.action, paused.reason, paused.details) == (
-        "pause",
-        "freeze",
-        {"until": until.isoformat()},
-    )
-    assert (resumed.action, resumed.actor_name, resumed.owner) == ("resume", "ada", acme)
-
-
-def test_an_owner_is_paused_and_resumed_by_its_name_too(acme: Owner) -> None:
-    """As it is named in a submit."""
-    pause_owner("acme")
-    acme.refresh_from_db()
-    assert acme.is_paused()
-    resume_owner("acme")
-    acme.refresh_from_db()
-    assert not acme.is_paused()
-    with pytest.raises(UnknownOwner):
-        pause_owner("acne")

@@ -17,7 +17,6 @@ from jobs.models.access import access_of
 from jobs.owners import caps, request_rates
 from jobs.owners.request_rates import refuse_fast_caller
 from jobs.owners.tokens import make_token
-from tests.jobs.scenes import submitted
 
 Take = Callable[[list[Bucket]], Verdict]
 
@@ -59,36 +58,6 @@ def test_buckets_in_redis_expire(broker: redis.Redis) -> None:
     assert 0 < broker.ttl(key) <= 1
 
 
-def test_a_fast_caller_is_told_the_limit(
-    acme: Owner,
-    northwind: Owner,
-    broker: redis.Redis,
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Of its token, or of its owner, whose tokens share one rate."""
-    monkeypatch.setattr(request_rates, "TIMEOUT_SECONDS", 5.0)
-    request_rates._shared.cache_clear()
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_TOKEN_PER_MINUTE": 2}
-    first, second, third = (
-        access_of(make_token("scene", scopes=["read"], owner=owner).token)
-        for owner in (acme, northwind, northwind)
-    )
-    refuse_fast_caller(first)
-    with pytest.raises(LimitExceeded) as refused:
-        refuse_fast_caller(first)
-    assert (refused.value.name, refused.value.limit) == ("token_rate", 2)
-    assert 1 <= refused.value.retry_after_seconds <= 30
-    settings.FAIRSHIFT = {
-        **settings.FAIRSHIFT,
-        "API_TOKEN_PER_MINUTE": 600,
-        "API_OWNER_PER_MINUTE": 1,
-    }
-    refuse_fast_caller(second)
-    with pytest.raises(LimitExceeded, match="this owner may make 1 requests a minute"):
-        refuse_fast_caller(third)
-
-
 def test_without_redis_each_process_counts_alone(
     acme: Owner, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,28 +73,6 @@ def test_without_redis_each_process_counts_alone(
     with pytest.raises(LimitExceeded):
         refuse_fast_caller(access)
     assert time.monotonic() - began < 3
-
-
-def test_an_owner_may_have_a_number_of_waiting_runs(acme: Owner, settings: Settings) -> None:
-    """Counted anew after a refusal: what has ended makes room."""
-    caps._counts.clear()
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_WAITING_RUNS": 3}
-    runs = submitted(acme, 2)
-    caps.refuse_more_runs(acme.pk, adding=1)
-    with pytest.raises(LimitExceeded, match="3 waiting runs") as refused:
-        caps.refuse_more_runs(acme.pk, adding=2)
-    assert refused.value.limit == 3
-    for run in runs:
-        run.cancel()
-    caps.refuse_more_runs(acme.pk, adding=3)
-
-
-def test_an_owner_may_have_a_number_of_jobs(acme: Owner, settings: Settings) -> None:
-    caps._counts.clear()
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_JOBS": 1}
-    caps.refuse_more_jobs(acme.pk, adding=1)
-    with pytest.raises(LimitExceeded, match="1 jobs"):
-        caps.refuse_more_jobs(acme.pk, adding=1)
 
 
 def test_a_slow_count_delays_its_own_owner_alone(

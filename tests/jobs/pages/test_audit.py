@@ -15,7 +15,6 @@ from jobs.actions.filters import declared
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.owners.limits import pause_owner, resume_owner
-from jobs.pages.kit import lists
 
 AUDIT = reverse("jobs:audit")
 Person = Callable[..., Client]
@@ -66,38 +65,6 @@ def test_old_entries_are_outside_of_an_age(
     later = now() + timedelta(hours=2)
     monkeypatch.setattr(declared, "now", lambda: later)
     assert shown(as_root, age="1h") == [] and len(shown(as_root, age="1d")) == 3
-
-
-@pytest.mark.parametrize("query", [{"action": "dance"}, {"age": "9y"}, {"actor": "a\x00b"}])
-def test_a_wrong_filter_is_named_and_finds_nothing(
-    as_root: Client, done: None, query: dict[str, str]
-) -> None:
-    page = as_root.get(AUDIT, query)
-    assert page.context["entries"] == [] and list(page.context["form"].errors) == [*query]
-
-
-def test_members_see_what_was_done_to_their_owners(person: Person, done: None) -> None:
-    """Not what was done to others; and an owner of others is as unknown as one that is not."""
-    client = person("mia", "view_auditentry", acme="viewer")
-    assert shown(client) == ["acme resume", "acme pause"]
-    assert "secret" not in client.get(AUDIT).content.decode()
-    foreign, unknown = (client.get(AUDIT, {"owner": slug}) for slug in ("stranger", "nobody"))
-    assert foreign.status_code == unknown.status_code == 404
-    assert foreign.content == unknown.content
-
-
-def test_the_permission_is_needed(person: Person, done: None) -> None:
-    assert person("mia", "view_run", acme="admin").get(AUDIT).status_code == 403
-
-
-def test_pages_by_cursor_keep_the_filter(
-    as_root: Client, done: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lists, "LIMIT", 1)
-    first = as_root.get(AUDIT, {"owner": "acme"})
-    second = as_root.get(first.context["list"].next)
-    seen = [entry["row"].action for page in (first, second) for entry in page.context["entries"]]
-    assert seen == ["resume", "pause"] and second.context["list"].next is None
 
 
 def test_an_entry_leads_to_its_object(as_root: Client, done: None, acme: Owner) -> None:

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from jobs.calendars import changes
-from jobs.models import Calendar, Owner, Window, WindowDecision
+from jobs.models import Calendar, Owner, Window
 from tests.jobs.admin.calendars.test_page import nightly
 from tests.jobs.admin.conftest import said
 from tests.jobs.scenes import living_worker, submitted
@@ -88,15 +87,6 @@ def test_a_month_shows_windows_freezes_requests_and_planned_work(
     assert reverse("admin:jobs_calendar_change", args=[calendar.pk]) in shown
 
 
-def test_a_month_counts_the_runs_that_are_planned(as_root: Client, acme: Owner) -> None:
-    calendar = calendar_of(acme)
-    at = timezone.now() + timedelta(days=1)
-    submitted(acme, 3, eta=at)
-    days = cells(as_root, calendar, month=f"{at:%Y-%m}")
-    assert days[f"{at:%Y-%m-%d}"].day.planned == 3
-    assert "3 runs planned" in text(as_root, "calendar", calendar.pk, month=f"{at:%Y-%m}")
-
-
 @pytest.mark.proof
 @pytest.mark.parametrize(("count", "minutes"), [(500, 1), (24, 30)])
 def test_a_day_of_many_windows_is_one_line_of_the_month(
@@ -165,55 +155,6 @@ def test_a_window_that_cannot_be_read_is_named_and_hides_no_other(
     text(as_root, "calendar_fit", calendar.pk)
 
 
-def test_calendars_of_others_do_not_exist(acme: Owner, stranger: Owner, person: Person) -> None:
-    """Not in the list; each page of one is that of a calendar that is not there."""
-    mine, theirs = calendar_of(acme, "mine"), calendar_of(stranger, "theirs")
-    window_of_theirs = nightly(theirs)
-    mia = person("mia", *SEES, "change_calendar", "approve_window", acme="admin")
-    assert names(mia) == ["mine"] and names(mia, search="theirs") == []
-    for name, more in (
-        ("calendar", []),
-        ("calendar_day", ["2026-11-12"]),
-        ("calendar_fit", []),
-        ("feed", []),
-    ):
-        assert mia.get(reverse(f"jobs:{name}", args=[mine.pk, *more])).status_code == 200
-        foreign, unknown, huge = (
-            mia.get(reverse(f"jobs:{name}", args=[key, *more])) for key in (theirs.pk, 9**9, 2**80)
-        )
-        assert foreign.status_code == 404
-        assert foreign.content == unknown.content == huge.content
-    for name, verb in (("window", []), *(("window_action", [v]) for v in ("approve", "x"))):
-        foreign, unknown = (
-            mia.post(reverse(f"jobs:{name}", args=[key, *verb]))
-            if verb
-            else mia.get(reverse(f"jobs:{name}", args=[key]))
-            for key in (window_of_theirs.pk, 9**9)
-        )
-        assert foreign.status_code == 404 and foreign.content == unknown.content
-    assert not WindowDecision.objects.exists()
-    assert person("bob", acme="admin").get(LIST).status_code == 403
-
-
-def test_planned_work_of_others_is_not_counted(
-    acme: Owner, stranger: Owner, person: Person, as_root: Client
-) -> None:
-    """On a shared calendar a member sees the runs of their owners only."""
-    shared = Calendar.objects.create(name="shared", needs_approval=False)
-    for owner in (acme, stranger):
-        changes.attach(shared, owner)
-    window(shared, opens_in=3_600, seconds=3_600)
-    submitted(acme, 2)
-    submitted(stranger, 5)
-    living_worker()
-    mia = person("mia", *SEES, acme="viewer")
-    for client, counts in ((mia, [2]), (as_root, [5, 2])):
-        page = client.get(reverse("jobs:calendar_fit", args=[shared.pk]))
-        assert [each.count for each, *_verdict in page.context["waiting"]] == counts
-        assert page.context["openings"][0][2] == sum(counts)
-        assert [verdict[1] for verdict in page.context["waiting"]] == ["they fit"] * len(counts)
-
-
 def test_what_does_not_fit_is_said(as_root: Client, acme: Owner) -> None:
     """More runs than start in the first opening are left over for the second one."""
     calendar = calendar_of(acme)
@@ -249,13 +190,3 @@ def test_a_feed_has_an_address_that_is_shown_once(
     assert url not in text(viewer, "calendar", calendar.pk)
     calendar.refresh_from_db()
     assert calendar.feed_hash is None
-
-
-def test_the_admin_links_to_the_pages(as_root: Client, acme: Owner) -> None:
-    calendar = calendar_of(acme)
-    one = nightly(calendar)
-    pages = (("calendar", "calendar"), ("calendar", "feed"), ("window", "window"))
-    for name, page in pages:
-        key = one.pk if name == "window" else calendar.pk
-        edited = as_root.get(reverse(f"admin:jobs_{name}_change", args=[key])).content.decode()
-        assert f'href="{reverse(f"jobs:{page}", args=[key])}"' in edited

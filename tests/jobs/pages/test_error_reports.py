@@ -74,14 +74,6 @@ def test_no_secret_is_on_the_error_page(debug: Any) -> None:
         assert KEY_1[2:] not in text and KEY_2[2:] not in text
 
 
-def test_no_key_is_on_the_error_page(debug: Any) -> None:
-    """Neither as text nor as bytes, where the ring is read."""
-    debug.FAIRSHIFT = {}
-    for text in texts("/ring"):
-        assert "BadRing" in text
-        assert KEY_1[2:] not in text and KEY_2[2:] not in text and r"\x01\x01" not in text
-
-
 def test_a_project_s_own_reporter_stays(settings: Any) -> None:
     """Only Django's default is replaced."""
     name = "DEFAULT_EXCEPTION_REPORTER_FILTER"

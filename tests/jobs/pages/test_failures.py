@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from html import escape, unescape
 
 from django.test import Client
@@ -64,17 +63,6 @@ def test_the_page_shows_groups_and_its_filter_narrows_them(as_root: Client, acme
     assert "No failed run matches" in wrong and "at most 255" in wrong
 
 
-def test_a_member_sees_only_failures_of_own_owners(
-    acme: Owner, stranger: Owner, person: Callable[..., Client]
-) -> None:
-    """And a viewer is not offered a retry."""
-    failed(acme)
-    failed(stranger, error="builtins.SecretError")
-    page = person("mia", "view_run", "retry_run", acme="viewer").get(PAGE).content.decode()
-    assert "OSError" in page and "retry 1" not in page
-    assert "SecretError" not in page and "stranger" not in page
-
-
 def test_a_group_is_retried_after_its_count_was_shown(as_root: Client, acme: Owner) -> None:
     """With a reason, in the audit; runs with another error stay as they are."""
     wanted, other = failed(acme, 3), failed(acme, error="builtins.KeyError")
@@ -89,20 +77,6 @@ def test_a_group_is_retried_after_its_count_was_shown(as_root: Client, acme: Own
     assert Run.objects.filter(state=State.QUEUED).count() == len(wanted)
     entry = AuditEntry.objects.get()
     assert entry.reason == "the switch is back" and entry.action == "retry runs"
-
-
-def test_only_runs_of_owners_on_which_a_person_acts_are_retried(
-    acme: Owner, northwind: Owner, person: Callable[..., Client]
-) -> None:
-    """An operator of one owner, who only views the other, moves one run of the two."""
-    failed(acme)
-    [seen] = failed(northwind)
-    mia = person("mia", "view_run", "retry_run", acme="operator", northwind="viewer")
-    assert said(confirm(mia, f"{RETRY}?{GROUP}")) == ["Retry: done for 1 of 1."]
-    assert list(Run.objects.failed()) == [seen]
-    assert person("ben", "view_run", acme="operator").get(f"{RETRY}?{GROUP}").status_code == 403
-    eva = person("eva", "view_run", "retry_run", acme="viewer")
-    assert eva.get(f"{RETRY}?{GROUP}").status_code == 403
 
 
 def test_runs_that_failed_by_hand_are_a_group(as_root: Client, acme: Owner) -> None:

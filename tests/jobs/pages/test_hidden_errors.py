@@ -12,7 +12,6 @@ from django.test import Client
 from fleet import Kind
 from jobs.models import Owner, Run
 from jobs.owners.tokens import make_token
-from tests.docs.pages import PROJECT
 from tests.jobs.admin.conftest import hidden
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
@@ -33,7 +32,6 @@ FACES = {
     "NDJSON with arguments": f"{API}/exports/runs?format=ndjson&with_arguments=true",
 }
 WITH_TRACEBACK = {"the run", "API: the timeline"}
-RIMS = ("jobs/pages", "jobs/api", "jobs/admin", "jobs/management", "jobs/templatetags", "templates")
 READS = re.compile(r"run\.error_text|\.error_data|attempt\.texts\(|(?:run|attempt)\.error_message")
 """Code that reads the stored texts of a run or of an attempt."""
 
@@ -91,21 +89,6 @@ def test_a_group_of_failures_is_shown_and_retried_without_error_texts(
     client.post(address, {**hidden(client.get(address)), "reason": "the route is back"})
     broken.refresh_from_db()
     assert broken.state == "queued"
-
-
-def test_no_face_reads_error_texts_by_itself() -> None:
-    """They ask the one rule."""
-    found = [
-        (path.relative_to(PROJECT), line)
-        for rim in RIMS
-        for path in (PROJECT / rim).rglob("*.*")
-        if path.suffix in (".py", ".html")
-        for line in path.read_text().splitlines()
-        if READS.search(line)
-    ]
-    assert found == []
-    rule = (PROJECT / "jobs/runs/reads/errors.py").read_text()
-    assert len(READS.findall(rule)) == 2, "the pattern finds such code"
 
 
 def _text(answer: Any) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from jobs.core.ids import scheduled_id
-from jobs.models import AuditEntry, Backfill, Job, Missed, Owner, Run
+from jobs.models import Backfill, Job, Missed, Owner, Run
 from jobs.pages.kit.polls import PART
-from jobs.recurring import health
 from jobs.recurring.pause import pause_jobs
 from tests.jobs.admin.conftest import said
 from tests.jobs.admin.jobs.test_health import ended
@@ -71,17 +69,6 @@ def test_the_list_finds_jobs_by_health(as_root: Client, acme: Owner, no_ticks: N
     assert keys(as_root, health="late") == []
 
 
-def test_a_health_that_is_not_known_for_all_jobs_is_said(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(health, "MOST", 1)
-    for key in ("one", "two"):
-        written_raw(recurring(acme, key), schedule="cron", cron="61 * * * *")
-    answer = as_root.get(LIST, {"health": "broken"})
-    assert b"There may be more" in answer.content and len(answer.context["lines"]) == 1
-    assert b"There may be more" not in as_root.get(LIST, {"health": "paused"}).content
-
-
 def test_a_line_has_the_schedule_the_next_time_and_the_last_results(
     as_root: Client, acme: Owner
 ) -> None:
@@ -115,19 +102,6 @@ def test_a_line_has_the_p95_of_the_run_time_of_the_last_runs(as_root: Client, ac
     assert "19.0 s" in as_root.get(LIST).content.decode()
 
 
-def test_a_job_has_its_next_times_by_two_clocks_with_notes(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of the change of the clock are told."""
-    before = datetime(2026, 10, 24, 12, tzinfo=UTC)
-    monkeypatch.setattr("jobs.pages.jobs.job.now", lambda: before)
-    job = recurring(acme, "nightly", schedule="cron", cron="30 2 * * *", zone="Europe/Berlin")
-    shown = page_of(as_root, job)
-    assert "Sun 2026-10-25 02:30 CEST" in shown and "Sun 2026-10-25 00:30 UTC" in shown
-    assert "02:30 comes twice; this is the first" in shown
-    assert "Mon 2026-10-26 02:30 CET" in shown and "Mon 2026-10-26 01:30 UTC" in shown
-
-
 def test_a_job_shows_its_runs_what_it_missed_and_its_backfills(
     as_root: Client, acme: Owner
 ) -> None:
@@ -145,71 +119,6 @@ def test_a_job_shows_its_runs_what_it_missed_and_its_backfills(
     assert reverse("admin:jobs_job_change", args=[job.pk]) in shown
     part = as_root.get(reverse("jobs:job", args=[job.pk]), headers={PART: "1"})
     assert b"1,234" in part.content and b"<h1" not in part.content
-
-
-def test_the_admin_links_to_the_page(as_root: Client, acme: Owner) -> None:
-    job = recurring(acme, "nightly")
-    edited = as_root.get(reverse("admin:jobs_job_change", args=[job.pk])).content.decode()
-    assert f'href="{reverse("jobs:job", args=[job.pk])}"' in edited
-
-
-def test_jobs_of_others_do_not_exist(
-    no_ticks: None, acme: Owner, stranger: Owner, person: Person, as_root: Client
-) -> None:
-    """Not in the list, not by a filter; the page of one is that of a job that is not there."""
-    mine, theirs = recurring(acme, "mine"), recurring(stranger, "theirs")
-    every = ("view_job", "run_job", "pause_job")
-    mia = person("mia", *every, acme="operator")
-    assert keys(mia) == keys(mia, task="tests.add") == ["mine"]
-    assert keys(mia, search="theirs") == []
-    for health_name in health.HEALTHS:
-        assert keys(mia, health=health_name) == []
-    for name in ("run", "pause", "resume", "backfill", "no-such-verb"):
-        foreign, unknown = mia.get(verb(theirs, name)), mia.get(f"{LIST}99999999/{name}/")
-        assert foreign.status_code == unknown.status_code == 404
-        assert foreign.content == unknown.content
-        assert mia.post(verb(theirs, name), {"reason": ""}).content == unknown.content
-    foreign, unknown, huge = (mia.get(f"{LIST}{key}/") for key in (theirs.pk, 99999999, 2**80))
-    assert foreign.status_code == 404
-    assert foreign.content == unknown.content == huge.content
-    assert mia.get(verb(mine, "no-such-verb")).content == unknown.content
-    assert "mine" in page_of(mia, mine)
-    assert person("bob", acme="operator").get(LIST).status_code == 403
-
-
-def test_run_now_makes_one_run_for_one_form(as_root: Client, acme: Owner) -> None:
-    """A form that is sent twice runs the job once. The reason is in the audit."""
-    job = recurring(acme, "nightly")
-    asked = as_root.get(verb(job, "run"))
-    sent = {"once": asked.context["form"]["once"].value(), "reason": "a customer asks"}
-    answer = as_root.post(verb(job, "run"), sent, follow=True)
-    [run] = Run.objects.filter(job=job)
-    assert reverse("jobs:run", args=[run.id]) in said(answer)[0]
-    assert "before" in said(as_root.post(verb(job, "run"), sent, follow=True))[0]
-    assert Run.objects.filter(job=job).count() == 1
-    assert AuditEntry.objects.get(action="run now").reason == "a customer asks"
-    again = {"once": as_root.get(verb(job, "run")).context["form"]["once"].value()}
-    as_root.post(verb(job, "run"), again)
-    assert Run.objects.filter(job=job).count() == 2
-
-
-def test_a_job_is_paused_until_a_time_and_resumed(as_root: Client, acme: Owner) -> None:
-    job = recurring(acme, "nightly")
-    assert said(as_root.get(verb(job, "resume"), follow=True)) == ["nightly is not paused."]
-    past = as_root.post(verb(job, "pause"), {"until_0": "2020-01-01", "until_1": "00:00"})
-    assert [*past.context["form"].errors] == ["until"]
-    assert b"This field is required" in as_root.post(verb(job, "pause"), {"reason": "x"}).content
-    sent = {"until_0": "2098-01-01", "until_1": "00:00", "reason": "repairs"}
-    assert said(as_root.post(verb(job, "pause"), sent, follow=True)) == ["nightly is paused."]
-    job.refresh_from_db()
-    assert job.paused_until == datetime(2098, 1, 1, tzinfo=UTC)
-    assert "Paused: not due before" in page_of(as_root, job)
-    resumed = as_root.post(verb(job, "resume"), {"reason": "done"}, follow=True)
-    assert said(resumed) == ["nightly is resumed."]
-    job.refresh_from_db()
-    assert job.paused_until is None
-    actions = AuditEntry.objects.order_by("pk").values_list("action", "reason")
-    assert list(actions) == [("pause", "repairs"), ("resume", "done")]
 
 
 def test_a_backfill_is_counted_and_then_confirmed(as_root: Client, acme: Owner) -> None:
@@ -233,24 +142,3 @@ def test_a_backfill_is_counted_and_then_confirmed(as_root: Client, acme: Owner) 
     assert Backfill.objects.get().count == 60
     wrong = as_root.post(verb(job, "backfill"), {**sent, "end_0": "2026-02-01"})
     assert b"must be later than start" in wrong.content
-
-
-def test_verbs_are_shown_and_done_by_those_who_may(acme: Owner, person: Person) -> None:
-    """By Django's permission and by the role at the owner; a disabled job is not run."""
-    job = recurring(acme, "nightly")
-    off = recurring(acme, "off", enabled=False)
-    people = {
-        "viewer": person("vera", "view_job", "run_job", "pause_job", acme="viewer"),
-        "bare": person("olaf", "view_job", acme="operator"),
-        "operator": person("olga", "view_job", "run_job", "pause_job", acme="operator"),
-    }
-    for name, client in people.items():
-        is_shown = verb(job, "run") in page_of(client, job)
-        allowed = client.post(verb(job, "run"), {"reason": ""})
-        assert is_shown == (name == "operator")
-        assert (allowed.status_code == 302) == (name == "operator")
-        assert (b"run now" in client.get(LIST).content) == (name == "operator")
-    assert Run.objects.filter(job=job).count() == 1
-    refused = people["operator"].post(verb(off, "run"), {"reason": ""}, follow=True)
-    assert said(refused) == ["off is not enabled, so it makes no runs."]
-    assert not Run.objects.filter(job=off).exists()

@@ -12,11 +12,9 @@ from django.urls import reverse
 
 from fleet import BrokerUnavailable, OwnerState
 from fleet.broker.owners import Owners
-from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner, Run
 from jobs.owners.limits import pause_owner
 from jobs.owners.work import OwnerWork
-from jobs.pages.kit.polls import PART
 from jobs.pages.owners import words
 from tests.jobs.scenes import submitted
 
@@ -62,24 +60,6 @@ def test_owners_are_filtered_by_the_address(
     assert slugs(as_root, paused="maybe") == slugs(as_root, search="a\x00") == []
 
 
-def test_members_see_only_their_owners(person: Person, acme: Owner, stranger: Owner) -> None:
-    """The page of another owner is as unknown as that of none, for its verbs, too."""
-    codes = ("view_owner", "pause_owner", "change_owner")
-    client = person("mia", *codes, acme="admin")
-    assert slugs(client) == ["acme"] and "stranger" not in client.get(OWNERS).content.decode()
-    assert client.get(address("owner")).status_code == 200
-    for name in ("", "pause/", "resume/", "limits/"):
-        for ask in (client.get, client.post):
-            if (name, ask) == ("", client.post):
-                continue
-            foreign, unknown = (ask(f"{OWNERS}{slug}/{name}") for slug in ("stranger", "nobody"))
-            assert foreign.status_code == unknown.status_code == 404
-            assert foreign.content == unknown.content
-    assert client.get("/owners/a%00b/").status_code == 404
-    stranger.refresh_from_db()
-    assert not stranger.is_paused()
-
-
 def test_a_share_counts_the_work_of_others_and_does_not_name_them(
     person: Person, failed_run: Run, stranger: Owner
 ) -> None:
@@ -99,55 +79,7 @@ def test_one_owner_has_its_usage_by_day(as_root: Client, failed_run: Run) -> Non
     assert before[0].start == today.start - timedelta(days=1)
 
 
-def test_what_takes_long_to_count_is_said(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither page waits for it."""
-    for module in ("jobs.system.rollups.usage", "jobs.runs.reads.counts"):
-        monkeypatch.setattr(f"{module}.within", lambda _milliseconds, _ask: None)
-    assert "too much to count" in as_root.get(address("owner")).content.decode()
-    assert "many" in as_root.get(OWNERS).content.decode()
-
-
-def test_the_live_part_is_what_it_does_now(as_root: Client, acme: Owner) -> None:
-    """Without a change, the answer is 304; it has no form and no usage."""
-    header = {f"HTTP_{PART.upper().replace('-', '_')}": "1"}
-    part = as_root.get(address("owner"), **header)
-    text = part.content.decode()
-    assert "Held by a window" in text and "<form" not in text and "Worker time" not in text
-    again = as_root.get(address("owner"), **header, HTTP_IF_NONE_MATCH=part["ETag"])
-    assert again.status_code == 304
-
-
-def test_members_are_shown_to_admins_of_the_owner(person: Person, acme: Owner) -> None:
-    """As in the API."""
-    codes = ("view_owner", "view_membership")
-    admin, viewer = person("ada", *codes, acme="admin"), person("vic", *codes, acme="viewer")
-    text = admin.get(address("owner")).content.decode()
-    assert "ada" in text and "vic" in text
-    assert viewer.get(address("owner")).context["members"] is None
-
-
 # --- verbs -----------------------------------------------------------------------------------
-
-
-def test_paused_with_a_reason_and_resumed(person: Person, acme: Owner) -> None:
-    client = person("olga", "view_owner", "pause_owner", acme="operator")
-    assert "Pause" in client.get(address("owner")).content.decode()
-    until = f"{now() + timedelta(days=2):%Y-%m-%d}"
-    given = {"reason": "stocktaking", "until_0": until, "until_1": "06:00"}
-    asked = client.post(PAUSE, given)
-    assert asked.status_code == 302 and asked.url == address("owner")
-    acme.refresh_from_db()
-    assert acme.is_paused() and f"{acme.paused_until:%Y-%m-%d}" == until
-    text = client.get(address("owner")).content.decode()
-    assert "stocktaking" in text and "No run starts until" in text and "Resume" in text
-    client.post(RESUME, {"reason": "done"})
-    acme.refresh_from_db()
-    assert not acme.is_paused()
-    entries = AuditEntry.objects.order_by("id").values_list("action", "reason", "actor_name")
-    assert list(entries) == [("pause", "stocktaking", "olga"), ("resume", "done", "olga")]
-    assert client.get(RESUME).url == address("owner")
 
 
 @pytest.mark.parametrize(
@@ -167,18 +99,6 @@ def test_a_wrong_pause_is_named_at_its_field(
     assert page.status_code == 200 and [*page.context["form"].errors] == [field]
     acme.refresh_from_db()
     assert not acme.is_paused()
-
-
-@pytest.mark.parametrize(
-    ("permission", "role"), [("pause_owner", "viewer"), ("view_run", "operator")]
-)
-def test_a_pause_needs_the_permission_and_the_role(
-    person: Person, acme: Owner, permission: str, role: str
-) -> None:
-    client = person("vic", "view_owner", permission, acme=role)
-    for url in (PAUSE, RESUME):
-        assert client.post(url).status_code == 403
-    assert "Pause" not in client.get(address("owner")).content.decode()
 
 
 def test_limits_are_set_by_admins_of_the_installation(

@@ -25,14 +25,6 @@ def asked(**facts: Any) -> dict[str, str]:
     return {"percent": "95", **span, **{name: str(value) for name, value in facts.items()}}
 
 
-def test_the_form_comes_first(as_root: Client) -> None:
-    """Nothing is replayed before it is sent; the last day is filled in."""
-    answer = as_root.get(PLAN)
-    assert answer.status_code == 200
-    assert (answer.context["plan"], answer.context["problem"]) == (None, "")
-    assert answer.context["form"].errors == {}
-
-
 def test_each_owner_s_waits_are_shown(as_root: Client, acme: Owner) -> None:
     """Recorded and replayed ones."""
     for _ in range(3):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -16,8 +15,7 @@ from jobs.core import sql
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.owners.limits import pause_owner
-from jobs.pages.kit.polls import PART
-from jobs.pages.runs.timeline import MOST_PARTS, timeline_of
+from jobs.pages.runs.timeline import timeline_of
 from jobs.runs.reads.story import Step
 from tests.jobs.keys import KEY_1, KEY_3, use_ring
 from tests.jobs.scenes import admitted, living_worker, progressed, recorded, submitted
@@ -120,16 +118,6 @@ def test_a_missing_key_is_named_in_the_language_of_the_reader(
     assert run.error_text == english
 
 
-def test_a_run_that_succeeded_shows_its_result(as_root: Client, acme: Owner) -> None:
-    [run] = submitted(acme)
-    admission = admitted(living_worker(), run)
-    recorded(admission, Kind.STARTED)
-    assert b"Result" not in as_root.get(path(run)).content
-    recorded(admission, Kind.SUCCEEDED, result=b"41")
-    answer = as_root.get(path(run))
-    assert answer.context["result"] == "41" and b"Result" in answer.content
-
-
 def test_arguments_and_result_need_their_permission(
     failed_run: Run, person: Callable[..., Client]
 ) -> None:
@@ -141,47 +129,6 @@ def test_arguments_and_result_need_their_permission(
     assert json.loads(seeing.context["arguments"]) == {"x": 0, "y": 1}
 
 
-@pytest.mark.parametrize("verb", ["", "cancel/", "retry/"])
-def test_a_run_of_others_is_as_unknown_as_one_that_is_not_there(
-    acme: Owner, stranger: Owner, person: Callable[..., Client], verb: str
-) -> None:
-    """The same status and the same bytes, for reading and for acting."""
-    [foreign] = submitted(stranger)
-    client = person("mia", *ALL, acme="operator")
-    for ask in (client.get, client.post) if verb else (client.get,):
-        theirs, nobodys = ask(path(foreign, verb)), ask(path(uuid4(), verb))
-        assert theirs.status_code == nobodys.status_code == 404
-        assert theirs.content == nobodys.content
-    foreign.refresh_from_db()
-    assert foreign.state == "queued"
-
-
-def test_the_live_part_of_a_run_is_sent_only_when_it_has_changed(
-    as_root: Client, failed_run: Run
-) -> None:
-    """Without a change the answer is 304; a move of the run is a change."""
-    headers = {PART: "1"}
-    first = as_root.get(path(failed_run), headers=headers)
-    assert b"<html" not in first.content and b"csrf" not in first.content
-    headers["If-None-Match"] = first["ETag"]
-    assert as_root.get(path(failed_run), headers=headers).status_code == 304
-    failed_run.retry()
-    assert as_root.get(path(failed_run), headers=headers).status_code == 200
-
-
-def test_a_run_is_cancelled_with_a_reason(as_root: Client, acme: Owner) -> None:
-    """The page asks before; a repetition says that it has ended."""
-    [run] = submitted(acme)
-    assert as_root.get(path(run, "cancel/")).status_code == 200
-    run.refresh_from_db()
-    assert run.state == "queued"
-    answer = as_root.post(path(run, "cancel/"), {"reason": "not needed"}, follow=True)
-    assert b"This run is cancelled now." in answer.content and b"not needed" in answer.content
-    assert AuditEntry.objects.get(action="cancel").reason == "not needed"
-    again = as_root.post(path(run, "cancel/"), follow=True)
-    assert b"Only runs that have not ended" in again.content
-
-
 def test_a_run_is_retried_with_its_arguments(as_root: Client, failed_run: Run) -> None:
     """An unedited field changes nothing, whatever its spaces and line ends."""
     form = as_root.get(path(failed_run, "retry/")).context["form"]
@@ -191,14 +138,6 @@ def test_a_run_is_retried_with_its_arguments(as_root: Client, failed_run: Run) -
     assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 0, "y": 1})
     assert {*AuditEntry.objects.values_list("action", flat=True)} >= {"retry"}
     assert not AuditEntry.objects.filter(action="edit arguments").exists()
-
-
-def test_a_run_is_retried_with_other_arguments(as_root: Client, failed_run: Run) -> None:
-    """Edited arguments are in the audit."""
-    as_root.post(path(failed_run, "retry/"), {"arguments": '{"x": 5, "y": 6}'})
-    failed_run.refresh_from_db()
-    assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 5, "y": 6})
-    assert AuditEntry.objects.filter(action="edit arguments").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -228,24 +167,6 @@ def test_who_does_not_see_arguments_retries_without_editing_them(
     client.post(path(failed_run, "retry/"), {"arguments": '{"x": 5, "y": 6}'})
     failed_run.refresh_from_db()
     assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 0, "y": 1})
-
-
-@pytest.mark.parametrize(("permissions", "role"), [(("view_run",), "operator"), (ALL, "viewer")])
-def test_verbs_need_the_permission_and_the_role(
-    failed_run: Run, person: Callable[..., Client], permissions: tuple[str, ...], role: str
-) -> None:
-    """Without them neither a button is shown, nor does a request act."""
-    [waiting] = submitted(failed_run.owner)
-    client = person("mia", *permissions, acme=role)
-    for run, verb in ((waiting, "cancel/"), (failed_run, "retry/")):
-        assert path(run, verb) not in client.get(path(run)).content.decode()
-        assert client.post(path(run, verb)).status_code == 403
-    assert {run.state for run in Run.objects.all()} == {"queued", "failed"}
-
-
-def test_the_admin_and_the_page_link_to_each_other(as_root: Client, failed_run: Run) -> None:
-    admin = as_root.get(f"/admin/jobs/run/{failed_run.pk}/change/")
-    assert f'href="{path(failed_run)}"' in admin.content.decode()
 
 
 def test_a_history_that_cannot_be_read_hides_no_other_part(
@@ -290,18 +211,3 @@ def test_the_timeline_shows_waits_and_attempts() -> None:
         assert f"<title>{text}: why</title>" in found.bar, text
         assert f'{sign}<tspan class="word" dx="4"></tspan>' in found.bar, text
     assert [line.stayed for line in found.lines][-2:] == ["30.0 s", ""]
-
-
-def test_the_timeline_of_a_run_that_waits_changes_once_a_minute() -> None:
-    """Else each poll would send it again."""
-    waiting = steps((State.QUEUED, 0))
-    first, second, later = (
-        timeline_of(waiting, now=AT + timedelta(seconds=seconds)) for seconds in (61, 119, 120)
-    )
-    assert first == second != later
-    assert later.lines[0].stayed == "2 min so far"
-
-
-def test_the_bar_of_a_long_history_has_its_newest_states() -> None:
-    found = timeline_of(steps(*[(State.QUEUED, 1), (State.RUNNING, 1)] * 50), now=AT)
-    assert found.bar.count("<text") == MOST_PARTS and len(found.lines) == 100

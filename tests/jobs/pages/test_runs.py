@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 
 from fleet import Kind
 from jobs.models import AuditEntry, Owner, Run
@@ -19,7 +14,7 @@ from jobs.pages.kit import lists
 from jobs.runs import bulk
 from jobs.runs.reads import listing
 from tests.jobs.admin.conftest import said, stored_job
-from tests.jobs.scenes import admitted, age, living_worker, progressed, recorded, submitted
+from tests.jobs.scenes import admitted, living_worker, progressed, recorded, submitted
 
 RUNS = "/runs/"
 
@@ -71,18 +66,6 @@ def test_a_filter_by_submission_job_and_time(as_root: Client, acme: Owner) -> No
     assert shown(as_root, since="2020-01-01T00:00") == [second, first]
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [("state=odd", "state"), ("submission=x", "submission"), ("label=:x", "label")],
-)
-def test_a_wrong_filter_is_shown_and_finds_nothing(
-    as_root: Client, failed_run: Run, query: str, field: str
-) -> None:
-    answer = as_root.get(f"{RUNS}?{query}")
-    assert answer.context["list"].rows == [] and list(answer.context["form"].errors) == [field]
-    assert b"A field of the filter is wrong" in answer.content
-
-
 def test_pages_of_a_filter_have_each_run_once(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,44 +83,6 @@ def test_pages_of_a_filter_have_each_run_once(
         assert seen == made[::-1]
     found = as_root.get(f"{RUNS}?task=tests.other").context["list"]
     assert found.rows == [] and found.next
-
-
-def test_the_list_asks_the_same_number_of_queries_for_many_runs(
-    as_root: Client, acme: Owner, django_assert_max_num_queries: Any
-) -> None:
-    """Owner, job, target and submission are read with the runs."""
-    submitted(acme, 20, target="sw-1")
-    with django_assert_max_num_queries(10):
-        assert len(shown(as_root)) == 20
-
-
-def test_members_see_runs_of_their_owners_only(
-    acme: Owner, stranger: Owner, person: Callable[..., Client]
-) -> None:
-    """A foreign owner, job, target or submission finds nothing: as one that is not there."""
-    [mine], [foreign] = submitted(acme, target="sw-1"), submitted(stranger, target="sw-9")
-    client = person("mia", "view_run", acme="viewer")
-    assert shown(client) == [mine]
-    for query in ({"target": "sw-9"}, {"submission": foreign.submission_id}):
-        assert shown(client, **query) == []
-    assert client.get(RUNS, {"owner": "stranger"}).status_code == 404
-
-
-@pytest.mark.parametrize("media", ["csv", "ndjson"])
-def test_exports_have_the_runs_of_the_filter(
-    failed_run: Run, stranger: Owner, person: Callable[..., Client], media: str
-) -> None:
-    """They are those of the API, which a session may use with the same filter."""
-    submitted(stranger)
-    submitted(failed_run.owner)
-    client = person("mia", "view_run", acme="viewer")
-    query = {"state": "problem", "label": "site:berlin", "age": "1d", "owner": "acme"}
-    answer = client.get(f"{client.get(RUNS, query).context['export']}&format={media}")
-    assert answer.status_code == 200
-    text = b"".join(answer).decode()
-    csv_rows = list(csv.DictReader(io.StringIO(text)))
-    rows = csv_rows if media == "csv" else [json.loads(line) for line in text.splitlines()]
-    assert [row["id"] for row in rows] == [str(failed_run.id)]
 
 
 # --- verbs for all runs of a filter ------------------------------------------------------------
@@ -161,14 +106,6 @@ def test_all_runs_of_a_filter_are_counted_and_then_cancelled(
     assert other.state == "queued"
     entry = AuditEntry.objects.get(action="cancel runs")
     assert (entry.reason, entry.details["matched"], entry.actor_name) == ("wrong list", 3, "root")
-
-
-def test_all_failed_runs_of_a_filter_are_retried(as_root: Client, failed_run: Run) -> None:
-    url = f"{RUNS}actions/retry/?state=failed&error=builtins.TimeoutError"
-    assert said(confirm(as_root, url)) == ["Retry: done for 1 of 1."]
-    failed_run.refresh_from_db()
-    assert failed_run.state == "queued"
-    assert "none of the selected" in said(as_root.get(url, follow=True))[0]
 
 
 def test_a_run_that_is_submitted_after_the_count_is_not_moved(as_root: Client, acme: Owner) -> None:
@@ -228,13 +165,6 @@ def test_a_member_moves_only_runs_of_owners_that_it_operates(
     assert not viewer.get(RUNS, {"state": "queued"}).context["actions"]
 
 
-def test_a_verb_for_all_needs_the_csrf_token(acme: Owner, root: User) -> None:
-    submitted(acme)
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(root)
-    assert client.post(f"{RUNS}actions/cancel/?owner=acme", {"reason": ""}).status_code == 403
-
-
 def test_the_list_shows_how_far_a_running_task_is(as_root: Client, acme: Owner) -> None:
     """Its percent, or what it has done; all of it on hover. Once the run has ended, nothing."""
     first, second = submitted(acme, 2)
@@ -247,11 +177,3 @@ def test_the_list_shows_how_far_a_running_task_is(as_root: Client, acme: Owner) 
     assert '<span class="soft" title="1,700 · of many">1,700 · of many</span>' in page
     recorded(admission, Kind.SUCCEEDED)
     assert "of three" not in as_root.get(RUNS).content.decode()
-
-
-def test_the_age_of_a_run_is_that_of_its_submit(as_root: Client, acme: Owner) -> None:
-    """One that started or ended lately is not young."""
-    [run] = submitted(acme)
-    age(run, "created_at", seconds=7_200)
-    assert shown(as_root, age="1h") == [run]
-    assert reverse("jobs:runs") == RUNS

@@ -55,17 +55,6 @@ def test_a_wrong_name_is_refused_at_its_field(as_root: Client, acme: Owner, name
     assert "\x00" in name or b"60 characters" in answer.content
 
 
-def test_a_name_that_is_taken_is_refused_or_replaced(as_root: Client, acme: Owner) -> None:
-    """As the user chooses."""
-    save(as_root, "mine")
-    answer = save(as_root, "mine", "state=open")
-    assert errors(answer) == {"name": ["you have a view of this name"]}
-    assert stored() == [("mine", "state=failed&age=1d")]
-    save(as_root, "mine", "state=open", replaces="on")
-    save(as_root, "new", "state=open", replaces="on")
-    assert stored() == [("mine", "state=open"), ("new", "state=open")]
-
-
 def test_a_user_has_some_views_at_most(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,9 +129,3 @@ def test_a_view_of_an_owner_that_is_left_shows_nothing(
     )
     [(_view, url, _is_current)] = mia.get("/runs/").context["saved"]
     assert mia.get(url).status_code == 404
-
-
-def test_verbs_of_views_need_the_csrf_token(acme: Owner, root: User) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(root)
-    assert client.post(f"{SAVE}?{FAILED}", {"name": "x"}).status_code == 403

@@ -10,10 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.models import Attachment, Calendar, Owner, Run, Submission, Target
-from jobs.pages.search import TITLES
+from jobs.models import Attachment, Calendar, Owner, Run, Target
 from jobs.runs.reads import everything
-from jobs.runs.reads.everything import PERMISSIONS, Kind
 from tests.jobs.admin.conftest import stored_job
 
 SEARCH = reverse("jobs:search")
@@ -71,19 +69,6 @@ def test_a_shared_calendar_is_found_where_it_applies(
     assert found(client, "freeze") == {"Calendars": ["freeze-a"]}
 
 
-def test_a_run_and_a_submission_of_others_are_not_found(
-    person: Person, failed_run: Run, stranger: Owner, acme: Owner
-) -> None:
-    owned = Submission.objects.get(pk=failed_run.submission_id)
-    mine = person("mia", *EVERYTHING, acme="viewer")
-    other = person("sam", *EVERYTHING, stranger="viewer")
-    for term in (str(failed_run.pk), failed_run.pk.hex[:12], str(owned.pk)):
-        assert found(other, term) == {}
-    assert found(mine, failed_run.pk.hex[:12]) == {"Runs": [str(failed_run.pk)]}
-    for term in (str(failed_run.pk), str(owned.pk)):
-        assert mine.get(SEARCH, {"q": term}).status_code == 302
-
-
 def test_only_kinds_that_one_may_view_are_searched(person: Person, world: None) -> None:
     client = person("mia", "view_run", "view_target", acme="viewer")
     assert set(found(client, "shop-")) == {"Targets"}
@@ -100,25 +85,6 @@ def test_one_exact_hit_is_opened_at_once(as_root: Client, acme: Owner, failed_ru
     assert found(as_root, "night") == {"Jobs": ["night", "nightly"], "Targets": ["night"]}
 
 
-def test_a_task_is_found_by_its_name(as_root: Client, settings: Any) -> None:
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
-    assert "tests.add" in found(as_root, "tests.a")["Tasks"]
-    assert "task=tests.add" in as_root.get(SEARCH, {"q": "tests.add"})["Location"]
-
-
-def test_a_group_is_short_and_says_so(as_root: Client, acme: Owner) -> None:
-    for number in range(everything.MOST + 1):
-        Target.objects.create(owner=acme, name=f"sw-{number:03}")
-    page = as_root.get(SEARCH, {"q": "sw-"})
-    assert len(page.context["groups"][0]["hits"]) == everything.MOST
-    assert "there are more" in page.content.decode()
-
-
-def test_only_the_chosen_owner_is_searched(as_root: Client, world: None) -> None:
-    assert found(as_root, "shop-stranger", owner="acme") == {}
-    assert found(as_root, "shop-acme", owner="acme")["Jobs"] == ["shop-acme-0", "shop-acme-1"]
-
-
 @pytest.mark.parametrize("term", ["", " ", "a\x00b", "x" * 201, "%", "_", "9" * 30, "\ud83d\ude00"])
 def test_nonsense_finds_nothing(as_root: Client, world: None, term: str) -> None:
     """Also the signs that stand for any text in PostgreSQL."""
@@ -133,7 +99,3 @@ def test_a_search_that_takes_long_ends(
     monkeypatch.setattr(everything, "within", lambda _milliseconds, _ask: None)
     page = as_root.get(SEARCH, {"q": "shop-"})
     assert page.status_code == 200 and "took too long" in page.content.decode()
-
-
-def test_each_kind_has_a_title_and_a_permission() -> None:
-    assert set(TITLES) == set(PERMISSIONS) == set(Kind)

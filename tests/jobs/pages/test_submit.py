@@ -230,13 +230,6 @@ def test_only_who_operates_an_owner_submits_for_it(
     assert Submission.objects.get().owner == acme
 
 
-def test_a_group_of_another_owner_is_refused(as_root: Client, acme: Owner, stranger: Owner) -> None:
-    """Also of somebody who looks after both."""
-    group = TargetGroup.objects.create(owner=stranger, name="theirs")
-    answer = look(as_root, acme, group=group.pk)
-    assert "another owner" in str(answer.context["form"].errors["group"])
-
-
 def test_the_target_may_stand_within_a_text(as_root: Client, acme: Owner) -> None:
     """As in an address, which is all that a built-in task takes; each run has its target."""
     living_worker()

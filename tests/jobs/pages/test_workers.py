@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,10 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.core.sql import now
-from jobs.models import AuditEntry, Owner, Worker
+from jobs.models import Owner, Worker
 from jobs.models.access import access_of
 from jobs.pages import workers as workers_page
-from jobs.pages.kit.polls import PART
 from jobs.runs.reads.workers import active_counts
 from jobs.system.state import system_state
 from tests.jobs.scenes import admitted, cut_off, living_worker, silence, submitted
@@ -95,26 +93,11 @@ def test_workers_that_stopped_do_not_hide_those_that_are_alive(
     assert shown == ["alive", "idle", "lost"]
 
 
-def test_why_a_worker_takes_no_runs_is_in_the_language_of_the_reader(
-    as_root: Client, workers: dict[str, Any]
-) -> None:
-    shown = as_root.get(PAGE, headers={"Accept-Language": "de"}).content.decode()
-    assert "consumes no queue" not in shown and "Warteschlange" in shown
-
-
 def test_slots_of_the_system_are_no_slots_for_runs(db: None) -> None:
     """Runs never take them."""
     living_worker("w1@here", queues=("jobs", "system"))
     living_worker("s1@here", queues=("system",))
     assert (system_state().worker_count, system_state().slots) == (2, 4)
-
-
-def test_a_poll_without_a_change_is_304(as_root: Client, workers: dict[str, Any]) -> None:
-    """A heartbeat that is on time changes nothing on the page."""
-    first = as_root.get(PAGE, headers={PART: "1"})
-    silence(workers["alive"], seconds=1)
-    again = as_root.get(PAGE, headers={PART: "1", "If-None-Match": first["ETag"]})
-    assert again.status_code == 304
 
 
 def test_one_worker_has_the_runs_of_the_visitors_owners(
@@ -134,43 +117,6 @@ def test_one_worker_has_the_runs_of_the_visitors_owners(
     # Also without the barrier.
     mine = access_of(User.objects.get(username="mia"))
     assert active_counts(mine, [worker]) == {worker: 1}
-
-
-def test_an_unknown_worker_and_a_missing_permission_are_refused(
-    as_root: Client, acme: Owner, person: Callable[..., Client]
-) -> None:
-    assert as_root.get(reverse("jobs:worker", args=[uuid4()])).status_code == 404
-    assert person("mia", "view_run", acme="viewer").get(PAGE).status_code == 403
-
-
-def test_a_worker_is_drained_after_a_question(as_root: Client, workers: dict[str, Any]) -> None:
-    """The page says so at once, and offers the way back; the audit has the reason."""
-    address = reverse("jobs:worker", args=[workers["alive"]])
-    drain = reverse("jobs:worker_action", args=[workers["alive"], "drain"])
-    assert drain in as_root.get(address).content.decode()
-    asked = as_root.get(drain).content.decode()
-    assert "takes no more runs" in asked
-    assert Worker.objects.get(pk=workers["alive"]).draining_since is None, "only asked"
-    page = as_root.post(drain, {"reason": "new kernel"}, follow=True).content.decode()
-    assert "alive@here drains." in page and "Draining since" in page
-    assert "at its next heartbeat" in page
-    undrain = reverse("jobs:worker_action", args=[workers["alive"], "undrain"])
-    assert undrain in page and drain not in page
-    assert "draining" in [one.state for one in as_root.get(PAGE).context["workers"]]
-    page = as_root.post(undrain, {"reason": ""}, follow=True).content.decode()
-    assert "takes work again" in page and drain in page
-    assert AuditEntry.objects.get(action="drain worker").reason == "new kernel"
-
-
-def test_a_worker_that_has_gone_cannot_be_drained(as_root: Client, workers: dict[str, Any]) -> None:
-    """Its page does not offer it; a form that was open before is refused."""
-    for state in ("lost", "stopped"):
-        address = reverse("jobs:worker", args=[workers[state]])
-        drain = reverse("jobs:worker_action", args=[workers[state], "drain"])
-        assert drain not in as_root.get(address).content.decode()
-        page = as_root.post(drain, {"reason": ""}, follow=True).content.decode()
-        assert "has stopped or was lost" in page
-    assert as_root.post(reverse("jobs:worker_action", args=[uuid4(), "drain"])).status_code == 404
 
 
 def test_only_people_for_the_whole_installation_drain(

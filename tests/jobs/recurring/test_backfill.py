@@ -12,12 +12,11 @@ from django.contrib.auth.models import User
 import jobs
 from jobs.core.errors import OptionError
 from jobs.core.ids import scheduled_id
-from jobs.core.sql import now
-from jobs.models import AuditEntry, Backfill, Job, Owner, Run
+from jobs.models import AuditEntry, Backfill, Owner, Run
 from jobs.recurring import backfill as backfill_module
 from jobs.recurring.backfill import backfill, count_backfill, make_pending_runs
 from tests.jobs.recurring.scenes import at, recurring, runs_of, written_raw
-from tests.jobs.scenes import at_once, behind, hinted
+from tests.jobs.scenes import at_once, behind
 
 
 def test_it_is_counted_before_it_begins(acme: Owner) -> None:
@@ -87,16 +86,6 @@ def test_its_runs_are_one_submission(acme: Owner) -> None:
     again = jobs.backfill(job, at(0), at(2))
     assert (
         make_pending_runs() == 2 and len(runs_of(job)) == 12 and again.submission != made.submission
-    )
-
-
-def test_hints_follow_the_commit(committed: None, broker: redis.Redis, acme: Owner) -> None:
-    """Of every run, in its submission."""
-    job = recurring(acme)
-    made = backfill(job, at(0), at(5))
-    make_pending_runs()
-    assert sorted(hinted()) == sorted(
-        Run.objects.filter(submission=made.submission).values_list("id", flat=True)
     )
 
 
@@ -183,15 +172,6 @@ def test_cancelling_its_submission_stops_it(acme: Owner, monkeypatch: pytest.Mon
     assert made.made == 3 and made.done_at is not None
 
 
-def test_its_submission_waits_for_the_runs_that_it_will_make(acme: Owner) -> None:
-    """Before the first is made there is none that has not ended; cancelled, none will come."""
-    made = backfill(recurring(acme), at(0), at(10))
-    with pytest.raises(TimeoutError):
-        made.submission.wait(timeout=0)
-    made.submission.cancel()
-    assert made.submission.wait(timeout=0).total == 0
-
-
 def test_a_chunk_that_is_being_made_is_cancelled_too(
     committed: None, broker: redis.Redis, acme: Owner
 ) -> None:
@@ -203,34 +183,3 @@ def test_a_chunk_that_is_being_made_is_cancelled_too(
         begin()
     assert outcomes == [(4, 0)]
     assert {run.state for run in Run.objects.filter(job=job)} == {"cancelled"}
-
-
-def test_a_pause_does_not_hold_it(acme: Owner) -> None:
-    """Somebody has asked for it."""
-    job = recurring(acme, paused_until=now() + timedelta(hours=1))
-    backfill(job, at(0), at(4))
-    assert make_pending_runs() == 4
-
-
-def test_runs_that_must_not_overlap_follow_each_other(acme: Owner) -> None:
-    """All are made; the lock key of the job keeps them apart."""
-    job = recurring(acme, overlap="skip")
-    backfill(job, at(0), at(4))
-    assert make_pending_runs() == 4
-    assert {run.lock_key for run in Run.objects.filter(job=job)} == {f"acme:job:{job.pk}"}
-
-
-def test_the_next_times_of_a_job(acme: Owner) -> None:
-    """From now on, after a pause; none of one that is off."""
-    job, before = recurring(acme), now()
-    first, second, third = job.next_times(3)
-    assert before < first <= now() + timedelta(minutes=1)
-    assert second - first == third - second == timedelta(minutes=1)
-    until = now() + timedelta(hours=2)
-    Job.objects.filter(pk=job.pk).update(paused_until=until)
-    assert until < job.next_times(1)[0] <= until + timedelta(minutes=1)
-    slow = recurring(acme, schedule="seconds", interval_seconds=7, start_at=until)
-    times = slow.next_times(2)
-    assert until <= times[0] < until + timedelta(seconds=7) and len(times) == 2
-    written_raw(job, enabled=False)
-    assert job.next_times() == []

@@ -68,12 +68,6 @@ def test_smooth_moves_the_slot_and_not_the_due_time(acme: Owner) -> None:
     assert [(it.job_id, it.slot) for it in found] == [(cron.id, first), (once.id, first)]
 
 
-def test_once_is_due_once(acme: Owner) -> None:
-    """In the first slot of its minute."""
-    job = recurring(acme, schedule="once", once_at=at(7))
-    assert due_times(job) == [at(7)]
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -147,47 +141,3 @@ def _plan(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
 
     walk((json.loads(row) if isinstance(row, str) else row)[0]["Plan"])
     return found
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_only_due_rows_are_read(acme: Owner, is_known: bool) -> None:
-    """Of 6,000 jobs: every scan goes by an index, and throws no row away.
-
-    Also while the planner knows nothing of them yet, and takes all jobs for jobs by hand.
-    """
-    if not is_known:
-        for number in range(200):
-            recurring(acme, f"by-hand-{number}", schedule="manual")
-        sql.query("ANALYZE jobs_job")
-    sql.query(
-        """
-        INSERT INTO jobs_job (owner_id, key, name, task, queue, payload, payload_key, labels,
-            schedule, interval_minutes, phase, shard, cron, once_at, zone, smooth, misfire,
-            misfire_cap, overlap, retry_on, give_up_on, lock_key, history_policy,
-            effective_from, enabled, changed_at)
-        SELECT %s, 'bulk-' || n, '', 'tests.add', '', '[]', 0, '{}',
-            kind, CASE WHEN kind = 'interval' THEN 15 END,
-            CASE WHEN kind = 'interval' THEN n %% 15 END, n %% 120,
-            CASE WHEN kind = 'cron' THEN n %% 60 || ' * * * *' ELSE '' END,
-            CASE WHEN kind = 'once' THEN to_timestamp((%s + n %% 1440) * 60) END,
-            '', n %% 2 = 0, 'once', 100, 'allow', '{}', '{}', '', 'full', %s, true, now()
-        FROM generate_series(1, 6000) AS n,
-            LATERAL (SELECT (ARRAY['interval', 'cron', 'once'])[n %% 3 + 1] AS kind) AS k
-        """,
-        [acme.id, MINUTE, NOON - timedelta(days=1)],
-    )
-    if is_known:
-        sql.query("ANALYZE jobs_job")
-    part = {"minutes": [MINUTE], "lows": [10], "highs": [13]}
-    crons = {"crons": ["0 * * * *"], "zones": [""]}
-    for name, given in (
-        ("recurring/due_intervals", part),
-        ("recurring/due_crons", {**crons, **part}),
-        ("recurring/due_once", part),
-    ):
-        scans = _plan(name, given)
-        assert scans, name
-        for scan in scans:
-            assert "Index" in scan["Node Type"] or "Bitmap" in scan["Node Type"], (name, scan)
-            assert not scan.get("Rows Removed by Filter"), (name, scan)
-            assert not scan.get("Rows Removed by Index Recheck"), (name, scan)

@@ -101,23 +101,6 @@ def test_what_was_caught_up_with_before_its_commit_is_judged_as_missed(
     assert trigger_late_commits() == 0
 
 
-@pytest.mark.parametrize("kind", ["cron", "cron smooth", "once", "once smooth"])
-def test_so_is_every_kind_of_schedule(acme: Owner, kind: str) -> None:
-    """By its nominal time, in the slot of its shard."""
-    minute = slot_of(now()) // 120 - 1
-    fields: dict[str, Any] = {"effective_from": moment_of(minute * 120), "smooth": "smooth" in kind}
-    fields |= {"shard": 50} if "smooth" in kind else {}
-    if kind.startswith("cron"):
-        fields |= {"schedule": "cron", "cron": f"{minute % 60} * * * *"}
-    else:
-        fields |= {"schedule": "once", "once_at": moment_of(minute * 120)}
-    with uncommitted(acme, **fields) as [job]:
-        pass_by(minute * 120, slots=50)
-        pass_by(minute * 120 + 50, slots=20)
-    assert trigger_late_commits() == 1
-    assert runs_of(job) == [moment_of(minute * 120)]
-
-
 def test_what_its_tick_saw_is_not_triggered_again(acme: Owner, first_slot: int) -> None:
     """A message without a row may have been run since."""
     recurring(acme, **due_at(first_slot + 3, history_policy="none"))
@@ -169,15 +152,6 @@ def test_a_job_that_is_on_again_counts_from_then(acme: Owner, first_slot: int) -
     Cursor.objects.update(slot=at_tick)
     trigger_late_commits()
     assert runs_of(off) == runs_of(paused) == [moment_of(first_slot + 3)]
-
-
-def test_a_tick_that_has_not_begun_is_left_alone(acme: Owner, first_slot: int) -> None:
-    """It will see all that this round sees."""
-    end = first_slot + SPAN
-    Tick.objects.create(first_slot=first_slot, end_slot=end, sent_at=now())
-    Cursor.objects.update(slot=end)
-    recurring(acme, **due_at(first_slot + 3))
-    assert trigger_late_commits() == 0
 
 
 def test_a_tick_that_is_at_work_is_not_relied_on(acme: Owner, first_slot: int) -> None:

@@ -92,16 +92,6 @@ def test_a_killed_one_goes_on_where_it_was(acme: Owner, monkeypatch: pytest.Monk
     assert [len(runs_of(job)) for job in jobs] == [3] * 5
 
 
-def test_many_runs_are_made_in_more_transactions(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A chunk ends when it has enough to make, in the middle of its jobs."""
-    monkeypatch.setattr(misfire, "RUNS", 4)
-    jobs = [recurring(acme, misfire="all") for _ in range(4)]
-    assert missed(at(0), at(3)) == 12
-    assert [len(runs_of(job)) for job in jobs] == [3] * 4
-
-
 def test_two_workers_at_one_tick_do_it_once(
     committed: None, broker: redis.Redis, acme: Owner
 ) -> None:
@@ -138,18 +128,6 @@ def test_a_schedule_is_not_applied_to_times_before_it(acme: Owner) -> None:
     assert runs_of(job) == [at(5), at(6), at(7)] and records(job) == []
 
 
-def test_what_is_off_or_by_hand_is_left_alone(acme: Owner) -> None:
-    """Nothing is run and nothing recorded."""
-    jobs = [
-        recurring(acme, enabled=False),
-        recurring(acme, schedule="manual"),
-        recurring(acme, schedule="seconds", interval_seconds=7),
-        recurring(acme, end_at=at(-1)),
-    ]
-    assert missed(at(0), at(10)) == 0
-    assert [(runs_of(job), records(job)) for job in jobs] == [([], [])] * 4
-
-
 def test_a_smooth_job_belongs_to_the_slot_in_which_it_is_triggered(acme: Owner) -> None:
     """Its due time is the minute's first instant, up to a minute before: no tick loses it."""
     facts = {"schedule": "cron", "cron": "* * * * *", "smooth": True, "shard": 90}
@@ -175,21 +153,6 @@ def test_a_row_that_was_written_by_hand_stops_no_other(
         missed(at(0), at(3))
     assert runs_of(good) == [at(2)]
     assert [f"job {job.pk} has" in caplog.text for job in broken] == [True] * 3
-
-
-def test_a_long_outage_costs_no_more_than_what_is_run(acme: Owner) -> None:
-    """A year of minutes is one record with a count."""
-    job = recurring(acme, misfire="all", misfire_cap=5, effective_from=at(-525_600))
-    missed(at(-525_600), at(0))
-    assert runs_of(job) == [at(minute) for minute in range(-5, 0)]
-    assert records(job) == [(at(-525_600), at(-6), 525_595, "cap")]
-
-
-def test_without_history_there_are_records_and_hints_only(acme: Owner) -> None:
-    """What is missed is told all the same."""
-    job = recurring(acme, history_policy="none")
-    missed(at(0), at(10))
-    assert runs_of(job) == [] and records(job) == [(at(0), at(8), 9, "outage")]
 
 
 # --- pauses --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """jobs/recurring/missed.py: what was not run is noted once, and found again."""
 
 from jobs.models import Missed, Owner
-from jobs.recurring.missed import missed_spans_of, record_missed
+from jobs.recurring.missed import record_missed
 from jobs.schedules.misfire import MissedSpan
 from tests.jobs.recurring.scenes import at, recurring
 
@@ -17,15 +17,3 @@ def test_noting_again_changes_nothing(acme: Owner) -> None:
         (job.pk, acme.pk, 5),
         (other.pk, acme.pk, 5),
     ]
-
-
-def test_what_touches_a_span_is_found(acme: Owner) -> None:
-    """Both ends of a record count; of the span that is asked for, only the first."""
-    job = recurring(acme)
-    record_missed([(job.pk, MissedSpan(at(2), at(4), 3, "cap"))])
-    found = {job.pk: [(at(2), at(4))]}
-    assert missed_spans_of([job.pk], start=at(4), end=at(9)) == found
-    assert missed_spans_of([job.pk], start=at(0), end=at(2, seconds=1)) == found
-    assert missed_spans_of([job.pk], start=at(0), end=at(2)) == {}
-    assert missed_spans_of([job.pk], start=at(5), end=at(9)) == {}
-    assert missed_spans_of([job.pk + 1], start=at(0), end=at(9)) == {}

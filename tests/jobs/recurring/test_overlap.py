@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from fleet import Kind, Refusal
 from jobs.core.ids import scheduled_id
 from jobs.models import Job, Missed, Owner, Run
-from jobs.recurring.missed import record_missed
 from jobs.recurring.overlap import OpenRuns, apply_overlap, runs_to_start
 from jobs.recurring.trigger import make_runs
 from jobs.schedules import slot_of
-from jobs.schedules.misfire import MissedSpan
 from tests.jobs.recurring.scenes import at, recurring, runs_of
 from tests.jobs.scenes import admitted, ask, at_once, behind, living_worker, recorded, states
 
@@ -41,14 +39,6 @@ def run(job: Job, minute: int) -> Run:
 
 def made(job: Job) -> list[int]:
     return [round((due - at(0)) / timedelta(minutes=1)) for due in runs_of(job)]
-
-
-def test_runs_may_overlap_unless_the_job_says_otherwise(acme: Owner) -> None:
-    """Nothing is asked of such a job: no lock, no record."""
-    job = recurring(acme)
-    assert triggered((job, 1), (job, 2)) == 2 and triggered((job, 3)) == 1
-    assert made(job) == [1, 2, 3] and missed(job) == []
-    assert {run.lock_key for run in Run.objects.filter(job=job)} == {""}
 
 
 def test_skip_while_a_run_is_open(acme: Owner) -> None:
@@ -80,14 +70,6 @@ def test_one_waits_for_the_other(acme: Owner) -> None:
     recorded(holding, Kind.SUCCEEDED)
     assert run(job, 3).lock_key == f"acme:job:{job.pk}"
     admitted(worker, run(job, 3))
-
-
-def test_a_lock_key_of_its_own_stays(acme: Owner) -> None:
-    """It keeps apart more than this job's runs."""
-    job = recurring(acme, overlap="queue", lock_key="printer")
-    triggered((job, 1))
-    triggered((job, 2))
-    assert run(job, 1).lock_key == "acme:printer" and missed(job) == [2]
 
 
 def test_the_run_before_is_cancelled(acme: Owner) -> None:
@@ -126,13 +108,6 @@ def test_again_changes_nothing(acme: Owner) -> None:
     assert [(made(job), missed(job)) for job in jobs] == before
 
 
-def test_what_is_recorded_as_missed_is_not_run(acme: Owner) -> None:
-    """Whatever the reason was."""
-    job = recurring(acme, overlap="skip")
-    record_missed([(job.pk, MissedSpan(at(0), at(5), 6, "outage"))])
-    assert triggered((job, 3)) == 0 and triggered((job, 6)) == 1
-
-
 def test_a_backfill_does_not_keep_the_schedule_from_its_times(acme: Owner) -> None:
     """Its runs are kept apart by the lock alone: they neither skip nor cancel anything."""
     job = recurring(acme, overlap="cancel")
@@ -142,15 +117,6 @@ def test_a_backfill_does_not_keep_the_schedule_from_its_times(acme: Owner) -> No
     [old, new] = Run.objects.filter(job=job).order_by("due_at")
     assert (old.state, new.state) == ("queued", "queued")
     assert old.lock_key == new.lock_key == f"acme:job:{job.pk}"
-
-
-def test_a_run_by_hand_is_an_open_run(acme: Owner) -> None:
-    """And shares the lock."""
-    job = recurring(acme, overlap="skip")
-    by_hand = job.run_now()
-    assert by_hand.lock_key == f"acme:job:{job.pk}"
-    triggered((job, 1))
-    assert Run.objects.filter(job=job).count() == 1 and missed(job) == [1]
 
 
 def test_two_ticks_at_once_do_not_both_pass(

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import pytest
 from celery import current_app
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
@@ -20,7 +18,7 @@ from jobs.recurring.pulse import REST_SLOTS, make_ticks
 from jobs.schedules import moment_of, slot_of
 from jobs.system.periodic import make_missing
 from tests.jobs.recurring.scenes import at, recurring, runs_of
-from tests.jobs.scenes import at_once, messages, open_transaction, row_held
+from tests.jobs.scenes import messages, open_transaction, row_held
 
 pytestmark = pytest.mark.usefixtures("committed", "no_ticks")
 
@@ -75,14 +73,6 @@ def test_what_is_older_than_the_grace_is_to_be_caught_up(settings: Settings) -> 
     assert slots_of([late, *due]) == list(range(start, Cursor.objects.get().slot))
 
 
-def test_pulses_that_meet_hand_every_slot_out_once() -> None:
-    """Whoever is second has nothing to do, and does not wait."""
-    start = behind(50)
-    outcomes = at_once(*[make_ticks] * 6)
-    assert all(isinstance(outcome, list) for outcome in outcomes), outcomes
-    assert sorted(slots_of(Tick.objects.all())) == list(range(start, Cursor.objects.get().slot))
-
-
 def test_a_pulse_that_meets_another_returns(acme: Owner) -> None:
     """A process that is frozen at it keeps nobody waiting."""
     behind(2)
@@ -117,19 +107,6 @@ def test_ticks_that_are_done_are_forgotten_after_a_while(settings: Settings) -> 
     assert {tick.first_slot for tick in kept} == {ages[90], old.first_slot}
 
 
-def test_nothing_is_written_each_second_for_no_job(far: Job) -> None:
-    """The slots are in one tick after a rest, and it is done as it is made."""
-    Job.objects.update(enabled=False)
-    start = behind(REST_SLOTS - 4)
-    assert make_ticks() == []
-    assert (Cursor.objects.get().slot, Tick.objects.count()) == (start, 0)
-    start = behind(REST_SLOTS)
-    assert make_ticks() == []
-    [tick] = Tick.objects.all()
-    assert (tick.first_slot, tick.end_slot) == (start, Cursor.objects.get().slot)
-    assert tick.done_at is not None
-
-
 def test_a_job_that_is_committed_after_a_rest_is_not_missed(far: Job, acme: Owner) -> None:
     """Its due time was in slots of a tick that no worker has read."""
     Job.objects.update(enabled=False)
@@ -154,20 +131,6 @@ def test_an_emptied_table_begins_anew() -> None:
     assert make_ticks() == []
     assert abs(Cursor.objects.get().slot - slot_of(now())) <= 1
     assert make_ticks()
-
-
-def test_a_pulse_is_cheap() -> None:
-    """One statement hands out and finds what is silent; one looks for jobs that were written.
-
-    A third asks whether anybody is to be notified.
-    """
-    trigger_late_commits()
-    behind(2)
-    with CaptureQueriesContext(connection) as queries:
-        tasks.pulse()
-    kinds = [query["sql"].split(None, 1)[0] for query in queries]
-    # The lock of the second round, and its release, are two.
-    assert len(queries) == 5, kinds
 
 
 def test_the_task_sends_ticks_to_the_systems_workers(acme: Owner) -> None:

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import redis
 
 from jobs import tasks
 from jobs.core.sql import now
@@ -55,20 +54,6 @@ def test_what_is_off_paused_or_out_of_bounds_does_not_run(
         Job.objects.filter(pk=job.pk).update(**fields)
     assert trigger_second_interval(job.pk) == trigger_second_interval(job.pk + 1) == 0
     assert not Run.objects.exists()
-
-
-def test_runs_that_must_not_overlap(acme: Owner) -> None:
-    """Are skipped and recorded here, too."""
-    job = every(acme, 3_601, effective_from=OLD, overlap="skip")
-    assert trigger_second_interval(job.pk) == 1
-    assert Missed.objects.get(job=job).reason == "overlap" and trigger_second_interval(job.pk) == 0
-
-
-def test_without_history_there_is_a_hint(committed: None, broker: redis.Redis, acme: Owner) -> None:
-    """Of the newest due time alone: of others nobody would know that they had run."""
-    job = every(acme, 3_601, effective_from=OLD, history_policy="none")
-    assert trigger_second_interval(job.pk) == 1 and not Run.objects.exists()
-    job.delete()
 
 
 def test_the_system_does_it_by_itself(acme: Owner) -> None:

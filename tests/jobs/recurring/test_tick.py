@@ -83,20 +83,6 @@ def test_who_comes_after_a_death_goes_on(acme: Owner, monkeypatch: pytest.Monkey
     assert _seen(made) == seen
 
 
-def test_of_two_at_the_same_tick_one_leaves_it(acme: Owner) -> None:
-    """Together they do it once, in whatever order they get hold of it."""
-    jobs = [recurring(acme, shard=n) for n in range(20)]
-    made = tick_of(at(0), at(1))
-
-    def turn() -> int:
-        return run_tick(made.id)
-
-    outcomes = at_once(turn, turn, turn)
-    assert all(isinstance(outcome, int) for outcome in outcomes), outcomes
-    assert sum(outcomes) == 20
-    assert [runs_of(job) for job in jobs] == [[at(0, seconds=n / 2)] for n in range(20)]
-
-
 def test_while_one_does_a_chunk_another_leaves_it(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,24 +98,6 @@ def test_while_one_does_a_chunk_another_leaves_it(
 
     monkeypatch.setattr(tick, "make_due_runs", make_slowly)
     assert (run_tick(made.id), others) == (1, [0])
-
-
-def test_what_another_has_noted_meanwhile_is_left_to_it(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who was slow to begin finds the tick further than it is itself."""
-    job = recurring(acme, history_policy="none")
-    made = tick_of(at(0), at(1))
-    looks = tick.due_jobs
-
-    def look_slowly(*slots: int) -> Any:
-        found = looks(*slots)
-        Tick.objects.filter(pk=made.pk).update(after_job=job.id)
-        return found
-
-    monkeypatch.setattr(tick, "due_jobs", look_slowly)
-    assert run_tick(made.id) == 0
-    assert known() == []
 
 
 def test_who_is_dead_and_not_known_to_be_keeps_a_tick_for_a_while(acme: Owner) -> None:
@@ -211,13 +179,6 @@ def test_a_tick_that_catches_up_is_judged_by_the_jobs_policy(acme: Owner) -> Non
     assert _seen(made)
     assert runs_of(job) == []
     assert sum(Missed.objects.values_list("count", flat=True)) == 2
-
-
-def test_a_late_tick_keeps_the_due_times(acme: Owner) -> None:
-    """The id and the due time are those of the slot, not of the moment."""
-    job = recurring(acme, interval_minutes=5, phase=3, shard=7)
-    run_tick(tick_of(at(0), at(5)).id)
-    assert runs_of(job) == [at(3) + timedelta(seconds=3.5)]
 
 
 def _seen(made: Tick) -> str:

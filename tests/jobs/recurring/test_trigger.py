@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import redis
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from fleet import BrokerUnavailable
 from jobs import job as offered_job
@@ -144,18 +142,6 @@ def test_without_history_there_is_a_hint_and_not_one_row(acme: Owner) -> None:
         "lock": "disk",
     }
     assert message["properties"]["priority"] == 1
-
-
-def test_rows_of_a_batch_cost_some_statements(acme: Owner) -> None:
-    """A thousand due times take as many statements as one; payloads do not pass this process."""
-    jobs = [recurring(acme, history_policy="none" if n % 2 else "full") for n in range(20)]
-    pairs = [(job.id, at(minute)) for job in jobs for minute in range(50)]
-    with CaptureQueriesContext(connection) as one:
-        trigger(pairs[:1])
-    with CaptureQueriesContext(connection) as many:
-        assert trigger(pairs) == 999
-    assert len(many) <= len(one) + 1
-    assert not any("payload" in query["sql"] and "COPY" in query["sql"] for query in many)
 
 
 def test_of_jobs_that_are_gone_nothing_is_made(acme: Owner) -> None:

@@ -1,11 +1,9 @@
 """jobs/runs/admission.py: a hint becomes an attempt where its row allows it, and only once."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
 from pytest_django import Settings
 
 from fleet import Admission, AdmissionRequest, Kind, Refusal
@@ -58,27 +56,6 @@ def test_an_admission_brings_token_payload_and_context(acme: Owner) -> None:
     assert states(run) == ["queued", "admitted"]
     assert (run.worker_id, run.token, run.attempt_count) == (worker, 1, 1)
     assert run.admitted_at is not None and run.started_at is None
-
-
-def test_an_admission_forgets_the_start_before_it(acme: Owner) -> None:
-    """When an attempt started is a matter of that attempt."""
-    [run] = submitted(acme)
-    worker = living_worker()
-    first = admitted(worker, run)
-    recorded(first, Kind.STARTED)
-    recorded(first, Kind.RETRYING, delay=0.0)
-    promote()
-    admitted(worker, run)
-    run.refresh_from_db()
-    assert (run.state, run.started_at) == ("admitted", None)
-
-
-def test_every_hint_has_an_answer(acme: Owner) -> None:
-    """A thousand at once, in one statement."""
-    runs = submitted(acme, 1_000)
-    answers = ask(living_worker(), runs)
-    assert all(isinstance(answer, Admission) for answer in answers)
-    assert Run.objects.filter(state="admitted", token=1).count() == 1_000
 
 
 def test_the_same_hint_again_finds_nothing_to_do(acme: Owner) -> None:
@@ -150,28 +127,6 @@ def test_limits_that_come_and_go_are_met(committed: None, acme: Owner) -> None:
     assert not admission._Limits.are_expected
 
 
-def test_what_has_no_limit_is_admitted_without_a_transaction_around_it(
-    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To begin and to commit would be two more times to wait for the database."""
-    worker, [run, capped] = living_worker(), submitted(acme, 2)
-    inside = []
-    real = prepared.run
-
-    def seen(name: str, *more: Any, **how: Any) -> Any:
-        inside.append((name, connection.in_atomic_block))
-        return real(name, *more, **how)
-
-    monkeypatch.setattr(prepared, "run", seen)
-    admission._Limits.are_expected = False
-    admitted(worker, run)
-    assert inside == [("runs/admit", False)]
-    Owner.objects.update(max_running=5)
-    del inside[:]
-    admitted(worker, capped)
-    assert inside == [("runs/admit", False), ("runs/lock_limits", True), ("runs/admit", True)]
-
-
 @pytest.mark.parametrize("cap", [1, 3])
 def test_a_cap_holds_against_workers_at_once(committed: None, acme: Owner, cap: int) -> None:
     """However many ask, as many run as the owner may; the rest remembers why it waits."""
@@ -196,14 +151,6 @@ def test_under_a_cap_higher_priority_goes_first(acme: Owner) -> None:
     Owner.objects.update(max_running=1)
     low, high = (submit("tests.add", 1, 2, owner=acme, priority=p) for p in (1, 9))
     assert [type(answer) for answer in ask(living_worker(), [low, high])] == [Refusal, Admission]
-
-
-def test_a_cap_is_its_owner_s_own(acme: Owner, northwind: Owner) -> None:
-    """Another owner's runs do not count."""
-    Owner.objects.filter(pk=acme.pk).update(max_running=1)
-    runs = [*submitted(acme, 2), *submitted(northwind, 2)]
-    answers = ask(living_worker(), runs)
-    assert [isinstance(answer, Admission) for answer in answers] == [True, False, True, True]
 
 
 def test_a_lock_lets_one_run_at_a_time(committed: None, acme: Owner) -> None:
@@ -240,14 +187,6 @@ def test_a_worker_is_told_whose_end_others_wait_for(acme: Owner, northwind: Owne
     assert [getattr(answer, "is_limited", None) for answer in answers] == [True, True, False]
 
 
-def test_a_worker_is_told_whose_start_is_recorded_first(acme: Owner) -> None:
-    """Of the attempt after which there is none, unless one before it was seen to start."""
-    policies: list[dict[str, Any]] = [{"max_attempts": 1}, {"give_up_on": "WorkerLostError"}, {}]
-    runs = [submitted(acme, 1, **policy)[0] for policy in policies]
-    answers = ask(living_worker(), runs)
-    assert [getattr(each, "records_start_first", None) for each in answers] == [True, True, False]
-
-
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
     """Then the last attempt is an attempt like others."""
@@ -260,14 +199,6 @@ def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
     rescue_runs()
     promote()
     assert admitted(living_worker(), run).records_start_first is not is_seen
-
-
-def test_the_same_key_of_another_owner_is_another_lock(acme: Owner, stranger: Owner) -> None:
-    """Nobody can keep out, or learn of, another owner's runs."""
-    [mine], [theirs] = submitted(acme, lock="door"), submitted(stranger, lock="door")
-    worker = living_worker()
-    admitted(worker, mine)
-    admitted(worker, theirs)
 
 
 @pytest.mark.parametrize("until", [None, timedelta(minutes=5)])

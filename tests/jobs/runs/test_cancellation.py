@@ -4,15 +4,13 @@ import math
 
 import pytest
 import redis
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from fleet import Kind, Refusal
-from jobs.core.errors import OptionError
 from jobs.core.states import State
-from jobs.models import AuditEntry, Owner, Run, Submission
-from jobs.runs import cancellation, dispatch
-from jobs.runs.cancellation import Cancelled, cancel_runs
+from jobs.models import Owner, Run
+from jobs.runs import dispatch
+from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
 from tests.jobs.scenes import (
     admitted,
@@ -116,57 +114,3 @@ def test_a_run_that_is_admitted_meanwhile_is_told(committed: None, acme: Owner) 
         begin()
     assert outcomes == [[run.id]]
     assert states(run)[-1] == "cancelling"
-
-
-def test_a_submission_is_cancelled_with_what_is_left_of_it(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Chunk by chunk; what has ended stays, and other submissions go on."""
-    monkeypatch.setattr(cancellation, "CHUNK", 10)
-    runs, others = submitted(acme, 25), submitted(acme, 2)
-    recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED)
-    submission = Submission.objects.get(pk=runs[0].submission_id)
-    assert submission.cancel() == Cancelled(cancelled=24, stopping=0)
-    assert submission.progress.counts == {State.SUCCEEDED: 1, State.CANCELLED: 24}
-    assert submission.progress.is_done
-    assert [states(run) for run in others] == [["queued"]] * 2
-
-
-def test_what_is_told_is_not_counted_as_cancelled(acme: Owner) -> None:
-    """A worker holds it, and may still end it otherwise; a second cancel moves nothing."""
-    runs = submitted(acme, 5)
-    worker = living_worker()
-    at = [admitted(worker, run) for run in runs[:2]]
-    recorded(at[0], Kind.STARTED)
-    submission = Submission.objects.get(pk=runs[0].submission_id)
-    moved = submission.cancel()
-    assert (moved.cancelled, moved.stopping, bool(moved)) == (3, 2, True)
-    again = submission.cancel()
-    assert (again.cancelled, again.stopping, bool(again)) == (0, 0, False)
-    assert recorded(at[0], Kind.SUCCEEDED) == "succeeded"
-
-
-@pytest.mark.parametrize("reason", ["x" * 501, "nul \x00", "\ud800"])
-def test_a_reason_that_cannot_be_kept_is_refused(acme: Owner, reason: str) -> None:
-    """By a cancel and by a retry alike; nothing moves."""
-    [run] = submitted(acme)
-    for verb in (run.cancel, run.retry):
-        with pytest.raises(OptionError, match="option reason: "):
-            verb(reason=reason)
-    assert states(run) == ["queued"]
-
-
-def test_who_cancelled_and_why_is_in_the_audit(acme: Owner) -> None:
-    """For each run that moved, or once for a submission."""
-    actor = User.objects.create(username="ada")
-    one, other = submitted(acme, 2)
-    one.cancel()
-    cancel_runs([one.id, other.id], actor=actor, reason="wrong version")
-    entry = AuditEntry.objects.get()
-    assert (entry.actor_name, entry.action, entry.object_id) == ("ada", "cancel", str(other.id))
-    assert (entry.owner, entry.reason) == (acme, "wrong version")
-    [more] = submitted(acme)
-    assert more.submission is not None
-    more.submission.cancel(actor=actor, reason="again")
-    newest = AuditEntry.objects.latest("id")
-    assert (newest.object_type, newest.details) == ("submission", {"cancelled": 1, "stopping": 0})

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from celery import chain, current_app, group
-from django.db import transaction
 from django_celery_results.models import ChordCounter
 from kombu.utils import json
 
 from jobs import submit, submit_many
 from jobs.catalog.registry import job, resolve
 from jobs.core.errors import OptionError
-from jobs.models import Owner, Run, Submission
+from jobs.models import Owner, Run
 
 CALLS = [{"x": n, "y": 1} for n in range(3)]
 
@@ -22,13 +21,6 @@ def embedded(run: Run) -> dict[str, Any]:
     """Return the callbacks in a run's payload."""
     _args, _kwargs, embed = json.loads(bytes(run.payload))
     return dict(embed)
-
-
-def test_without_callbacks_a_run_asks_for_no_result(acme: Owner) -> None:
-    """Writing one for each run is the slowest part of stock Celery."""
-    run = submit("tests.add", 1, 2, owner=acme)
-    assert run.options == {}
-    assert not any(embedded(run).values())
 
 
 def test_links_are_in_the_payload(acme: Owner) -> None:
@@ -51,22 +43,6 @@ def test_a_chord_opens_with_its_runs(acme: Owner) -> None:
     ]
     assert {item[0][0] for item in json.loads(counter.sub_tasks)} == {str(run.id) for run in runs}
     assert embedded(runs[0])["chord"]["task"] == "tests.total"
-
-
-def test_a_chord_is_rolled_back_with_its_runs(acme: Owner) -> None:
-    """Its counter is a row like theirs."""
-    with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012  the act and its end
-        submit_many("tests.add", CALLS, owner=acme, chord=resolve("tests.total").s())
-        raise ZeroDivisionError
-    assert not ChordCounter.objects.exists()
-
-
-def test_the_same_chord_again_is_the_same_submission(acme: Owner) -> None:
-    """A signature that went through a submit is still the same one."""
-    body = resolve("tests.total").s()
-    for _ in range(2):
-        submit_many("tests.add", CALLS, owner=acme, chord=body, idempotency_key="night")
-    assert (Submission.objects.count(), ChordCounter.objects.count()) == (1, 1)
 
 
 @job(name="tests.chords.durable")

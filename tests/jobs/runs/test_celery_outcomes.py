@@ -44,14 +44,6 @@ def test_a_result_that_was_asked_for_comes(acme: Owner) -> None:
         assert AsyncResult(str(run.id)).state == states.REVOKED
 
 
-def test_nobody_asked_nothing_is_written(acme: Owner) -> None:
-    """A row for each cancelled run would cost as much as the run."""
-    runs = [submit("tests.add", 1, 2, owner=acme, max_attempts=1) for _ in range(2)]
-    lose(runs[0])
-    cancel_runs([runs[1].id])
-    assert not TaskResult.objects.exists()
-
-
 def test_an_errback_hears_of_a_lost_run(acme: Owner) -> None:
     """Though no result is kept."""
     errback = resolve("tests.total").s([1]).set(immutable=True)

@@ -55,15 +55,6 @@ def test_what_runs_is_stopped_by_a_freeze(acme: Owner, northwind: Owner, end: st
     assert states(other)[-1] == "running"
 
 
-def test_what_may_run_on_does(acme: Owner) -> None:
-    """Its calendar lets it: neither a freeze nor the end of its window is anything to it."""
-    calendar = calendar_of(acme)
-    run = running(acme)
-    freeze(calendar)
-    promotion.promote()
-    assert (states(run)[-1], run.stop_at) == ("running", None)
-
-
 def test_a_window_that_is_shortened_stops_it_at_the_new_close(acme: Owner) -> None:
     """Not before; and one that is made longer again lets it be."""
     calendar = calendar_of(acme, end="hard")

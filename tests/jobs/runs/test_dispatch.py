@@ -12,8 +12,7 @@ import redis
 from django.db import transaction
 from pytest_django import Settings
 
-from fleet import HEADER, BrokerUnavailable
-from jobs import submit
+from fleet import HEADER
 from jobs.core.states import State
 from jobs.models import Outbox, Owner
 from jobs.runs import dispatch
@@ -38,14 +37,6 @@ def test_a_hint_names_the_run_and_carries_no_payload(acme: Owner) -> None:
     assert json.loads(base64.b64decode(message["body"]))[:2] == [[], {}]
     assert (headers["argsrepr"], headers["kwargsrepr"]) == ("…", "…")
     assert message["properties"]["delivery_info"]["routing_key"] == "jobs"
-
-
-def test_higher_priorities_are_delivered_first(acme: Owner) -> None:
-    """0 to 9, higher first; inside a level of the broker, first in first out."""
-    low, high, middle = (
-        submit("tests.add", 1, 2, owner=acme, priority=priority) for priority in (0, 9, 5)
-    )
-    assert hinted() == [high.id, middle.id, low.id]
 
 
 def test_only_queued_runs_are_published(acme: Owner) -> None:
@@ -81,12 +72,6 @@ def test_a_hung_broker_does_not_hang_the_caller(
     assert "hints left in the outbox (1)" in caplog.text
     assert [row.run_ids for row in Outbox.objects.order_by("id")] == [[first.id], [second.id]]
     assert states(first) == states(second) == ["queued"]
-
-
-def test_a_publish_that_fails_is_an_error_for_the_sweep(acme: Owner, hung: redis.Redis) -> None:
-    """One class, whatever Kombu, redis-py or the socket raised."""
-    with pytest.raises(BrokerUnavailable):
-        dispatch.publish([run.id for run in submitted(acme)])
 
 
 def test_a_large_bulk_is_published_in_slices(

@@ -11,7 +11,7 @@ import pytest
 import redis
 from django.utils import timezone
 
-from fleet import Admission, AdmissionRequest, BrokerUnavailable, Hint, Refusal
+from fleet import Admission, AdmissionRequest, Hint, Refusal
 from jobs.catalog.registry import job as job_task
 from jobs.catalog.registry import resolve
 from jobs.core.ids import scheduled_id
@@ -138,14 +138,6 @@ def test_a_job_that_wants_no_such_run_has_none(
     assert answer_to(worker, admission_request_of(hint)) is Refusal.GONE
 
 
-def test_a_pause_that_is_over_keeps_nothing(worker: UUID, job: Job) -> None:
-    """Of the job, and of its owner."""
-    over = timezone.now() - timedelta(seconds=1)
-    Job.objects.update(paused_until=over)
-    Owner.objects.update(paused_at=over, paused_until=over)
-    admitted(worker, due_hint(job))
-
-
 def test_a_job_that_is_gone_has_no_run(worker: UUID, job: Job) -> None:
     """Deleted, or never there."""
     hint = due_hint(job)
@@ -240,15 +232,6 @@ def test_nothing_is_written(worker: UUID, job: Job, broker: redis.Redis) -> None
     assert message["headers"]["retries"] == 1
 
 
-def test_a_broker_that_is_away_is_said_so(
-    job: Job, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By an error: who asked keeps the hint, and its message."""
-    monkeypatch.setattr("fleet.broker.broker.Broker._connect", _refuse)
-    with pytest.raises(BrokerUnavailable):
-        publish([due_hint(job)])
-
-
 def _refuse(*_args: object, **_options: object) -> None:
     raise OSError("nobody there")
 
@@ -272,17 +255,6 @@ def test_what_comes_outside_its_windows_is_recorded(worker: UUID, job: Job) -> N
     [missed] = Missed.objects.all()
     assert (missed.reason, missed.count, missed.owner) == ("window", 5, job.owner)
     assert (missed.first_at, missed.last_at) == (minutes(3)[0], NOW + timedelta(minutes=1))
-
-
-def test_another_closed_span_is_another_record(worker: UUID, job: Job) -> None:
-    """An opening lies between them."""
-    calendar = calendar_of(job.owner)
-    window(calendar, opens_in=-600, seconds=60)
-    # Not NOW: the suite may have been running for longer than the opening is past.
-    now = datetime.now(UTC).replace(microsecond=0)
-    for due_at in (now - timedelta(minutes=20), now):
-        answer_to(worker, admission_request_of(due_hint(job, due_at)))
-    assert [missed.count for missed in Missed.objects.all()] == [1, 1]
 
 
 def test_inside_its_windows_it_starts_while_they_last(worker: UUID, job: Job) -> None:

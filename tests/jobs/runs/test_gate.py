@@ -7,15 +7,14 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import transaction
 
 from fleet import Kind, Refusal
 from jobs import submit, submit_many
 from jobs.calendars import changes
 from jobs.calendars.approvals import approve, revoke
 from jobs.calendars.windows import change_window
-from jobs.core import prepared, sql
+from jobs.core import prepared
 from jobs.core.errors import OptionError
 from jobs.core.sql import now
 from jobs.core.states import State
@@ -298,17 +297,6 @@ def test_a_retry_waits_for_its_window(acme: Owner) -> None:
     assert is_about(run.next_at, now() + HOUR - after(60))
 
 
-def test_a_run_that_is_opened_again_waits_for_its_window(acme: Owner) -> None:
-    """An operator's retry obeys, and publishes nothing before."""
-    calendar = calendar_of(acme)
-    run = held(acme)
-    run.cancel()
-    freeze(calendar)
-    run.retry()
-    assert states(run)[-2:] == ["queued", "held"]
-    assert hinted() == []
-
-
 def test_what_no_worker_took_in_its_opening_is_held_again(acme: Owner) -> None:
     """From its last moment on; the next opening is what it waits for."""
     calendar = calendar_of(acme, cut_off_seconds=300)
@@ -323,15 +311,6 @@ def test_what_no_worker_took_in_its_opening_is_held_again(acme: Owner) -> None:
     promotion.promote()
     assert states(run) == ["queued", "held"]
     assert is_about(run.next_at, now() + HOUR)
-
-
-def test_nothing_starts_within_the_cut_off(acme: Owner) -> None:
-    """Whatever the queue says: admission reads the calendar's own."""
-    calendar = calendar_of(acme)
-    window(calendar, opens_in=-60, seconds=100)
-    run = held(acme)
-    Calendar.objects.update(cut_off_seconds=60)
-    assert ask(living_worker(), [run]) == [Refusal.WAITS]
 
 
 def begins_of(run_ids: list[UUID]) -> list[datetime]:
@@ -362,17 +341,6 @@ def test_the_shortest_of_an_opening_come_first(acme: Owner) -> None:
         Window.objects.update(starts=(now() - after(60)).replace(tzinfo=None).isoformat())
     promotion.promote()
     assert hinted() == [runs[1].id, runs[2].id, runs[0].id]
-
-
-def test_what_is_overridden_is_admitted_outside(acme: Owner) -> None:
-    """And only that."""
-    freeze(calendar_of(acme))
-    runs = [held(acme), held(acme)]
-    Run.objects.update(state="queued", next_at=None)
-    Run.objects.filter(id=runs[0].id).update(window_policy="overridden")
-    answers = ask(living_worker(), runs)
-    assert not isinstance(answers[0], Refusal)
-    assert answers[1] == Refusal.WAITS
 
 
 def test_a_required_window_is_asked_for_at_the_admission_too(acme: Owner) -> None:
@@ -414,29 +382,6 @@ def test_runs_of_jobs_are_gated_as_they_are_made(acme: Owner) -> None:
     found = {(run.job_id, run.state) for run in Run.objects.all()}
     assert found == {(free.pk, "queued"), (kept.pk, "held")}
     assert Run.objects.filter(state="held", next_at__gt=now()).count() == 2
-
-
-def test_an_eta_inside_a_freeze_is_due_then_and_held_until_its_end(acme: Owner) -> None:
-    """Until it is due it is scheduled: the calendars of that moment count."""
-    freeze(calendar_of(acme))
-    run = held(acme, eta=now() + after(100))
-    assert run.state == State.SCHEDULED
-    age(run, "next_at", seconds=1)
-    promotion.promote()
-    assert states(run) == ["scheduled", "held"]
-
-
-def test_a_change_touches_no_run(acme: Owner) -> None:
-    """Its caller waits for none of them, however many wait: the next promotion gates them."""
-    calendar = calendar_of(acme)
-    run = held(acme)
-    with CaptureQueriesContext(connection) as captured:
-        freeze(calendar)
-    assert captured.captured_queries
-    assert not [query for query in captured if "jobs_run" in query["sql"]]
-    assert states(run) == ["queued"]
-    promotion.promote()
-    assert states(run) == ["queued", "held"]
 
 
 @pytest.fixture
@@ -527,34 +472,3 @@ def test_owners_whose_calendars_changed_are_gated_in_turns(
     monkeypatch.setattr(gate, "gate_runs", watched)
     promotion.promote()
     assert sorted(order[:2]) == sorted(order[2:4]) == ["acme", "northwind"]
-
-
-def test_openings_are_made_anew_long_before_they_end(acme: Owner) -> None:
-    """From half of the time ahead on; what is known for longer is left."""
-    calendar = calendar_of(acme)
-    assert changes.extend_openings() == 0
-    Calendar.objects.update(computed_until=now() + timedelta(days=30))
-    Opening.objects.all().delete()
-    assert changes.extend_openings() == 1
-    assert Opening.objects.filter(calendar=calendar, opens_at__lte=now()).exists()
-    known = changes.known_until()
-    assert known is not None and known > now() + timedelta(days=60)
-
-
-def test_owners_without_calendars_do_not_pay(acme: Owner, northwind: Owner) -> None:
-    """Their admissions ask for no calendar, no opening and no lock of one."""
-    calendar_of(acme)
-    gated, free = held(acme), held(northwind)
-    assert prepared.run("runs/lock_limits", [free.id], {"ids": [free.id]}) == []
-    assert called_by(free) == set()
-    assert called_by(gated) == {"jobs_calendars", "jobs_gate"}
-
-
-def called_by(run: Run) -> set[str]:
-    """Admit a run; return the functions that PostgreSQL has called for it."""
-    with transaction.atomic():
-        sql.query("SET LOCAL track_functions = 'all'")
-        admitted(living_worker(), run)
-        called = sql.query("SELECT funcname AS it FROM pg_stat_xact_user_functions")
-        sql.query("SET LOCAL track_functions = 'none'")
-    return {row["it"] for row in called}

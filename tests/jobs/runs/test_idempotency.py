@@ -7,7 +7,7 @@ from django.db import transaction
 
 from jobs import submit, submit_many
 from jobs.core.errors import IdempotencyConflict, OptionError
-from jobs.models import IdempotencyKey, Owner, Run, Submission
+from jobs.models import IdempotencyKey, Owner, Run
 from tests.jobs.scenes import at_once, behind
 
 NUMBERS = {"x": 1, "y": 2}
@@ -18,13 +18,6 @@ def test_the_same_submit_returns_the_same_run(acme: Owner) -> None:
     first = submit("tests.add", 1, 2, owner=acme, idempotency_key="night")
     again = submit("tests.add", x="1", y="2", owner=acme, idempotency_key="night")
     assert (again, Run.objects.count()) == (first, 1)
-
-
-def test_the_same_bulk_returns_the_same_submission(acme: Owner) -> None:
-    """Its runs are made once."""
-    first = submit_many("tests.add", [NUMBERS] * 3, owner=acme, idempotency_key="night")
-    again = submit_many("tests.add", [NUMBERS] * 3, owner=acme, idempotency_key="night")
-    assert (again, Submission.objects.count(), Run.objects.count()) == (first, 1, 3)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import pytest
 from celery.result import AsyncResult
-from django.contrib.auth.models import User
 
 from fleet import Kind
 from jobs import submit
@@ -59,17 +58,6 @@ def test_attempts_number_on_through_every_retry(committed: None, acme: Owner) ->
     assert (run.attempt_count, run.attempt_number, run.last_attempt_number) == (1, 5, 6)
 
 
-def test_why_a_retried_run_waits_has_the_number_of_its_attempt(acme: Owner) -> None:
-    """As its page and its list have it."""
-    [run] = submitted(acme, max_attempts=2)
-    worker = living_worker()
-    recorded(admitted(worker, run), Kind.FAILED)
-    run.retry()
-    recorded(admitted(worker, run), Kind.RETRYING, error_type="OSError", delay=60.0)
-    run.refresh_from_db()
-    assert run.why_waiting().startswith("Attempt 2 of 3 failed (OSError); the next one is due")
-
-
 def test_the_stored_result_of_the_earlier_end_is_removed(committed: None, acme: Owner) -> None:
     """Else a worker that is lost later would pass that one off as the new attempt's."""
     run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
@@ -93,14 +81,6 @@ def test_a_passed_deadline_is_taken_away(acme: Owner, state: State) -> None:
     admitted(living_worker(), run)
 
 
-def test_a_deadline_ahead_is_kept(acme: Owner) -> None:
-    """It is still what the caller asked for."""
-    [run] = submitted(acme, deadline_seconds=60)
-    run.cancel()
-    run.retry()
-    assert run.deadline_at is not None
-
-
 @pytest.mark.parametrize("state", sorted(set(State) - (ENDED - {State.SUCCEEDED})))
 def test_what_may_not_move_is_a_conflict(acme: Owner, state: State) -> None:
     """What has not ended, and what has succeeded; the error says which."""
@@ -114,15 +94,6 @@ def test_of_many_those_that_may_move(acme: Owner) -> None:
     """A list picked a minute ago may hold others by now."""
     failed, waiting = dead_letter(acme), submitted(acme)[0]
     assert reopen_runs([failed.id, waiting.id]) == [failed.id]
-
-
-def test_who_retried_and_why_is_in_the_audit(acme: Owner) -> None:
-    """In the transaction of the retry."""
-    run = dead_letter(acme)
-    run.retry(actor=User.objects.create(username="ada"), reason="cable is back")
-    entry = AuditEntry.objects.get()
-    assert (entry.actor_name, entry.action, entry.reason) == ("ada", "retry", "cable is back")
-    assert (entry.object_id, entry.owner) == (str(run.id), acme)
 
 
 def test_what_failed_of_a_submission_is_retried(

@@ -68,12 +68,6 @@ def test_what_no_database_holds_is_refused_in_every_text(option: str, bad: str) 
         assert str(caught.value).encode()
 
 
-def test_countdown_and_eta_exclude_each_other() -> None:
-    """Two times for one run are one too many."""
-    with pytest.raises(OptionError, match="countdown: and eta exclude each other"):
-        Options(countdown=5, eta=NOW)
-
-
 def test_the_soft_limit_comes_before_the_hard_one() -> None:
     """Else the task would never see it."""
     with pytest.raises(OptionError, match="soft_time_limit_seconds: is less than"):
@@ -94,17 +88,3 @@ def test_a_time_more_than_a_year_away_is_refused(eta: datetime) -> None:
     with pytest.raises(OptionError, match=r"eta: is at most 366 days"):
         refuse_far(eta, now=NOW)
     refuse_far(NOW + timedelta(days=366), now=NOW)
-
-
-def test_the_policy_holds_only_what_was_given() -> None:
-    """What an option leaves open, the task's own policy decides."""
-    assert Options(priority=3, deadline_seconds=60).policy == {}
-    assert Options(max_attempts=2, retry_on=OSError).policy == {  # type: ignore[arg-type]
-        "max_attempts": 2,
-        "retry_on": ("builtins.OSError",),
-    }
-
-
-def test_defaults_are_within_limits() -> None:
-    """A submit without options is a good one."""
-    assert Options().policy == {}

@@ -9,11 +9,10 @@ from django.contrib.auth.models import User
 from fleet import Kind, Refusal
 from jobs.calendars import changes
 from jobs.calendars.changes import changing
-from jobs.core.errors import OptionError
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.forecast.will_it_fit import forecast_rest
-from jobs.models import AuditEntry, Calendar, Owner, Run
+from jobs.models import AuditEntry, Calendar, Owner
 from jobs.owners.tokens import make_token
 from jobs.runs.override import held_by, held_by_of, override_submission, override_windows
 from jobs.runs.recording import move
@@ -68,19 +67,6 @@ def test_what_is_not_due_waits_for_its_time(acme: Owner, ben: User) -> None:
     assert states(run) == ["scheduled", "queued"]
 
 
-def test_what_runs_or_has_ended_is_not_touched(acme: Owner, ben: User) -> None:
-    """It is neither counted nor audited; nor is it a second time."""
-    worker = living_worker()
-    running, ended, waiting = submitted(acme, 3)
-    recorded(admitted(worker, running), Kind.STARTED)
-    recorded(admitted(worker, ended), Kind.SUCCEEDED)
-    ids = [running.id, ended.id, waiting.id]
-    assert override_windows(ids, actor=ben, reason="now") == 1
-    assert override_windows(ids, actor=ben, reason="now") == 0
-    assert AuditEntry.objects.get().object_id == str(waiting.id)
-    assert states(waiting) == ["queued"]
-
-
 def test_what_its_owner_or_a_deadline_keeps_is_kept(acme: Owner, ben: User) -> None:
     """Overriding is of windows: the deadline of a run counts on."""
     freeze(calendar_of(acme))
@@ -88,17 +74,6 @@ def test_what_its_owner_or_a_deadline_keeps_is_kept(acme: Owner, ben: User) -> N
     override_windows([run.id], actor=ben, reason="now")
     run.refresh_from_db()
     assert run.deadline_at is not None
-
-
-@pytest.mark.parametrize("reason", ["", "  ", "x" * 501, "\x00"])
-def test_without_a_reason_nothing_is_overridden(acme: Owner, ben: User, reason: str) -> None:
-    """One that can be kept, for whoever asks later."""
-    [run] = submitted(acme)
-    with pytest.raises(OptionError, match="option reason"):
-        override_windows([run.id], actor=ben, reason=reason)
-    with pytest.raises(OptionError, match="option reason"):
-        override_submission(run.submission, actor=ben, reason=reason)
-    assert Run.objects.get().window_policy == ""
 
 
 def test_a_submission_is_overridden_as_one(acme: Owner, ben: User) -> None:
@@ -183,16 +158,6 @@ def test_the_forecast_knows_which_calendars_count(acme: Owner, ben: User, kind: 
     assert rest is not None and rest.starts_at is not None
     minutes = (rest.starts_at - now()).total_seconds() / 60
     assert (-1 < minutes < 30) if kind in ALL else (50 < minutes < 90)
-
-
-def test_with_the_owner_s_calendars_closed_alone_the_run_starts(acme: Owner, ben: User) -> None:
-    """A shared calendar that is open neither holds it nor hides that its own are overridden."""
-    freeze(calendar_of(acme))
-    shared_calendar(acme)
-    [run] = submitted(acme)
-    override_windows([run.id], actor=ben, reason="now")
-    assert states(run) == ["held", "queued"]
-    assert admitted(living_worker(), run)
 
 
 def test_a_shared_freeze_holds_an_overridden_run_at_its_admission(acme: Owner, ben: User) -> None:

@@ -44,12 +44,6 @@ def test_a_name_that_is_argument_and_option_has_to_be_said_in_another_way() -> N
     assert (options.target, arguments) == ("site", {"target": "fw-1"})
 
 
-def test_with_a_mapping_of_arguments_every_keyword_is_an_option() -> None:
-    """A misspelt one is refused with the near miss."""
-    with pytest.raises(OptionError, match=r"priorty: is unknown; did you mean priority\?"):
-        preparation.split_options(resolve("tests.add"), {"priorty": 3}, {"x": 1, "y": 2})
-
-
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
@@ -67,13 +61,6 @@ def test_a_misspelt_option_beside_arguments_names_the_near_miss(name: str, probl
         preparation.checked_options({name: 3})
 
 
-def test_a_name_that_is_near_an_argument_stays_one() -> None:
-    """A task may also take an argument that has the name of an option of Celery's."""
-    task = resolve(cached)
-    _, arguments = preparation.split_options(task, {"expires": 3}, None)
-    assert arguments == {"expires": 3}
-
-
 @pytest.mark.parametrize("option", ["retry_on", "give_up_on"])
 def test_an_error_that_no_class_has_is_refused(option: str) -> None:
     """A run that waits for an error which cannot come would never be tried again, in silence."""
@@ -87,25 +74,12 @@ def test_an_error_that_no_class_has_is_refused(option: str) -> None:
         preparation.checked_options({option: [known]})
 
 
-def test_no_private_class_is_proposed() -> None:
-    """Nobody waits for an error that a library keeps to itself."""
-    _hidden = type("_HiddenTrouble", (Exception,), {})
-    with pytest.raises(OptionError, match="is loaded here; name it"):
-        preparation.checked_options({"retry_on": ["HiddenTrouble"]})
-
-
 def test_an_endless_bulk_is_read_to_the_limit() -> None:
     """At most one element more than allowed is read, and the error says the limit."""
     read = count()
     with pytest.raises(OptionError, match="holds at most 100,000 elements; these are more"):
         submit_many("tests.add", ({"x": n} for n in read), owner="northwind")
     assert next(read) == 100_001
-
-
-def test_one_element_is_spoken_of_as_one() -> None:
-    """Messages count in proper English."""
-    with pytest.raises(BatchError, match="1 of 1 element is wrong: element 0"):
-        raise BatchError([(0, OptionError("x", "is wrong"))], 1)
 
 
 @pytest.mark.parametrize("arguments", [[1, 2], "x", 7])
@@ -198,11 +172,6 @@ def test_what_is_no_list_is_refused(given: Any) -> None:
     with pytest.raises(OptionError, match="arguments: is a list of mappings, not "):
         preparation.as_list("arguments", given, elements="mappings")
     assert preparation.as_list("arguments", (one for one in [1, 2]), elements="numbers") == [1, 2]
-
-
-def test_an_owner_is_found_by_its_slug_or_is_itself(acme: Owner) -> None:
-    """Both forms mean the same row."""
-    assert preparation.load_owner("acme") == preparation.load_owner(acme) == acme
 
 
 def test_an_owner_that_is_not_stored_is_unknown(acme: Owner) -> None:

@@ -89,14 +89,6 @@ def test_a_start_and_a_failure_in_one_batch_are_both_told(acme: Owner) -> None:
     assert run.started_at is not None
 
 
-def test_an_end_without_a_start_has_started(acme: Owner) -> None:
-    """Should the word of the start get lost: what succeeded was running."""
-    [run] = submitted(acme)
-    recorded(admitted(living_worker(), run), Kind.SUCCEEDED)
-    assert states(run) == ["queued", "admitted", "running", "succeeded"]
-    assert run.started_at == run.admitted_at
-
-
 def test_a_repeated_batch_is_harmless(acme: Owner) -> None:
     """After a connection that broke, nobody knows whether its commit came through."""
     run, at = begun(acme)
@@ -154,17 +146,6 @@ def test_a_failed_try_waits_for_its_next(acme: Owner) -> None:
     attempt = run.attempts.get()
     assert (attempt.outcome, attempt.traceback) == ("retrying", "line 1")
     assert run.moves[-1][2] == "OSError"
-
-
-def test_a_retry_keeps_the_nominal_time(acme: Owner) -> None:
-    """What the caller asked for stays; only when it goes on next is new."""
-    [run] = submitted(acme, eta=now() - timedelta(hours=1))
-    asked = run.due_at
-    assert asked is not None and run.next_at == asked
-    recorded(admitted(living_worker(), run), Kind.RETRYING, delay=60.0)
-    run.refresh_from_db()
-    assert run.due_at == asked
-    assert run.next_at is not None and run.next_at > asked + timedelta(hours=1)
 
 
 def test_what_is_given_back_has_spent_no_attempt(acme: Owner) -> None:
@@ -264,20 +245,6 @@ def test_a_worker_s_clock_cannot_turn_history_around(acme: Owner, seconds: float
     assert run.admitted_at <= run.started_at <= run.ended_at <= now()
 
 
-def test_a_batch_of_many_is_written_at_once(acme: Owner) -> None:
-    """Each by its own report."""
-    runs = submitted(acme, 300)
-    worker = living_worker()
-    kinds = [Kind.SUCCEEDED, Kind.FAILED, Kind.RETRYING]
-    answers = ask(worker, runs)
-    batch = [
-        told(at, kinds[n % 3], delay=5.0)  # type: ignore[arg-type]
-        for n, at in enumerate(answers)
-    ]
-    assert list(record(batch).values()).count("failed") == 100
-    assert {len(states(run)) for run in runs[:6]} == {3, 4}
-
-
 def test_a_row_that_somebody_holds_is_busy(committed: None, acme: Owner) -> None:
     """It is to be reported again; the others of the batch are written, and nobody waits."""
     runs = submitted(acme, 3)
@@ -314,12 +281,6 @@ def test_a_lost_child_s_stored_end_is_its_run_s(committed: None, acme: Owner, ca
     assert record(batch) == {str(runs[0].id): "succeeded", str(runs[2].id): "retrying"}
     assert [states(run)[-1] for run in runs] == ["succeeded", "failed", "retrying"]
     assert runs[0].result_value == 3
-
-
-@pytest.mark.django_db
-def test_nothing_to_record_is_no_statement() -> None:
-    """An empty batch costs nothing."""
-    assert record([]) == {}
 
 
 def test_a_move_stays_inside_the_table(acme: Owner) -> None:

@@ -88,14 +88,6 @@ def test_a_process_that_dies_in_the_call_of_the_body_is_followed(
     assert called() == [("tests.total", [[1, 1, 1]])]
 
 
-def test_a_member_in_no_chord_tells_nobody(members: list[Run]) -> None:
-    """Nor one whose chord has been called."""
-    ChordCounter.objects.all().delete()
-    end(members[0])
-    current_app.backend.on_chord_part_return(Context({"id": "1"}), states.SUCCESS, 1)
-    assert called() == []
-
-
 def test_a_member_that_ignores_its_result_is_stored(members: list[Run]) -> None:
     """As a plain task's, and with its value: the body wants it. What is stored stays."""
     for number, run in enumerate(members):

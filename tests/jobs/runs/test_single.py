@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import redis
 from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from jobs import submit
-from jobs.core.errors import IdempotencyConflict, OptionError, UnknownOwner
+from jobs.core.errors import IdempotencyConflict
 from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run, Target
 from jobs.runs import dispatch, single
@@ -78,16 +77,6 @@ def test_it_stores_what_all_steps_store(
     ]
 
 
-def test_it_is_one_statement(committed: None, acme: Owner, statements: list[str]) -> None:
-    """Which commits by itself: no BEGIN, no COMMIT, no look-up."""
-    submit("tests.add", 1, 2, owner="acme", idempotency_key="first")
-    del statements[:]
-    with CaptureQueriesContext(connection) as others:
-        submit("tests.add", 1, 2, owner="acme", idempotency_key="second")
-    assert statements == ["runs/insert_one"]
-    assert len(others) == 0
-
-
 @pytest.mark.parametrize(
     "options",
     [{"countdown": 60}, {"target": "new"}, {"eta": now}],
@@ -109,20 +98,6 @@ def test_where_calendars_apply_the_gate_decides(acme: Owner) -> None:
     freeze(calendar_of(acme))
     assert early.calendar_version == 0
     assert submit("tests.add", 1, 2, owner=early).state == "held"
-
-
-@pytest.mark.parametrize("owner", ["nobody", "with\x00nul", "ümlaut", Owner(pk=4_711, slug="gone")])
-def test_an_unknown_owner_is_refused_as_always(acme: Owner, owner: Any) -> None:
-    """Nothing is stored."""
-    with pytest.raises(UnknownOwner):
-        submit("tests.add", 1, 2, owner=owner)
-    assert not Run.objects.exists() and not Outbox.objects.exists()
-
-
-def test_an_owner_of_another_type_is_refused(acme: Owner) -> None:
-    """By the name of the option."""
-    with pytest.raises(OptionError, match="owner: is an Owner or its name, not 7"):
-        submit("tests.add", 1, 2, owner=7)  # type: ignore[arg-type]
 
 
 def test_a_key_makes_one_run(committed: None, acme: Owner, broker: redis.Redis) -> None:
@@ -159,24 +134,6 @@ def test_submits_of_one_transaction_are_published_together(
     assert set(found) - {gone.id} == {run.id for run in kept}
     assert not Run.objects.filter(id=gone.id).exists()
     assert sum(calls) >= len(kept) and len(calls) <= 3
-
-
-def test_trouble_after_the_commit_does_not_reach_the_caller(
-    committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The statement is its own commit: an error after it would look as if it had failed."""
-    monkeypatch.setattr(dispatch, "publish_singles", lambda _each: 1 / 0)
-    run = submit("tests.add", 1, 2, owner=acme)
-    assert Run.objects.get() == run
-    assert [batch.run_ids for batch in Outbox.objects.all()] == [[run.id]]
-
-
-def test_the_caller_s_owner_is_left_as_it_is(acme: Owner) -> None:
-    """One of which only the id is known gives the run an owner that reads the rest when asked."""
-    partial = Owner(pk=acme.pk)
-    run = submit("tests.add", 1, 2, owner=partial)
-    assert partial.slug == ""
-    assert (run.owner.slug, run.owner.weight) == (acme.slug, acme.weight)
 
 
 def test_a_rolled_back_submit_leaves_nothing(committed: None, acme: Owner) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from jobs.core.ids import new_ids
 from jobs.core.sql import now
-from jobs.core.states import State
 from jobs.models import Outbox, Owner, Run
 from jobs.runs.storage import NewRun, RunDefaults, store
 
@@ -52,15 +51,6 @@ def test_the_state_follows_from_the_due_time(shared: RunDefaults, seconds: int, 
     store(news, replace(shared, due_at=due_at))
     assert {run.state for run in Run.objects.all()} == {state}
     assert [row.run_ids for row in Outbox.objects.all()] == ([ids] if state == "queued" else [])
-
-
-def test_the_history_begins_with_the_moment_of_the_submit(shared: RunDefaults) -> None:
-    """To the microsecond, on PostgreSQL's clock."""
-    [run_id] = new_ids(shared.created_at, 1)
-    store([NewRun(id=run_id, payload=b"")], shared)
-    run = Run.objects.get(id=run_id)
-    assert run.moves == [(State.QUEUED, run.created_at, "")]
-    assert run.created_at == run.queued_at == shared.created_at
 
 
 def test_an_error_of_the_database_is_one_of_djangos(shared: RunDefaults) -> None:

@@ -10,7 +10,7 @@ from django.db import connections, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from jobs import asubmit, asubmit_many, submit, submit_many
-from jobs.core.errors import ArgumentError, BatchError, OptionError, PayloadTooLarge, UnknownTask
+from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.core.ids import time_of
 from jobs.core.sql import now
 from jobs.models import IdempotencyKey, Job, Outbox, Owner, Run, Submission, Target
@@ -35,17 +35,6 @@ def test_a_submit_returns_the_run_with_its_id(acme: Owner) -> None:
     assert run.queued_at == run.created_at
 
 
-def test_a_bulk_keeps_its_order(acme: Owner) -> None:
-    """Sorted by id, the runs stand as their arguments did."""
-    submission = submit_many(
-        "tests.add", ({"x": n, "y": 0} for n in range(50)), owner=acme, label="night"
-    )
-    runs = list(Run.objects.filter(submission=submission).order_by("id"))
-    assert [run.arguments[1]["x"] for run in runs] == list(range(50))
-    assert (submission.label, submission.run_count, str(submission)) == ("night", 50, "night")
-    assert submission.progress.total == 50
-
-
 @pytest.mark.parametrize("option", ["target", "lock"])
 def test_one_submit_fills_in_no_template(acme: Owner, option: str) -> None:
     """All runs would share one target or lock named "fw-{x}". Other braces are a plain name."""
@@ -53,15 +42,6 @@ def test_one_submit_fills_in_no_template(acme: Owner, option: str) -> None:
         submit(tasks.add, x=1, y=2, owner=acme, **{option: "fw-{x}"})
     assert_nothing_is_stored()
     submit(tasks.add, x=1, y=2, owner=acme, **{option: "fw-{site}"})
-
-
-def test_a_signature_is_no_task(acme: Owner) -> None:
-    """Its arguments would be lost: the task would run with its defaults."""
-    with pytest.raises(OptionError, match="task: is a signature, whose arguments are not read"):
-        submit(tasks.add.s(1, 2), owner=acme, x=1, y=2)
-    with pytest.raises(OptionError, match="is a signature"):
-        submit_many(tasks.add.s(1), [{"x": 1, "y": 2}], owner=acme)
-    assert_nothing_is_stored()
 
 
 def test_targets_and_locks_are_filled_for_each_run(acme: Owner) -> None:
@@ -106,20 +86,6 @@ def test_an_impossible_time_is_refused_and_nothing_is_stored(acme: Owner, eta: d
     assert_nothing_is_stored()
 
 
-def test_one_bad_element_of_a_bulk_and_nothing_is_stored(acme: Owner) -> None:
-    """All bad ones are listed at once."""
-    calls = [{"x": n, "y": "one" if n in {3, 7} else 1} for n in range(1_000)]
-    with pytest.raises(BatchError, match="2 of 1,000 elements are wrong: element 3: argument y"):
-        submit_many("tests.add", calls, owner=acme, target="fw-{x}", idempotency_key="night")
-    assert_nothing_is_stored()
-
-
-def test_more_than_the_limit_is_refused_at_once(acme: Owner) -> None:
-    """Before the elements are looked at."""
-    with pytest.raises(OptionError, match="these are 100,001"):
-        submit_many("tests.add", [{}] * 100_001, owner=acme)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "field"),
     [
@@ -157,31 +123,6 @@ def test_what_is_no_task_is_refused_with_the_cure(acme: Owner) -> None:
         submit(len, [1], owner=acme)  # type: ignore[arg-type]
     with pytest.raises(UnknownTask, match="is its module imported"):
         submit("billing.invoice_customer", owner=acme)
-
-
-def test_arguments_over_the_limit_are_refused(acme: Owner) -> None:
-    """With both sizes, in bytes, and what to do instead."""
-    with pytest.raises(PayloadTooLarge, match=r"at least .* the limit is 262,144; store what"):
-        submit("tests.total", [1] * 200_000, owner=acme)
-    assert_nothing_is_stored()
-
-
-def test_an_unknown_task_is_refused_with_the_near_miss(acme: Owner) -> None:
-    """The same for one run and for many."""
-    with pytest.raises(UnknownTask, match=r"did you mean 'tests\.add'"):
-        submit("tests.ad", 1, 2, owner=acme)
-    with pytest.raises(UnknownTask):
-        submit_many("os.system", [{}], owner=acme)
-
-
-def test_a_rollback_leaves_no_trace(committed: None, acme: Owner, broker: redis.Redis) -> None:
-    """Neither in PostgreSQL nor in Redis; the key is free again."""
-    with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012  the act and its end
-        submit("tests.add", 1, 2, owner=acme, target="fw-1", idempotency_key="night")
-        submit_many("tests.add", [{"x": 1, "y": 2}] * 10, owner=acme)
-        raise ZeroDivisionError
-    assert_nothing_is_stored()
-    assert broker.keys() == []
 
 
 def test_the_hint_follows_the_commit(committed: None, acme: Owner, broker: redis.Redis) -> None:

@@ -97,17 +97,6 @@ def test_a_lock_of_a_capped_owner_waits_for_both(acme: Owner) -> None:
     assert blocked() == set()
 
 
-def test_a_pause_that_goes_on_frees_nothing(acme: Owner, northwind: Owner) -> None:
-    """Each owner has its own."""
-    runs = [*submitted(acme, 2), *submitted(northwind, 1)]
-    for owner in (acme, northwind):
-        pause_owner(owner)
-    ask(living_worker(), runs)
-    resume_owner(northwind)
-    assert blocked() == set(runs[:2])
-    assert freed() == 0
-
-
 def test_a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it(acme: Owner) -> None:
     """Of its queue and alive; neither an end nor another reason's sweep touches it."""
     runs = submitted(acme, 2)
@@ -123,28 +112,6 @@ def test_a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it(acme: 
     assert publish_with_known_task() == 2
     assert (blocked(), hinted()) == (set(), [run.id for run in runs])
     admitted(worker, runs[0])
-
-
-def test_a_boot_frees_one_chunk(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker does not boot for as long as a backlog takes: the sweep frees the rest."""
-    monkeypatch.setattr(unblocking, "CHUNK", 10)
-    runs = submitted(acme, 25)
-    Run.objects.update(blocked_by="task")
-    living_worker()
-    assert blocked() == set(runs[10:])
-    assert publish_with_known_task() == 15
-
-
-def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunk by chunk, until none is left: a long pause leaves a long backlog."""
-    monkeypatch.setattr(unblocking, "CHUNK", 10)
-    runs = submitted(acme, 25)
-    pause_owner(acme)
-    ask(living_worker(), runs)
-    lose_hints()
-    resume_owner(acme)
-    assert blocked() == set()
-    assert hinted() == [run.id for run in runs]
 
 
 def test_freed_runs_are_in_the_outbox_until_they_are_published(

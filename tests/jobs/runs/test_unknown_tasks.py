@@ -16,7 +16,7 @@ from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.states import State
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
 from jobs.owners.limits import pause_owner
-from jobs.runs import dispatch, renamed_tasks
+from jobs.runs import dispatch
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads import unknown_tasks
@@ -234,18 +234,6 @@ def test_nothing_is_moved_to_a_task_of_fairshift(acme: Owner, own: str) -> None:
             move()
 
 
-def test_the_move_of_one_run_is_in_its_own_audit(acme: Owner) -> None:
-    """With both names: the run itself has only the new one."""
-    [run] = renamed(acme)
-    anna = User(pk=4711, username="anna")
-    move_runs([run.id], to=NEW, actor=anna, reason="renamed")
-    entry = AuditEntry.objects.get()
-    assert (entry.object_type, entry.object_id, entry.owner) == ("run", str(run.id), acme)
-    assert entry.details == {"before": {"task": "tests.old_record"}, "after": {"task": NEW}}
-    fail_runs([run.id], actor=anna)
-    assert AuditEntry.objects.latest("id").object_id == str(run.id)
-
-
 def test_a_move_is_audited_by_owner(acme: Owner, northwind: Owner) -> None:
     """Who, why, from which task to which, and how many runs."""
     anna = User(pk=4711, username="anna")
@@ -279,19 +267,6 @@ def test_a_failed_run_says_why_and_may_be_opened_again(acme: Owner, options: Any
     assert states(run)[-1] == "queued"
 
 
-def test_a_failed_run_of_a_known_task_was_failed_by_an_operator(acme: Owner) -> None:
-    """No worker is said not to know it."""
-    known_run, unknown_run = submitted(acme, 2)
-    worker_with(OLD)
-    Run.objects.filter(id=unknown_run.id).update(queue="slow")
-    assert set(fail_runs([known_run.id, unknown_run.id])) == {known_run.id, unknown_run.id}
-    known_run.refresh_from_db()
-    unknown_run.refresh_from_db()
-    assert (known_run.error_type, known_run.error_message) == ("", "failed by an operator")
-    assert known_run.moves[-1][2] == "failed by an operator"
-    assert unknown_run.error_type == "celery.exceptions.NotRegistered"
-
-
 def test_the_last_error_of_a_failed_run_stays(acme: Owner) -> None:
     """Of a run that waited for its next attempt: why that is wanted is in its history."""
     run = submit(NEW, n=1, owner=acme)
@@ -318,20 +293,3 @@ def test_only_waiting_runs_of_the_task_fail(acme: Owner) -> None:
         (old.id, State.FAILED),
     }
     assert AuditEntry.objects.get().action == "fail unstarted"
-
-
-def test_jobs_that_would_make_more_runs_are_counted(acme: Owner) -> None:
-    """They are left alone: whoever fails the runs decides about them."""
-    job_without_history(acme, task="tests.old_add")
-    assert fail_task("tests.old_add").jobs == 1
-    assert Job.objects.get().enabled
-
-
-def test_every_chunk_has_its_turn(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long backlog is moved in transactions of bounded size, what stays is passed over."""
-    monkeypatch.setattr(renamed_tasks, "CHUNK", 2)
-    renamed(acme, 5)
-    submitted(acme, 3)
-    Run.objects.update(task="tests.old_record")
-    moved = move_task("tests.old_record", to=NEW)
-    assert (moved.runs, moved.refused) == (5, 3)

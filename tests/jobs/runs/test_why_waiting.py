@@ -20,7 +20,6 @@ from jobs.core.states import State
 from jobs.models import Decision, Owner, Run, WindowDecision, Worker
 from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
-from jobs.runs.recording import move
 from jobs.runs.why_waiting import queue_position
 from tests.fleet.fair_queues import Queue
 from tests.jobs.scenes import (
@@ -99,15 +98,6 @@ def test_in_its_queue(acme: Owner, run: Run) -> None:
     assert why(later) == NO_HINT.format("behind 1 of acme's runs")
 
 
-def test_taken_since_it_was_read(run: Run) -> None:
-    """Its hint is gone because a worker has it: the caller's copy of the row is old."""
-    at = admitted(living_worker(), run)
-    assert run.state == State.QUEUED
-    assert run.why_waiting() == "A worker has taken it and starts it next."
-    recorded(at, Kind.STARTED)
-    assert run.why_waiting() == ""
-
-
 def test_while_redis_is_full(acme: Owner) -> None:
     """It refuses the hint, and answers: nothing else is said, from the first moment."""
     living_worker()
@@ -121,13 +111,6 @@ def test_while_redis_is_full(acme: Owner) -> None:
             client.config_set("maxmemory", 0)
 
 
-def test_due_later(acme: Owner) -> None:
-    """The time, in UTC, as the row has it."""
-    [run] = submitted(acme, countdown=60)
-    Run.objects.update(next_at=NOON)
-    assert why(run) == "Due 2099-03-01 12:00:00 UTC."
-
-
 def test_due_and_not_promoted(acme: Owner) -> None:
     """A run that is late names what is missing: the system worker first, then beat."""
     [run] = submitted(acme, countdown=60)
@@ -139,16 +122,6 @@ def test_due_and_not_promoted(acme: Owner) -> None:
     assert why(run).endswith(
         "UTC. Nothing has promoted it: beat does not run, or the workers of 'system' are busy."
     )
-
-
-def test_held(acme: Owner) -> None:
-    """Until when, if that is known."""
-    [run] = submitted(acme, countdown=60)
-    move([run.id], to=State.HELD)
-    Run.objects.update(next_at=NOON)
-    assert why(run) == "Held until 2099-03-01 12:00:00 UTC."
-    Run.objects.update(next_at=None)
-    assert why(run) == "Held."
 
 
 def test_between_attempts(run: Run) -> None:
@@ -288,15 +261,6 @@ def test_while_the_broker_is_away_the_row_answers(
         "Redis does not answer, so no worker is given a run of 'jobs'; next of acme's runs."
     )
     dispatch.broker.cache_clear()
-
-
-def test_a_stock_queue_is_not_asked(acme: Owner, broker: redis.Redis, settings: Settings) -> None:
-    """Nobody knows a place there."""
-    living_worker(queues=["slow"])
-    [run] = submitted(acme)
-    Run.objects.update(queue="slow")
-    Queue(broker, "slow").put("acme", f"{run.id}:1")
-    assert why(run) == "In queue 'slow', next of acme's runs."
 
 
 @pytest.mark.parametrize("state", ["running", "cancelling", "succeeded", "failed", "cancelled"])

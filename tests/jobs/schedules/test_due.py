@@ -1,7 +1,7 @@
 """jobs/schedules/due.py: the due times of every kind, and the next ones."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -105,28 +105,6 @@ def test_next_times_give_up_after_eight_years() -> None:
     assert next_times(leap, after=before, count=5) == [datetime(2104, 2, 29, tzinfo=UTC)]
     rare = Schedule("cron", cron="0 0 29 2 */7")
     assert next_times(rare, after=datetime(2033, 1, 1, tzinfo=UTC), count=1) == []
-
-
-def test_by_hand_there_are_none() -> None:
-    """A manual job has no times."""
-    assert list(due_times(Schedule("manual"), start=NOON, end=NOON + DAY)) == []
-
-
-@given(st.integers(1, 86_400), near)
-def test_seconds_are_counted_from_1970(every: int, after: datetime) -> None:
-    """Whole multiples of the interval, which celery-beat's sends are put down to."""
-    found = next_times(Schedule("seconds", interval_seconds=every), after=after, count=3)
-    assert [moment.timestamp() % every for moment in found] == [0, 0, 0]
-    assert timedelta(0) < found[0] - after <= every * SECOND
-    assert found[2] - found[0] == 2 * every * SECOND
-
-
-def test_times_are_in_utc() -> None:
-    """Wherever the caller's moments are written."""
-    east = timezone(timedelta(hours=5, minutes=45))
-    once = Schedule("once", once_at=NOON.astimezone(east))
-    [found] = next_times(once, after=(NOON - HOUR).astimezone(east), count=2)
-    assert found.isoformat() == "2026-06-01T12:00:00+00:00"
 
 
 @pytest.mark.parametrize(

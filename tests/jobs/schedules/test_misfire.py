@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.schedules.misfire import MisfireRule, MissedSpan, decide, split_pause
+from jobs.schedules.misfire import MisfireRule, MissedSpan, decide
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -54,28 +54,6 @@ def _text(span: MissedSpan) -> str:
 def test_a_policy_says_what_is_run(rule: MisfireRule, runs: list[int], spans: list[str]) -> None:
     """Skip none, once the latest, all the latest so many; none that is too late."""
     assert told(rule, [1, 2, 3, 4, 5]) == (runs, spans)
-
-
-def test_a_span_does_not_reach_over_what_is_accounted_for() -> None:
-    """Of broken rows each has a span of its own; the newest are run."""
-    assert told(MisfireRule(policy="once", cap=9), [1, 2], [7, 8]) == (
-        [8],
-        ["1-2: 2 outage", "7-7: 1 outage"],
-    )
-
-
-def test_a_pause_takes_what_lies_before_its_end() -> None:
-    """What lies inside a pause that is not closed yet is left to its own record."""
-    rows = [[at(minute) for minute in range(10)]]
-    after, spans = split_pause(rows, paused_from=None, paused_until=at(4))
-    assert [list(row) for row in after] == [rows[0][4:]] and [*map(_text, spans)] == [
-        "0-3: 4 paused"
-    ]
-    after, spans = split_pause(rows, paused_from=at(2), paused_until=at(4))
-    assert [list(row) for row in after] == [rows[0][4:]] and [*map(_text, spans)] == [
-        "0-1: 2 paused"
-    ]
-    assert split_pause(rows, paused_from=at(-1), paused_until=at(99)) == ([], [])
 
 
 @given(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from random import Random
 from statistics import fmean, pstdev
@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.schedules import moment_of, place, slot_of
+from jobs.schedules import place
 
 MIX = {1: 0.02, 2: 0.03, 5: 0.20, 10: 0.15, 15: 0.25, 60: 0.25, 360: 0.05, 1440: 0.05}
 """Parts of 1 of the jobs by their interval in minutes."""
@@ -21,15 +21,6 @@ Place = tuple[int, int]
 
 moments = st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 intervals = st.integers(1, 525_600)
-
-
-@given(moments)
-def test_a_slot_is_half_a_second(moment: datetime) -> None:
-    """A moment lies in its slot, whichever zone it is written in."""
-    slot = slot_of(moment)
-    assert moment_of(slot) <= moment < moment_of(slot + 1)
-    assert moment_of(slot + 1) - moment_of(slot) == timedelta(seconds=0.5)
-    assert slot == int(moment.timestamp() * 2)
 
 
 @given(st.integers(0, 2**62), intervals)
@@ -86,35 +77,3 @@ def test_the_load_of_a_busy_hour_is_even() -> None:
     print(f"with random phases by {by_chance:.3f}, without phases by {none:.1f}")
     assert even <= 0.1
     assert even < by_chance < none
-
-
-def test_interleaved_bulks_are_even_together() -> None:
-    """Bulks of several writers take blocks of an interval's numbers; some are rolled back."""
-    chance = Random(7)
-    next_number = dict.fromkeys(MIX, 1)
-    left = {n: round(JOBS * part) for n, part in MIX.items()}
-    places: dict[int, list[Place]] = {n: [] for n in MIX}
-    while any(left.values()):
-        interval = chance.choice([n for n, missing in left.items() if missing])
-        size = chance.randint(1, 1000)
-        block = range(next_number[interval], next_number[interval] + size)
-        next_number[interval] += size
-        if chance.random() < 0.1:
-            continue
-        kept = block[: left[interval]]
-        left[interval] -= len(kept)
-        places[interval] += [place(number, interval_minutes=interval) for number in kept]
-    varies = variation(places)
-    print(f"\nin bulks, one of ten rolled back: {varies:.3f}")
-    assert varies <= 0.1
-
-
-def test_after_half_of_the_jobs_are_gone_it_is_still_even() -> None:
-    """Jobs keep their places; who is deleted is a matter of chance."""
-    chance = Random(11)
-    numbers: dict[int, Iterator[int]] = {n: count(1) for n in MIX}
-    places = placed(lambda n: place(next(numbers[n]), interval_minutes=n))
-    left = {n: chance.sample(all_of_it, len(all_of_it) // 2) for n, all_of_it in places.items()}
-    varies = variation(left)
-    print(f"\nhalf of them deleted: {varies:.3f}")
-    assert varies <= 0.1

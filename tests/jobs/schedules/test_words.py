@@ -69,13 +69,6 @@ def test_a_repeated_time_is_noted() -> None:
     assert noted("30 2 * * *", "Europe/Berlin", after, 2) == [found[1], ""]
 
 
-def test_seconds_do_not_matter() -> None:
-    """An interval's half-seconds are noted as their minute is."""
-    moment = datetime(2026, 3, 29, 1, 0, 30, 500_000, tzinfo=UTC)
-    assert notes([moment], "Europe/Berlin")[0].startswith("clocks go from 02:00 to 03:00")
-    assert notes([moment], "") == [""]
-
-
 @pytest.mark.parametrize(
     ("schedule", "field"),
     [

@@ -21,8 +21,6 @@ from django_celery_beat.schedulers import DatabaseScheduler
 
 import tests.flows.tasks  # noqa: F401  registers a durable task
 from fleet.beat.due import send_id
-from jobs.models.recurring import SentEntry
-from jobs.system import beat as beat_module
 from jobs.system import lease
 from jobs.system.beat import Scheduler
 from jobs.system.periodic import make_missing
@@ -156,11 +154,6 @@ def test_a_start_time_is_the_first_due_time(beat: Beat) -> None:
     assert beat.turn() == [("often", send_id("often", start))]
 
 
-def test_a_start_time_to_come_is_waited_for(beat: Beat) -> None:
-    every(1, start_time=now() + HOUR, last_run_at=now() - HOUR)
-    assert beat.turn() == []
-
-
 def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
     """Also when the beat that has sent it is gone before it was off."""
     at = ClockedSchedule.objects.create(clocked_time=now() - HOUR)
@@ -170,13 +163,6 @@ def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
     assert [name for name, _ in beat.turn()] == ["once"]
     beat.scheduler.close()
     assert Beat(beat.client).turn() == []
-    entry.refresh_from_db()
-    assert not entry.enabled
-
-
-def test_an_expired_entry_is_not_sent(beat: Beat) -> None:
-    entry = every(1, last_run_at=now() - HOUR, expires=now() - timedelta(minutes=1))
-    assert beat.turn() == []
     entry.refresh_from_db()
     assert not entry.enabled
 
@@ -207,35 +193,6 @@ def test_an_entry_that_no_broker_takes_stops_no_other(
     every(10, last_run_at=now() - timedelta(seconds=10))
     assert [name for name, _ in beat.turn()] == ["often"]
     assert "bare is not sent" in caplog.text
-
-
-def test_the_system_s_own_tasks_skip_the_ledger(beat: Beat) -> None:
-    """Their last run is written when the beat ends."""
-    entry = every(10, last_run_at=now() - timedelta(seconds=10))
-    PeriodicTask.objects.update(task="fairshift.system.promote")
-    assert len(beat.turn()) == 1
-    assert not SentEntry.objects.exists()
-    beat.scheduler.close()
-    due_at = entry.last_run_at + timedelta(seconds=10)
-    entry.refresh_from_db()
-    assert entry.last_run_at == due_at
-
-
-def test_the_system_s_own_tasks_do_not_pile_up(
-    beat: Beat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Where nobody takes them, no more are sent; whatever else is due is."""
-    monkeypatch.setattr(beat_module, "PILE", 3)
-    every(1, name="system", last_run_at=now() - timedelta(seconds=10))
-    PeriodicTask.objects.update(task="fairshift.system.promote")
-    beat.client.lpush(QUEUE, *[json.dumps({"headers": {"periodic_task_name": "", "id": ""}})] * 3)
-    every(10, last_run_at=now() - timedelta(seconds=10))
-    assert [name for name, _ in beat.turn() if name] == ["often"]
-    assert "messages wait in heard" in caplog.text
-    beat.scheduler.sync()  # or it would write its own last run over this one
-    PeriodicTask.objects.filter(name="system").update(last_run_at=now() - timedelta(seconds=10))
-    beat.read()
-    assert [name for name, _ in beat.turn()] == ["system"]
 
 
 def test_one_message_of_a_system_task_waits_at_most(beat: Beat) -> None:
@@ -281,13 +238,6 @@ def test_an_entry_that_somebody_holds_does_not_stop_the_beat(
     due_at = entry.last_run_at + timedelta(seconds=10)
     entry.refresh_from_db()
     assert entry.last_run_at == due_at
-
-
-def test_one_that_stands_by_reads_nothing_and_sends_nothing(beat: Beat) -> None:
-    every(10, last_run_at=now() - timedelta(seconds=10))
-    assert lease.acquire(lease.BEAT, "another", 6)
-    assert beat.turn() == []
-    assert beat.scheduler._schedule is None
 
 
 def test_entries_are_due_by_postgresql_s_clock(beat: Beat, monkeypatch: pytest.MonkeyPatch) -> None:

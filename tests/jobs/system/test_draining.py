@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 import pytest
 
 from fleet import Node
-from jobs.core.errors import OptionError
 from jobs.models import AuditEntry, Worker
 from jobs.runs.reads.workers import state_of, with_state
 from jobs.system.draining import drain_worker, undrain_worker
@@ -42,21 +40,6 @@ def test_each_heartbeat_says_that_it_drains_until_it_is_to_take_again() -> None:
     assert state(worker) == "alive"
 
 
-def test_only_a_change_is_in_the_audit(django_user_model: Any) -> None:
-    """With who did it, and why."""
-    root = django_user_model.objects.create_user("root")
-    worker = Worker.objects.get(pk=living_worker())
-    for _ in range(2):
-        assert drain_worker(worker, actor=root, reason="new kernel")
-    [entry] = AuditEntry.objects.all()
-    assert (entry.action, entry.object_id) == ("drain worker", str(worker.pk))
-    assert (entry.actor_name, entry.reason, entry.owner) == ("root", "new kernel", None)
-    for _ in range(2):
-        assert undrain_worker(worker)
-    assert AuditEntry.objects.latest("pk").action == "undrain worker"
-    assert AuditEntry.objects.count() == 2
-
-
 @pytest.mark.parametrize("gone", ["stopped", "lost"])
 def test_a_worker_that_has_gone_is_not_drained(gone: str) -> None:
     """Nobody would hear of it."""
@@ -68,9 +51,3 @@ def test_a_worker_that_has_gone_is_not_drained(gone: str) -> None:
     assert not drain_worker(Worker.objects.get(pk=worker))
     assert state(worker) == gone
     assert not AuditEntry.objects.exists()
-
-
-def test_a_reason_that_is_too_long_is_refused() -> None:
-    worker = Worker.objects.get(pk=living_worker())
-    with pytest.raises(OptionError, match="reason"):
-        drain_worker(worker, reason="x" * 501)

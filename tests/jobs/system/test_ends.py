@@ -7,7 +7,6 @@ import pytest
 from django.db import transaction
 
 from fleet import Kind
-from jobs import submit
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.core.states import State
@@ -30,12 +29,6 @@ def taken(name: str = "mine", *, most: int = 500) -> ends.Ends:
 def finish(runs: list[Run], kind: Kind = Kind.SUCCEEDED) -> None:
     worker = living_worker()
     record([told(admitted(worker, run), kind) for run in runs])
-
-
-def test_without_a_listener_nothing_is_recorded(acme: Owner) -> None:
-    """A durable drain writes no row more than without hooks."""
-    finish(submitted(acme, 2))
-    assert not End.objects.exists()
 
 
 def test_every_end_is_taken_once(acme: Owner) -> None:
@@ -134,15 +127,6 @@ def test_a_submission_that_a_backfill_adds_to_has_not_ended(acme: Owner) -> None
     assert not taken().submissions
 
 
-def test_the_end_of_a_single_run_is_of_no_submission(acme: Owner) -> None:
-    """`submit` makes a run without a submission."""
-    ends.listen("mine")
-    run = submit("tests.add", owner=acme, x=1, y=2)
-    finish([run])
-    found = taken()
-    assert found.runs[0].submission_id is None and not found.submissions
-
-
 def test_a_silent_listener_is_removed_with_what_was_recorded_for_it(acme: Owner) -> None:
     """The code of a listener may be gone; another one keeps its own."""
     ends.listen("gone")
@@ -158,12 +142,6 @@ def test_a_silent_listener_is_removed_with_what_was_recorded_for_it(acme: Owner)
     sql.query("UPDATE jobs_endmark SET checked_at = checked_at - interval '8 days'")
     ends.remove_silent()
     assert not EndMark.objects.exists() and ends.is_listening("mine")
-
-
-def test_waiting_marks_have_an_index() -> None:
-    """Each take reads them: a look at all marks would take longer from day to day."""
-    [index] = sql.query("SELECT indexdef FROM pg_indexes WHERE indexname = 'end_mark_waits'")
-    assert "(listener)" in index["indexdef"] and "WHERE waits" in index["indexdef"]
 
 
 def test_what_was_recorded_for_a_removed_listener_is_deleted_in_batches(

@@ -1,19 +1,17 @@
 """jobs/system/heartbeat.py: workers live in PostgreSQL and on its clock."""
 
 from dataclasses import replace
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
 from fleet import Kind, Node, Orders
 from jobs.core import sql
-from jobs.core.sql import now
 from jobs.models import Owner, Worker
 from jobs.runs.cancellation import cancel_runs
 from jobs.system import heartbeat
 from jobs.system.heartbeat import beat, leave
-from tests.jobs.scenes import admitted, age, recorded, silence, states, submitted
+from tests.jobs.scenes import admitted, age, recorded, states, submitted
 
 pytestmark = pytest.mark.django_db
 
@@ -36,17 +34,6 @@ def test_the_first_beat_makes_the_row(node: Node) -> None:
     assert (worker.slots, worker.queues) == (4, ["jobs", "slow"])
     assert worker.tasks == ["tests.add"]
     assert worker.version
-
-
-def test_a_later_beat_keeps_it_alive(node: Node) -> None:
-    """And tells of slots that came or went."""
-    beat(node, [])
-    silence(node.id, seconds=31)
-    assert not Worker.objects.alive().exists()
-    beat(replace(node, slots=2, tasks=[]), [])
-    assert Worker.objects.get().tasks == ["tests.add"], "said once, at the boot"
-    assert Worker.objects.alive().get().slots == 2
-    assert now() - Worker.objects.get().heartbeat_at < timedelta(seconds=5)
 
 
 @pytest.mark.parametrize("shift", [0, 90, -7200])

@@ -10,7 +10,7 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from fleet.beat.leadership import LeaseLost, Sending
 from jobs.core import sql
 from jobs.models.recurring import Leader, SentEntry
-from jobs.system.lease import BEAT, SentEntries, ServerClock, acquire, clock, release
+from jobs.system.lease import BEAT, SentEntries, ServerClock, acquire, clock
 
 pytestmark = pytest.mark.django_db
 
@@ -46,14 +46,6 @@ def test_one_holds_a_lease_until_its_end(db: None) -> None:
     assert acquire("name", "other", 6)
     assert not acquire("name", "one", 6)
     assert Leader.objects.get(name="name").since > since
-
-
-def test_a_lease_that_was_given_up_is_free(held: None) -> None:
-    """Only its holder can."""
-    release(BEAT, "other")
-    assert not acquire(BEAT, "other", 6)
-    release(BEAT, "one")
-    assert acquire(BEAT, "other", 6)
 
 
 def test_of_many_that_ask_at_once_one_leads(committed: None) -> None:
@@ -96,16 +88,6 @@ def test_who_does_not_lead_notes_nothing(held: None, entry: PeriodicTask) -> Non
     assert entry.last_run_at is None
 
 
-def test_what_is_sent_is_not_noted_again(held: None, entry: PeriodicTask) -> None:
-    """Nor anything before it; what is noted and not known to be sent is."""
-    assert ledger.note(report(DUE), holder="one")
-    assert ledger.note(report(DUE), holder="one")
-    ledger.sent(report(DUE))
-    assert not ledger.note(report(DUE), holder="one")
-    assert ledger.note(report(LATER), holder="one")
-    assert not ledger.note(report(DUE), holder="one")
-
-
 def test_an_entry_that_is_off_is_not_sent_late(held: None, entry: PeriodicTask) -> None:
     """What was noted of it is dropped by the next leader."""
     assert ledger.note(report(DUE), holder="one")
@@ -123,10 +105,3 @@ def test_the_clock_is_postgresql_s(db: None) -> None:
     acquire("name", "one", 6)
     [row] = sql.query("SELECT clock_timestamp() AS now")
     assert abs(clock.now() - row["now"]) < timedelta(seconds=1)
-
-
-def test_the_clock_of_the_holder_s_machine_is_compared(db: None) -> None:
-    """With PostgreSQL's, at each renewal; the row has what the renewal before has found."""
-    assert acquire(BEAT, "one", 6) and acquire(BEAT, "one", 6)
-    found = Leader.objects.get(name=BEAT).clock_ahead_seconds
-    assert found is not None and abs(found) <= 1, "the same clock, but for the statement's time"

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from fleet import Kind
 from jobs.core import sql
-from jobs.core.ids import first_id_of, new_ids
+from jobs.core.ids import new_ids
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
@@ -61,18 +61,6 @@ def few(db: None) -> None:
     drop_partitions(after_days=KEPT_DAYS)
 
 
-def test_the_index_of_owners_is_older_than_that_of_ids() -> None:
-    """Both lead to an id, and of two that look equally good PostgreSQL takes the newer."""
-    [name] = [name for name in make_partitions(days_ahead=AHEAD)[-2:] if "run" in name]
-    indexes = sql.query(
-        "SELECT indexrelid::regclass::text AS name FROM pg_index"
-        " WHERE indrelid = %s::regclass ORDER BY indexrelid",
-        [name],
-    )
-    names = [row["name"] for row in indexes]
-    assert names.index(f"{name}_owner_id_id_idx") < names.index(f"{name}_pkey")
-
-
 def test_partitions_are_made_30_days_ahead() -> None:
     """By the migration; making them again makes none."""
     drop_partitions(after_days=-2)
@@ -81,15 +69,6 @@ def test_partitions_are_made_30_days_ahead() -> None:
         cursor.execute(MIGRATION.read_text())
     assert days_left() == 30
     assert make_partitions() == []
-
-
-def test_each_new_day_gets_one_of_runs_and_one_of_attempts() -> None:
-    """Named by its day, up to the last one asked for."""
-    made = make_partitions(days_ahead=AHEAD)
-    days = [f"{midnight(days=day):%Y%m%d}" for day in range(KEPT_DAYS + 1, AHEAD + 1)]
-    assert made == [f"jobs_{kind}_{day}" for day in days for kind in ("run", "attempt")]
-    assert days_left() == AHEAD
-    assert make_partitions(days_ahead=AHEAD) == []
 
 
 def test_a_run_lies_in_the_partition_of_its_day(acme: Owner) -> None:
@@ -162,9 +141,3 @@ def test_a_move_to_its_partition_loses_no_outcome(acme: Owner, removed: None) ->
         begin()
     assert outcomes == ["succeeded"]
     assert homes() == {run_id: f"jobs_run_{midnight(days=AHEAD):%Y%m%d}"}
-
-
-def test_ids_and_bounds_agree() -> None:
-    """The first id of a day is its partition's lower bound."""
-    day = datetime(2026, 3, 1, tzinfo=UTC)
-    assert first_id_of(day) <= next(new_ids(day, 1)) < first_id_of(day + timedelta(days=1))

@@ -57,16 +57,6 @@ def test_limits_end_before_the_lease(lease: float) -> None:
     assert 0 < statement < silent < lease
 
 
-def test_a_busy_server_has_seconds_though_the_lease_is_shorter() -> None:
-    """Otherwise a lease of 2 s would end statements that a loaded machine needs a second for."""
-    assert limits_within(2) == limits_within(7.5) == (5.0, 6.25)
-
-
-def test_a_long_lease_makes_no_longer_limits() -> None:
-    """They are those of the default lease."""
-    assert limits_within(30) == limits_within(600) == (20.0, 25.0)
-
-
 def test_a_worker_s_connection_is_limited(
     committed: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

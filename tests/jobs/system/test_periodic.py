@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,13 @@ from celery import current_app
 from django.apps import apps
 from django.core.management import call_command
 from django.db.models.signals import post_migrate
-from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
-from pytest_django import Settings
+from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
 from jobs.checks.database import check_deployed_database
 from jobs.core import sql
 from jobs.models import Job, Owner
 from jobs.system.beat import ROUNDS
 from jobs.system.partitions import make_partitions
-from jobs.system.periodic import make_missing
 from jobs.system.verdict.operator import Operator
 from jobs.system.verdict.reading import read
 from jobs.system.verdict.rules import problems_of
@@ -58,15 +55,6 @@ def test_migrate_and_flush_make_one_for_each_round(db: None) -> None:
     assert ours() == before
 
 
-def test_they_are_on_the_queue_of_the_system_worker(db: None, settings: Settings) -> None:
-    """A setting names that queue. A project that has two intervals of one second is no error."""
-    PeriodicTask.objects.all().delete()
-    IntervalSchedule.objects.create(every=1, period="seconds")
-    settings.FAIRSHIFT = {"SYSTEM_QUEUE": "inner"}
-    assert len(make_missing()) == len(ROUNDS)
-    assert {queue for _task, _args, queue, *_ in ours().values()} == {"inner"}
-
-
 def test_what_an_operator_has_changed_stays(db: None) -> None:
     """Switched off, slower, or under another name: none of these is missing."""
     PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers").update(enabled=False)
@@ -85,17 +73,6 @@ def test_none_comes_back_when_the_migrations_are_taken_back(db: None) -> None:
     sql.query("DELETE FROM django_migrations WHERE app = 'jobs' AND name LIKE '0005%%'")
     flushed()
     assert ours() == {}
-
-
-def test_beat_makes_a_missing_one(beat: Beat, caplog: pytest.LogCaptureFixture) -> None:
-    """At its start; it sends it at once, and says so in its log."""
-    PeriodicTask.objects.all().delete()
-    with caplog.at_level(logging.WARNING):
-        beat.turn()
-    assert len(ours()) == 10
-    [line] = [each for each in caplog.messages if "entries of Fairshift" in each]
-    assert "fairshift: pulse" in line
-    assert "fairshift: pulse" in beat.scheduler.schedule
 
 
 def test_beat_looks_again_each_minute(beat: Beat, monkeypatch: pytest.MonkeyPatch) -> None:

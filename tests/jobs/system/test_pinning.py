@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
 
 from jobs.core import sql
 from jobs.management.doctor import postgres, running
 from jobs.system import pinning
-from tests.debian import debian_postgres
 from tests.jobs.scenes import open_transaction
 from tests.waiting import wait_for
 
@@ -97,22 +94,3 @@ def test_a_slot_that_is_behind_is_named() -> None:
     finally:
         sql.query("SELECT pg_drop_replication_slot('left_behind')")
     assert said("D108") == ""
-
-
-def test_what_the_embedded_server_does_not_have() -> None:
-    """A prepared transaction, and the slot of a logical replication, which pins rows."""
-    options = ("-cwal_level=logical", "-cmax_prepared_transactions=2", "-cfsync=off")
-    with (
-        debian_postgres(*options) as url,
-        psycopg.connect(url, autocommit=True, row_factory=dict_row) as app,
-    ):
-        app.execute("SELECT pg_create_logical_replication_slot('left_behind', 'test_decoding')")
-        app.execute("BEGIN")
-        app.execute("SELECT pg_current_xact_id()")
-        app.execute("PREPARE TRANSACTION 'left open'")
-        app.execute("SELECT pg_current_xact_id()")
-        found = app.execute(sql.statement("system/pinning"), ALL).fetchall()
-    rows = {row["kind"]: row for row in found}
-    assert rows["prepared"]["name"] == "left open" and rows["prepared"]["username"] == "app"
-    assert rows["prepared"]["seconds"] >= 0 and rows["prepared"]["transactions"] >= 1
-    assert rows["slot"]["name"] == "left_behind" and rows["slot"]["transactions"] >= 1

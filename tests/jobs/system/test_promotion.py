@@ -65,14 +65,6 @@ def test_a_promoted_run_has_a_hint(committed: None, acme: Owner) -> None:
     assert admitted(living_worker(), run).attempt == 2
 
 
-def test_a_round_without_late_runs_gates_none(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beat sends this task every second."""
-    gated: list[object] = []
-    monkeypatch.setattr(promotion.gate, "gate_runs", lambda ids, **_: gated.append(ids))
-    submitted(acme)
-    assert promote() == 0 and not gated
-
-
 def test_what_has_not_started_by_its_deadline_expires(acme: Owner) -> None:
     """In every state in which nobody works on it; and its end has a reason."""
     [queued] = submitted(acme)

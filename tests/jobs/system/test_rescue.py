@@ -206,16 +206,6 @@ def test_what_never_reached_a_living_worker_is_taken_back(acme: Owner, worker: U
     assert (attempt.outcome, runs[1].moves[-1][2]) == ("given back", "answer lost")
 
 
-def test_what_was_taken_back_unstarted_has_a_hint(committed: None, acme: Owner) -> None:
-    """Nobody would know of it otherwise."""
-    [run] = submitted(acme)
-    worker = living_worker()
-    admitted(worker, run)
-    age(run, "admitted_at", seconds=31)
-    rescue_runs(worker_id=worker)
-    assert hinted() == [run.id] * 2
-
-
 def test_what_a_living_worker_has_started_and_forgotten_was_lost(
     running: Run, worker: UUID
 ) -> None:
@@ -258,23 +248,6 @@ def test_a_stored_outcome_that_cannot_be_read_stops_no_rescue(
     TaskResult.objects.filter(task_id=str(runs[0].id)).update(result="{")
     leave(worker)
     assert [states(run)[-1] for run in runs] == ["retrying", "succeeded"]
-
-
-def test_another_worker_s_word_is_not_asked_for(running: Run) -> None:
-    """What a worker does not hold may be held by another."""
-    age(running, "admitted_at", seconds=31)
-    assert rescue_runs(worker_id=living_worker("w2@here"), held=[]) == 0
-    assert states(running)[-1] == "running"
-
-
-def test_many_are_rescued_in_chunks(
-    acme: Owner, worker: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until none is left."""
-    monkeypatch.setattr(rescue, "CHUNK", 10)
-    ask(worker, submitted(acme, 25))
-    silence(worker, seconds=31)
-    assert rescue_runs() == 25
 
 
 def test_a_rescue_frees_what_waited_for_the_lost_run(committed: None, acme: Owner) -> None:

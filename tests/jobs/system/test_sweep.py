@@ -19,7 +19,7 @@ from jobs.system.sweep import (
     publish_overdue,
     sweep_hints,
 )
-from tests.jobs.scenes import age, ask, at_once, hinted, living_worker, lose_hints, submitted
+from tests.jobs.scenes import age, ask, hinted, living_worker, lose_hints, submitted
 
 NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "notified": 0}
 
@@ -43,13 +43,6 @@ def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
         "VALUES (%s, clock_timestamp() - make_interval(secs => %s))",
         [[run.id for run in runs], seconds],
     )
-
-
-def test_where_nothing_is_missing_nothing_is_published(acme: Owner) -> None:
-    """Not one hint twice."""
-    runs = submitted(acme, 3)
-    assert sweep_hints() == NOTHING
-    assert hinted() == [run.id for run in runs]
 
 
 def test_the_outbox_is_published_when_its_writer_had_its_time(acme: Owner) -> None:
@@ -166,14 +159,6 @@ def test_a_rebuild_that_was_not_finished_begins_again(acme: Owner, broker: redis
     assert hinted() == [run.id for run in runs]
 
 
-def test_one_at_a_time_tells_what_was_forgotten(acme: Owner, broker: redis.Redis) -> None:
-    """All workers find the new epoch at once: those who come second have nothing to do."""
-    submitted(acme, 20)
-    broker.flushdb()
-    counts = at_once(publish_after_flush, publish_after_flush, publish_after_flush)
-    assert sorted(count or 0 for count in counts) == [0, 0, 20]
-
-
 def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
     acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -220,47 +205,11 @@ def test_a_long_wait_is_not_filled_with_doubles(acme: Owner) -> None:
     assert hinted() == [run.id]
 
 
-def test_behind_a_backlog_some_are_published_in_one_sweep(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A long queue is not doubled at once; an empty one has lost all."""
-    monkeypatch.setattr(sweep, "CHUNK", 2)
-    monkeypatch.setattr(sweep, "WITH_BACKLOG", 2)
-    for run in submitted(acme, 5):
-        wait(run, seconds=60)
-    assert publish_overdue() == 2
-    lose_hints()
-    assert publish_overdue() == 3
-
-
 def test_a_young_hint_is_on_its_way(acme: Owner) -> None:
     """Within a lease nobody looks after it."""
     submitted(acme, 3)
     lose_hints()
     assert publish_overdue() == 0
-
-
-def test_a_young_hint_is_left_alone_beside_an_overdue_one(acme: Owner) -> None:
-    """One that is missing says nothing of the others in its queue."""
-    overdue, _young = submitted(acme, 2)
-    lose_hints()
-    wait(overdue, seconds=60)
-    assert publish_overdue() == 1
-    assert hinted() == [overdue.id]
-
-
-def test_those_that_are_overdue_for_longest_come_first(
-    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As far as one sweep goes."""
-    monkeypatch.setattr(sweep, "WITH_BACKLOG", 2)
-    runs = submitted(acme, 3)
-    for seconds, run in enumerate(runs, start=100):
-        wait(run, seconds=seconds)
-    lose_hints()
-    [other] = submitted(northwind)
-    assert publish_overdue() == 2
-    assert sorted(hinted()) == sorted([runs[1].id, runs[2].id, other.id])
 
 
 def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> None:

@@ -71,12 +71,6 @@ def test_messages_in_a_stock_queue_without_a_worker() -> None:
     assert (exit_status(), in_doctor(), in_checks()) == (HEALTHY, {}, {})
 
 
-def test_messages_of_priorities_count() -> None:
-    """Celery has a list for each priority."""
-    current_app.send_task("shop.report", queue=declared("reports"), priority=9)
-    assert "D316" in in_doctor()
-
-
 def test_plain_calls_in_a_fair_queue_without_a_worker() -> None:
     """No run waits there, only a message: broken, as no other project's worker can take it."""
     Worker.objects.filter(hostname="w1@here").update(queues=["system"])
@@ -108,23 +102,3 @@ def test_a_route_to_a_queue_that_nothing_declares(
     assert "routed to queue letters" in problem.text and not problem.is_bad
     living_worker("l1@here", queues=["letters"])
     assert exit_status() == HEALTHY
-
-
-def test_the_queue_of_a_task_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a route does: `@shared_task(queue=…)`."""
-    task = next(task for name, task in current_app.tasks.items() if name == "tests.add")
-    monkeypatch.setattr(task, "queue", "letters", raising=False)
-    assert in_checks()["W022"].startswith("tests.add is routed to queue 'letters'")
-
-
-def test_a_route_with_messages_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a queue in which messages wait: the worse of the two."""
-    routed(monkeypatch, {"shop.*": "letters"})
-    current_app.send_task("shop.letter", queue=declared("letters"))
-    assert in_doctor().keys() == {"D316"}
-
-
-@pytest.mark.parametrize("routes", [{"shop.*": "reports"}, {"shop.*": {"priority": 3}}, None])
-def test_other_routes_are_well(monkeypatch: pytest.MonkeyPatch, routes: object) -> None:
-    routed(monkeypatch, routes)
-    assert (exit_status(), in_doctor(), in_checks()) == (HEALTHY, {}, {})

@@ -1,10 +1,8 @@
 """jobs/windows/cache.py and entries.py: what is kept is bounded, and calendars are values."""
 
-import pickle
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.windows import CalendarHours, Effect, Entry, Span
+from jobs.windows import Span
 from jobs.windows.cache import SpanCache
 
 ZERO, HOUR = datetime(2026, 6, 1, tzinfo=UTC), timedelta(hours=1)
@@ -31,21 +29,3 @@ def test_nothing_is_too_large_to_be_found() -> None:
     kept = SpanCache(most=3)
     assert len(kept.get("large", lambda: spans(9))) == 9
     assert kept.count == 0 and kept.get("large", lambda: spans(1)) == spans(1)
-
-
-def test_none_is_an_answer() -> None:
-    """A block without occurrences is not looked through again."""
-    kept = SpanCache(most=3)
-    kept.get("empty", lambda: ())
-    assert kept.get("empty", lambda: spans(1)) == ()
-
-
-def test_calendars_are_values() -> None:
-    """Equal ones are one key, in a copy too; a change makes another one."""
-    entry = Entry(Effect.WINDOW, ZERO.replace(tzinfo=None), HOUR, "UTC")
-    one, other = CalendarHours((entry,)), CalendarHours((replace(entry),))
-    assert one == other and hash(one) == hash(other)
-    assert one != replace(one, cut_off=HOUR)
-    copy = pickle.loads(pickle.dumps(one))
-    assert copy == one and hash(copy) == hash(one)
-    assert copy.__reduce__() == (CalendarHours, ((entry,), timedelta(0)))

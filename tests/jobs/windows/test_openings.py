@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from time import perf_counter, process_time
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -51,7 +50,6 @@ def week(*calendars: CalendarHours) -> list[Span]:
 
 # The night of every day, 22 to 6; closed on Wednesday until 4; a change day of the company.
 NIGHTS = CalendarHours((window(-2, 8, "FREQ=DAILY"),), cut_off=HOUR / 2)
-COMPANY = CalendarHours((freeze(48, 4), freeze(24 * 365, 24)))
 
 entries = st.builds(
     entry,
@@ -171,27 +169,6 @@ def test_the_next_opening_is_the_first_that_fits(
         assert found.end == min(closes or after + 40 * DAY, after + 40 * DAY)
 
 
-def test_cut_off() -> None:
-    """Nothing starts in the last half hour of a night; the next one is a whole night."""
-    six = MONDAY + 6 * HOUR
-    assert is_open([NIGHTS], at=six - HOUR / 2) and not is_open([NIGHTS], at=six - HOUR / 3)
-    assert is_open([NIGHTS], at=six - HOUR, needed=HOUR / 2)
-    assert not is_open([NIGHTS], at=six - HOUR, needed=HOUR)
-    assert closes_at([NIGHTS], at=six - HOUR / 3) == six
-    assert next_opening([NIGHTS], after=six - HOUR / 3, needed=NONE) == span(22, 30)
-
-
-def test_what_is_left_is_measured() -> None:
-    """A window that opened before may still be long enough, or not any more."""
-    five = MONDAY + HOUR
-    assert next_opening([NIGHTS], after=five, needed=4 * HOUR) == span(1, 6)
-    assert next_opening([NIGHTS], after=five, needed=5 * HOUR) == span(22, 30)
-    assert next_opening([NIGHTS, COMPANY], after=MONDAY + 30 * HOUR, needed=NONE) == span(46, 48)
-    assert next_opening([NIGHTS, COMPANY], after=MONDAY + 30 * HOUR, needed=2 * HOUR) == span(
-        70, 78
-    )
-
-
 def test_the_edges_of_a_window() -> None:
     """It is open at its first instant, and shut at the instant of its end."""
     night = CalendarHours((window(22, 8),))
@@ -206,21 +183,6 @@ def test_never() -> None:
     assert next_opening([CalendarHours((window(-60, 8),))], after=MONDAY, needed=NONE) is None
     assert closes_at([], at=MONDAY) is None
     assert next_opening([], after=MONDAY, needed=9 * HOUR) == Span(MONDAY, MONDAY + HORIZON)
-
-
-def test_an_opening_over_many_blocks_is_one() -> None:
-    """Windows that touch are one opening, however long: a run may be longer than a fortnight."""
-    always = CalendarHours((window(0, 24, "FREQ=DAILY"),))
-    assert is_open([always], at=MONDAY, needed=60 * DAY)
-    assert closes_at([always, COMPANY], at=MONDAY + 60 * HOUR) == MONDAY + 365 * DAY
-    assert open_minutes([always], start=MONDAY, end=MONDAY + 40 * DAY) == 40 * 1440
-
-
-def test_moments_of_any_zone() -> None:
-    """Spans are in UTC, whatever the zone in which one asks."""
-    there = MONDAY.astimezone(ZoneInfo("Asia/Tokyo"))
-    [first, *_] = open_spans([NIGHTS], start=there, end=there + DAY)
-    assert first == span(0, 6) and first.start.tzinfo is UTC
 
 
 @pytest.mark.proof
@@ -256,19 +218,3 @@ def test_three_thousand_targets(needed: int) -> None:
     took, work = perf_counter() - began, process_time() - worked
     print(f"\n3,000 targets, 50 windows, needs {needed} h: {took:.2f} s, {work:.2f} s of work")
     assert len(found) == 3_000 and took < 200
-
-
-@given(st.lists(calendars, max_size=2), st.lists(hours, min_size=2, max_size=6), st.integers(0, 90))
-def test_what_was_asked_before_does_not_matter(
-    some: list[CalendarHours], moments: list[int], needed: int
-) -> None:
-    """The next opening is the same after other questions, of earlier and later moments."""
-    for at in moments:
-        after, days = MONDAY + at * HOUR, 3 + at % 30
-        found = next_opening(some, after=after, needed=needed * HOUR, horizon=days * DAY)
-        module._search.cache_clear()
-        alone = next_opening(some, after=after, needed=needed * HOUR, horizon=days * DAY)
-        assert found == alone
-        for earlier in moments:
-            moment = MONDAY + earlier * HOUR
-            next_opening(some, after=moment, needed=needed * HOUR, horizon=9 * DAY)

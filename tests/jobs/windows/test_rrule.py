@@ -103,26 +103,3 @@ def test_what_does_not_come_is_refused_soon(rule: str) -> None:
     with pytest.raises(WindowError) as raised:
         walls(rule, STARTS, STARTS + 900 * DAY)
     assert raised.value.field == "rule" and perf_counter() - began < 50
-
-
-def test_first_two() -> None:
-    """The first times from then on, in the right years, across leap years and centuries."""
-    assert first_two("FREQ=YEARLY", STARTS) == (STARTS, STARTS.replace(year=2028))
-    assert first_two("FREQ=WEEKLY;BYDAY=SA", STARTS) == (STARTS + 2 * DAY, STARTS + 9 * DAY)
-    late = datetime(2099, 12, 31, 23)
-    assert first_two("FREQ=DAILY", late) == (late, datetime(2100, 1, 1, 23))
-    with pytest.raises(WindowError):
-        first_two("FREQ=DAILY", datetime(2100, 1, 1))
-
-
-def test_an_old_rule_costs_what_a_new_one_does() -> None:
-    """A fortnight, fifty years after the first occurrence, is found in a moment."""
-    old, first = datetime(1970, 1, 1, 3), datetime(2026, 6, 1)
-    walls("FREQ=DAILY", first, first + DAY, old)
-    began = perf_counter()
-    for number in range(50):
-        begin = first + number * DAY
-        assert len(walls("FREQ=DAILY", begin, begin + 14 * DAY, old)) == 14
-    each = (perf_counter() - began) / 50
-    print(f"\n{each * 1e6:.0f} microseconds a fortnight")
-    assert each < 0.02

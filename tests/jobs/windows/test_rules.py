@@ -1,14 +1,13 @@
 """jobs/windows/rules.py: a rule's text, and what is refused of it."""
 
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.core.errors import WindowError
-from jobs.windows.rules import LONGEST, normal_text, read_rule
+from jobs.windows.rules import LONGEST, read_rule
 
 SIXTY = ",".join(map(str, range(60)))
 
@@ -57,24 +56,6 @@ def test_refused(rule: str, problem: str) -> None:
     with pytest.raises(WindowError) as raised:
         read_rule(rule)
     assert raised.value.field == "rule" and problem in raised.value.problem
-
-
-def test_one_way_to_write_it() -> None:
-    """Capitals and blanks do not matter, nor does the property's name."""
-    assert normal_text(" rrule:freq=weekly; byday=sa ;") == "FREQ=WEEKLY;BYDAY=SA"
-    assert read_rule("RRULE:freq=daily") == read_rule("FREQ=DAILY")
-    with pytest.raises(WindowError):
-        normal_text(b"FREQ=DAILY")  # type: ignore[arg-type]
-
-
-def test_until() -> None:
-    """A date means all of that day, a time is by the clock, with a Z it is a moment."""
-    ends = [read_rule(f"FREQ=DAILY;UNTIL={text}").until for text in ("20260105", "20260105T030000")]
-    assert ends[0] == datetime(2026, 1, 5, 23, 59, 59, 999_999)
-    assert ends[1] == datetime(2026, 1, 5, 3)
-    assert read_rule("FREQ=DAILY;UNTIL=20260105T030000Z").until == datetime(
-        2026, 1, 5, 3, tzinfo=UTC
-    )
 
 
 @given(st.text("FREQ=DAILYWKMON;BYTUSP0123456789,-+ZTC\n\0é", max_size=60))

@@ -59,14 +59,3 @@ def test_without_has_what_is_left(ours: list[Span], theirs: list[Span]) -> None:
     found = without(mine, cut)
     assert covered(found) == covered(ours) - covered(theirs) and is_tidy(found)
     assert union([*found, *intersection(mine, cut)]) == mine
-
-
-@given(some, st.integers(-1, 41), st.integers(0, 41))
-def test_clip_is_an_intersection(ours: list[Span], first: int, length: int) -> None:
-    """A clipped span lies within its bounds; what lies outside is of length 0."""
-    bounds = span(first, first + length)
-    clipped = [one.clip(start=bounds.start, end=bounds.end) for one in ours]
-    assert union(one for one in clipped if one.length) == intersection(
-        union(ours), [bounds] if length else []
-    )
-    assert all(one.length >= timedelta(0) for one in clipped)

@@ -71,10 +71,3 @@ def test_a_simple_recurrence_is_a_rule_and_is_known_again(
     """What no choice says is a rule of one's own."""
     assert text.rule_of(repeat, starts=STARTS, weekdays=weekdays, rule=rule) == rule
     assert text.repeat_of(rule, starts=STARTS) == (repeat, weekdays)
-
-
-def test_a_week_without_days_is_of_the_day_of_the_first_one() -> None:
-    """And days stand in their order, however they were sent."""
-    assert text.rule_of(text.WEEKLY, starts=STARTS, weekdays=[], rule="") == "FREQ=WEEKLY;BYDAY=TU"
-    chosen = text.rule_of(text.WEEKLY, starts=STARTS, weekdays=["SU", "MO", "XX"], rule="")
-    assert chosen == "FREQ=WEEKLY;BYDAY=MO,SU"

@@ -3,11 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from jobs.windows.wall_clock import is_repeated, is_skipped, moment_at, shown_at
-from tests.jobs.schedules.clocks import ZONES
+from jobs.windows.wall_clock import is_repeated, moment_at
 
 
 def wall(text: str) -> datetime:
@@ -32,14 +29,3 @@ def test_moments(zone: str, shown: str, first: str, last: str) -> None:
     assert moment_at(wall(shown), zone) == wall(first).replace(tzinfo=UTC)
     assert moment_at(wall(shown), zone, last=True) == wall(last).replace(tzinfo=UTC)
     assert is_repeated(wall(shown), zone) == (first != last)
-
-
-@given(st.sampled_from(ZONES), st.datetimes(datetime(2024, 1, 1), datetime(2033, 1, 1)))
-def test_a_time_that_exists_is_shown_then(zone: str, shown: datetime) -> None:
-    """What is not skipped is what the clock shows at its moment, first and last."""
-    first, last = moment_at(shown, zone), moment_at(shown, zone, last=True)
-    assert first <= last and (first == last or is_repeated(shown, zone))
-    if is_skipped(shown, zone):
-        assert first == last and shown_at(first, zone) > shown
-    else:
-        assert shown_at(first, zone) == shown_at(last, zone) == shown

@@ -50,25 +50,6 @@ def test_words(rule: str, words: str) -> None:
     assert said.startswith(words) and said.endswith(", for 8 h, Europe/Berlin")
 
 
-def test_words_of_the_rest() -> None:
-    """Dates by their count, what is valid by the clock of the zone."""
-    entry = Entry(
-        Effect.FREEZE,
-        STARTS,
-        90 * HOUR / 60,
-        "Asia/Tokyo",
-        "FREQ=DAILY",
-        excluded=(STARTS,),
-        added=(STARTS, STARTS + HOUR),
-        valid_from=AHEAD,
-        valid_until=BACK,
-    )
-    assert in_words(entry) == (
-        "every day at 22:00, for 1 h 30 min, Asia/Tokyo, and 2 more dates, but for 1 date, "
-        "valid from 2026-03-29 09:00, valid until 2026-10-25 09:00"
-    )
-
-
 @pytest.mark.parametrize(
     ("length", "words"),
     [(30 * HOUR, "1 d 6 h"), (HOUR / 60, "1 min"), (HOUR / 1440, "2.5 s"), (0 * HOUR, "0 s")],
@@ -109,23 +90,3 @@ def test_notes(starts: str, hours: float, day: datetime, note: str) -> None:
     """What the clock does at the start, at the end, and to the length; mostly nothing."""
     found = noted(f"2026-01-03 {starts}", hours, day)[0]
     assert found.startswith(note) and bool(found) == bool(note)
-
-
-def test_the_end_of_a_freeze_is_the_last() -> None:
-    """It says so."""
-    [found] = noted("2026-01-03 01:00", 1.5, BACK, Effect.FREEZE)
-    assert found.startswith("02:30 comes twice; it ends at the last; " + LONGER + "2 h 30 min")
-
-
-def test_notes_of_hours_and_of_what_is_clipped() -> None:
-    """A rule in hours says which of two; a clipped occurrence is noted as the whole one is."""
-    entry = Entry(Effect.WINDOW, STARTS, HOUR / 2, "Europe/Berlin", "FREQ=HOURLY")
-    found = [notes(entry, span) for span in occurrences(entry, start=BACK, end=BACK + 3 * HOUR)]
-    assert found == [
-        "02:00 comes twice; this is the first",
-        "02:00 comes twice; this is the second",
-        "",
-    ]
-    night = Entry(Effect.WINDOW, STARTS, 8 * HOUR, "Europe/Berlin", "FREQ=DAILY", valid_from=AHEAD)
-    [span] = occurrences(night, start=AHEAD - HOUR, end=AHEAD + 4 * HOUR)
-    assert span.start == AHEAD and notes(night, span).startswith(SHORTER)

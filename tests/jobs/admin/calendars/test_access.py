@@ -130,10 +130,3 @@ def test_a_shared_calendar_is_read_only_and_tells_nothing_of_others(
     assert client.post(reverse("admin:jobs_calendar_change", args=[shared.pk])).status_code == 403
     Attachment.objects.filter(owner=acme).delete()
     assert "operator" not in page(client, "calendar_changelist")
-
-
-def test_a_superuser_sees_all_that_is_planned(as_root: Client, shared: Calendar) -> None:
-    """The count that a member was not told."""
-    submitted(Owner.objects.get(slug="stranger"), count=3)
-    Run.objects.update(state="held", next_at="2026-12-05T12:00Z")
-    assert "3 runs planned" in page(as_root, "calendar_month", shared.pk, month="2026-12")

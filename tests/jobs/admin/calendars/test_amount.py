@@ -8,12 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.calendars import changes
-from jobs.calendars.hours import _cache
 from jobs.calendars.ical_feed import new_secret
 from jobs.calendars.ical_import import import_ical, preview_ical
 from jobs.calendars.windows import change_window, delete_window, request_window
 from jobs.core.errors import IcalError, WindowError
-from jobs.core.sql import now
 from jobs.models import Calendar, Opening, Owner, Window
 from jobs.windows import amount
 from tests.jobs.calendars.ical.samples import calendar as ics
@@ -72,28 +70,6 @@ def test_a_save_of_too_many_is_refused(acme: Owner, tenth: None) -> None:
     assert Opening.objects.filter(calendar=hours).count() <= kept
 
 
-def test_the_form_says_so_beside_the_rule(as_root: Client, acme: Owner, tenth: None) -> None:
-    """As any other limit of a window."""
-    hours = calendar_of(acme)
-    often(hours, rule=RARER)
-    answer = as_root.post(
-        reverse("admin:jobs_window_add"),
-        {
-            "calendar": hours.pk,
-            "effect": "window",
-            "starts_0": "2026-01-01",
-            "starts_1": "00:00",
-            "duration": "1 min",
-            "zone": "UTC",
-            "repeat": "rule",
-            "rule": RARER,
-        },
-    )
-    assert answer.status_code == 200
-    [problem] = answer.context["adminform"].form.errors["rule"]
-    assert LIMIT in problem
-
-
 def written_past_all_checks(hours: Calendar, *, count: int = 60) -> None:
     one = {"calendar": hours, "starts": "2026-01-01T00:00:00", "duration_seconds": 60}
     Window.objects.bulk_create([Window(**one, rule=OFTEN) for _ in range(count)])
@@ -139,17 +115,3 @@ def test_a_month_shows_a_window_of_many_times_on_each_of_its_days(
         [piece] = day.pieces
         count = int(piece.hours.split(" × ")[0])
         assert abs(count - a_day) <= 1, (day.day, piece.hours)
-
-
-def test_lists_read_stored_openings(as_root: Client, acme: Owner) -> None:
-    """No rule is followed for the list: what is stored is what it tells."""
-    hours = calendar_of(acme)
-    often(hours, rule="FREQ=DAILY", duration=timedelta(hours=1))
-    opens = now() + timedelta(days=3)
-    Opening.objects.all().delete()
-    Opening.objects.create(calendar=hours, opens_at=opens, closes_at=opens + timedelta(hours=1))
-    Calendar.objects.update(needs_approval=False)
-    _cache.clear()
-    page = as_root.get(reverse("admin:jobs_calendar_changelist"))
-    [row] = page.context["cl"].result_list
-    assert row.page_status.opens_at == opens

@@ -66,22 +66,6 @@ def root() -> User:
     return User.objects.get(username="root")
 
 
-def test_freezes_and_sources_are_chosen(as_root: Client, hours: Calendar) -> None:
-    """The source is what takes the place of what it brought before."""
-    for data, expected in ((calendar(ODD), 1), (calendar(), 0)):
-        answer = look(as_root, hours, data, effect="freeze", source="holidays")
-        as_root.post(at(hours), {"kept": answer.context["kept"]})
-        assert Window.objects.filter(effect="freeze", source="holidays").count() == expected
-
-
-def test_nothing_of_a_file_is_taken_for_html(as_root: Client, hours: Calendar) -> None:
-    """Neither its name nor its words."""
-    page = look(as_root, hours, calendar(ODD)).content.decode()
-    assert "&lt;b&gt;bold" in page and "<b>bold" not in page and "<i>.ics" not in page
-    broken = look(as_root, hours, calendar(event("DTSTART:<b>x"))).content.decode()
-    assert "&lt;b&gt;x" in broken and "<b>x" not in broken
-
-
 def test_what_is_wrong_is_shown_with_its_line(as_root: Client, hours: Calendar) -> None:
     """All of it, and nothing can be confirmed."""
     answer = look(as_root, hours, calendar(event("DTSTART:x"), event(uid="b")))
@@ -135,10 +119,3 @@ def test_only_who_edits_the_calendar_may_import(
     assert admin.get(reverse("admin:jobs_calendar_import", args=[2**64])).status_code == 404
     assert "Location" in Client().get(at(hours)).headers
     assert not Window.objects.exists()
-
-
-def test_a_form_of_another_site_is_refused(root: User, hours: Calendar) -> None:
-    """As everywhere in the admin."""
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(root)
-    assert look(client, hours, calendar(ODD)).status_code == 403

@@ -4,15 +4,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.calendars import changes, windows
 from jobs.models import Calendar, Job, Owner, Target, TargetGroup, Window, WindowDecision
-from tests.jobs.admin.conftest import confirm_bulk
 from tests.jobs.windows_world import calendar_of
 
 MARKUP = "<script>alert(1)</script>"
@@ -36,29 +32,6 @@ def page(client: Client, name: str, *args: Any, **query: Any) -> str:
     answer = client.get(reverse(f"admin:jobs_{name}", args=args), query)
     assert answer.status_code == 200, (name, answer.status_code)
     return str(answer.content.decode())
-
-
-def test_each_page_of_a_row_opens(as_root: Client, acme: Owner) -> None:
-    """With what applies where, in words."""
-    calendar = calendar_of(acme, needs_approval=True)
-    window = nightly(calendar)
-    target = Target.objects.create(owner=acme, name="sw-1")
-    group = TargetGroup.objects.create(owner=acme, name="switches")
-    group.targets.add(target)
-    changes.attach(calendar, group)
-    assert "every day at 22:00" in page(as_root, "calendar_change", calendar.pk)
-    listed = page(as_root, "calendar_changelist")
-    assert "no window is approved" in listed and "switches" in listed
-    assert "asked for" in page(as_root, "window_change", window.pk)
-    assert "every day at 22:00" in page(as_root, "window_changelist")
-    assert "nights" in page(as_root, "targetgroup_change", group.pk)
-    shown = page(as_root, "target_change", target.pk)
-    assert "switches" in shown and "nights" in shown
-    for name in LISTS:
-        assert "unreadable" not in page(as_root, f"{name}_changelist")
-    assert "not approved" in page(as_root, "calendar_month", calendar.pk)
-    for kind, row in (("owner", acme), ("target", target)):
-        assert "not approved" in page(as_root, "calendar_month_of", kind, row.pk)
 
 
 OPTIONS = {
@@ -117,52 +90,6 @@ def test_two_calendars_of_one_name_are_told_apart(as_root: Client, acme: Owner) 
     ]
     for answer in answers:
         assert answer.status_code == 200 and answer.context["adminform"].form.errors
-
-
-def test_a_calendar_is_deleted_with_what_hangs_on_it(as_root: Client, acme: Owner) -> None:
-    """What it applied to is gated again."""
-    nightly(calendar_of(acme))
-    keys = [Calendar.objects.get().pk, calendar_of(acme, "a").pk]
-    version = Owner.objects.get(pk=acme.pk).calendar_version
-    confirm_bulk(as_root, reverse("admin:jobs_calendar_changelist"), "delete", keys)
-    assert not Window.objects.exists() and not Calendar.objects.exists()
-    assert Owner.objects.get(pk=acme.pk).calendar_version > version
-
-
-@pytest.mark.proof
-def test_lists_ask_the_same_questions_however_many_rows(as_root: Client, acme: Owner) -> None:
-    """For ten calendars and windows as for two."""
-    counts: dict[str, list[int]] = {name: [] for name in LISTS}
-    for many in (2, 10):
-        for number in range(many):
-            calendar = calendar_of(acme, f"c-{many}-{number}", needs_approval=True)
-            nightly(calendar)
-            group = TargetGroup.objects.create(owner=acme, name=f"g-{many}-{number}")
-            changes.attach(calendar, group)
-        for name, asked in counts.items():
-            # Calendars are read once and kept while they stay as they are.
-            page(as_root, f"{name}_changelist")
-            with CaptureQueriesContext(connection) as queries:
-                page(as_root, f"{name}_changelist")
-            asked.append(len(queries))
-    assert all(few == many for few, many in counts.values()), counts
-
-
-@pytest.mark.proof
-def test_a_month_asks_the_same_questions_however_many_windows(as_root: Client, acme: Owner) -> None:
-    """So does a calendar's own page."""
-    calendar = calendar_of(acme, needs_approval=True)
-    counts = []
-    for many in (2, 4):
-        for _number in range(many):
-            nightly(calendar)
-        # What is kept between requests is read before the first count.
-        page(as_root, "calendar_change", calendar.pk)
-        with CaptureQueriesContext(connection) as queries:
-            page(as_root, "calendar_month", calendar.pk)
-            page(as_root, "calendar_change", calendar.pk)
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
 
 
 def test_markup_in_every_field_is_escaped_and_broken_rows_hide_no_others(

@@ -77,17 +77,6 @@ def test_a_window_is_asked_for_and_audited(as_root: Client, root: User, calendar
     assert [entry.action for entry in AuditEntry.objects.all()] == ["request window"]
 
 
-def test_the_list_names_the_owner_and_shows_a_reason_as_no_error(
-    as_root: Client, calendar: Calendar
-) -> None:
-    """Calendars of several owners may have one name."""
-    as_root.post(reverse(ADD), fields(calendar, reason="Least traffic"))
-    page = as_root.get(reverse("admin:jobs_window_changelist")).content.decode()
-    owner = reverse("admin:jobs_owner_change", args=[calendar.owner_id])
-    assert f'field-owner_link"><a href="{owner}">acme</a>' in page
-    assert 'field-why"><span title="Least traffic">Least traffic</span>' in page
-
-
 @pytest.mark.parametrize(
     ("changes", "field", "problem"),
     [

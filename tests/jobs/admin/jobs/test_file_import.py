@@ -13,7 +13,6 @@ from django.test import Client
 from django.urls import reverse
 
 import tests.tasks  # noqa: F401  registers the tasks of scenes
-from jobs.admin.jobs.file_import import neutral
 from jobs.core import sql
 from jobs.models import AuditEntry, Job, JobImport, Owner
 from tests.jobs.admin.conftest import said
@@ -52,14 +51,6 @@ def test_what_it_would_do_is_shown_and_then_done(as_root: Client, acme: Owner) -
     assert not JobImport.objects.exists()
 
 
-def test_a_file_is_taken_like_text(as_root: Client, acme: Owner) -> None:
-    """Its name is in the audit."""
-    file = SimpleUploadedFile("jobs.json", b"\xef\xbb\xbf" + GOOD.encode())
-    answer = as_root.post(URL, {"owner": acme.pk, "file": file}, follow=True)
-    as_root.post(address(answer))
-    assert AuditEntry.objects.get().details["file"] == "jobs.json"
-
-
 def test_every_wrong_row_is_shown(as_root: Client, acme: Owner) -> None:
     """On the page and as CSV, in which no cell is a formula; and nothing can be confirmed."""
     rows = [{"key": "<b>", "task": "tests.add"}, {"key": "b", "task": "tests.ad", "priority": 11}]
@@ -74,14 +65,6 @@ def test_every_wrong_row_is_shown(as_root: Client, acme: Owner) -> None:
         ["row", "field", "problem"],
         ["1", "'=cmd", "is unknown"],
     ]
-
-
-def test_no_cell_is_a_formula() -> None:
-    """For any spreadsheet; some drop spaces and line feeds before they look."""
-    for cell in ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", "\n=1", " \n \u00a0+1", "＝1"):
-        assert neutral(cell) == f"'{cell}"
-    for cell in ("a=1", " a", "", " "):
-        assert neutral(cell) == cell
 
 
 def test_what_has_changed_since_it_was_looked_at_is_said(as_root: Client, acme: Owner) -> None:
@@ -136,14 +119,6 @@ def test_only_who_may_make_and_change_jobs_may_import(
         assert URL not in client.get(LIST).content.decode()
         assert client.get(URL).status_code == client.get(mine).status_code == 403
     assert Client().get(URL).status_code == 302
-
-
-def test_what_nobody_confirms_does_not_stay(as_root: Client, acme: Owner) -> None:
-    """A day long."""
-    old = address(look(as_root, acme, GOOD))
-    sql.query("UPDATE jobs_jobimport SET created_at = now() - interval '25 hours'")
-    look(as_root, acme, GOOD)
-    assert as_root.get(old).status_code == 404
 
 
 def test_what_is_shown_was_found_out_once(as_root: Client, acme: Owner) -> None:

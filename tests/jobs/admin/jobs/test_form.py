@@ -105,13 +105,6 @@ def test_a_target_of_another_owner_is_refused(
     assert "another owner" in str(errors(answer)["target"])
 
 
-def test_two_jobs_of_an_owner_do_not_share_a_key(as_root: Client, acme: Owner) -> None:
-    """The caller's key names one job."""
-    as_root.post(reverse("admin:jobs_job_add"), fields(acme))
-    answer = as_root.post(reverse("admin:jobs_job_add"), fields(acme))
-    assert errors(answer) and Job.objects.count() == 1
-
-
 def test_arguments_are_hidden_and_kept_without_the_permission(
     person: Callable[..., Client], acme: Owner
 ) -> None:
@@ -147,22 +140,3 @@ def test_an_admin_of_one_owner_makes_no_job_for_another(
     client = person("ann", *EDITS, acme="admin", stranger="operator")
     answer = client.post(reverse("admin:jobs_job_add"), fields(stranger))
     assert "owner" in errors(answer) and not Job.objects.exists()
-
-
-def test_a_bad_zone_and_a_bad_cron_are_both_said(as_root: Client, acme: Owner) -> None:
-    """At once, each at its field."""
-    given = fields(acme, schedule="cron", cron="61 * * * *", zone="Mars/Olympus")
-    answer = as_root.post(reverse("admin:jobs_job_add"), given)
-    assert {"zone", "cron"} <= errors(answer).keys()
-    assert not Job.objects.exists()
-
-
-def test_limits_and_ways_to_write_are_said_before_they_are_passed(as_root: Client) -> None:
-    """Of the key, the cron expression, and the names of exceptions."""
-    form = as_root.get(reverse("admin:jobs_job_add")).context["adminform"].form
-    for name, said in (
-        ("key", "1 to 200 characters"),
-        ("cron", "At most 200 characters"),
-        ("retry_on", "separated by commas, with or without their module"),
-    ):
-        assert said in str(form.fields[name].help_text)

@@ -145,16 +145,6 @@ def test_a_job_that_somebody_holds_is_late_by_itself(
     assert keys(as_root, health="late") == ["interval"]
 
 
-def test_a_search_that_takes_too_long_says_that_there_may_be_more(
-    as_root: Client, due: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends, and the list is shown."""
-    handed_out(due - timedelta(seconds=10))
-    monkeypatch.setattr(health_module, "LATE_MILLISECONDS", 1)
-    answer = as_root.get(reverse("admin:jobs_job_changelist", query={"health": "late"}))
-    assert "may be more" in answer.content.decode()
-
-
 def test_a_job_is_failing_when_its_last_run_that_ended_has_failed(
     as_root: Client, acme: Owner
 ) -> None:
@@ -167,15 +157,6 @@ def test_a_job_is_failing_when_its_last_run_that_ended_has_failed(
     ended(running, "running", at=now - timedelta(minutes=7))
     job(acme, "never run")
     assert keys(as_root, health="failing") == ["failing", "running"]
-
-
-def test_paused_jobs_are_found_until_the_pause_is_over(as_root: Client, acme: Owner) -> None:
-    """What was paused once is not."""
-    now = timezone.now()
-    job(acme, "paused", paused_until=now + timedelta(hours=1))
-    job(acme, "over", paused_until=now - timedelta(hours=1))
-    job(acme, "never")
-    assert keys(as_root, health="paused") == ["paused"]
 
 
 def test_jobs_whose_schedule_cannot_be_followed_are_broken(as_root: Client, acme: Owner) -> None:
@@ -209,16 +190,6 @@ def test_health_tells_nothing_of_other_owners(
     found = keys(client, health=health)
     assert own in found and not [key for key in found if key.startswith("strange")]
     assert keys(client, health=health, owner="stranger") == []
-
-
-def test_jobs_are_filtered_by_task_and_kind(as_root: Client, acme: Owner) -> None:
-    """A task that is not on offer can be asked for, too."""
-    Job.objects.create(owner=acme, key="a", task="old.task", payload=b"{}")
-    job(acme, "b", schedule="cron", cron="@daily")
-    assert keys(as_root, task="old.task") == ["a"]
-    assert keys(as_root, schedule="cron") == ["b"]
-    assert keys(as_root, schedule="nonsense") == []
-    assert keys(as_root, task="\x00") == []
 
 
 def test_jobs_are_searched_by_how_key_or_name_begins(
@@ -282,16 +253,6 @@ def test_the_scheduler_says_whether_it_is_healthy(
     listed = as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
     assert verdict in listed and "unreadable" not in listed
     assert ("health=late" in listed) == is_open
-
-
-def test_what_strangers_have_takes_no_place_of_ones_own(
-    person: Person, acme: Owner, stranger: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At most some are shown: of those whom one looks after."""
-    most(1, monkeypatch)
-    job(stranger, "strange", schedule="once")
-    job(acme, "own", schedule="once")
-    assert keys(person("ann", *SEES, acme="viewer"), health="broken") == ["own"]
 
 
 def most(number: int, monkeypatch: pytest.MonkeyPatch) -> None:

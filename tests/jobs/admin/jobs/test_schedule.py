@@ -1,6 +1,5 @@
 """The schedule of a job: refused by field, given its place, told in words and times."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,10 +11,8 @@ from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
 from jobs.models import Job, Missed, Owner
-from jobs.recurring.timetable import next_due, timetable_of, timetable_of_job
-from jobs.schedules import Schedule
 from tests.jobs.admin.conftest import confirm, stored_job
-from tests.jobs.admin.jobs.test_form import EDITS, errors, fields
+from tests.jobs.admin.jobs.test_form import errors, fields
 
 pytestmark = pytest.mark.usefixtures("offered")
 
@@ -134,16 +131,6 @@ def test_a_bad_schedule_is_refused_by_its_field_with_the_limit(
     assert not Job.objects.exists()
 
 
-def test_what_another_kind_has_left_is_taken_away(as_root: Client, acme: Owner) -> None:
-    """Who chooses another kind of schedule need not empty the fields of the one before."""
-    job = made(as_root, acme, schedule="cron", cron="@daily", smooth="on")
-    url = reverse("admin:jobs_job_change", args=[job.pk])
-    sent = fields(acme, schedule="interval", interval_minutes="5", cron="@daily", smooth="on")
-    assert as_root.post(url, sent).status_code == 302
-    job.refresh_from_db()
-    assert (job.schedule, job.interval_minutes, job.cron, job.smooth) == ("interval", 5, "", False)
-
-
 def test_a_job_keeps_its_place_while_its_interval_stays(as_root: Client, acme: Owner) -> None:
     """Phase and shard are given once; another interval means another place."""
     job = made(as_root, acme, schedule="interval", interval_minutes="600")
@@ -163,13 +150,6 @@ def test_a_job_keeps_its_place_while_its_interval_stays(as_root: Client, acme: O
     assert (job.schedule, job.phase, job.shard) == ("manual", None, None)
 
 
-def test_the_form_says_what_history_none_does_not_promise(as_root: Client) -> None:
-    """Before it is chosen."""
-    text = as_root.get(reverse(ADD)).content.decode()
-    for word in ("no rows", "no retry history", "no durable cancel", "as durable as the broker"):
-        assert word in text
-
-
 def test_a_page_tells_the_schedule_and_its_next_times_by_two_clocks(
     as_root: Client, acme: Owner, settings: Settings
 ) -> None:
@@ -180,34 +160,6 @@ def test_a_page_tells_the_schedule_and_its_next_times_by_two_clocks(
     assert "At 04:05 every day, Europe/Berlin" in text
     assert text.count("04:05 CE") == 10
     assert "yours, America/New_York" in text and "22:05 E" in text
-
-
-def test_next_times_carry_notes_where_clocks_are_changed() -> None:
-    """A time that is skipped, and one that comes twice, say what becomes of them."""
-    berlin = Schedule(kind="cron", cron="30 2 * * *", zone="Europe/Berlin")
-    spring = timetable_of(berlin, after=datetime(2027, 3, 27, 12, tzinfo=UTC), count=1)
-    autumn = timetable_of(berlin, after=datetime(2027, 10, 30, 12, tzinfo=UTC), count=1)
-    assert "03:00" in spring.occurrences[0].here and "02:00" in spring.occurrences[0].note
-    assert "twice" in autumn.occurrences[0].note
-
-
-def test_an_interval_job_shows_its_place(as_root: Client, acme: Owner) -> None:
-    """And its times to the half second of it."""
-    job = stored_job(acme, schedule="interval", interval_minutes=60, phase=17, shard=25)
-    text = page(as_root, job)
-    assert "minute 17 of 60, second 12.5" in text
-    assert text.count(":17:12.5 UTC") == 10
-
-
-def test_a_job_that_stands_still_says_so(acme: Owner) -> None:
-    """Disabled: no times. Paused: none before the pause is over."""
-    now = timezone.now()
-    columns = {"schedule": "interval", "interval_minutes": 1, "phase": 0, "shard": 0}
-    off = timetable_of_job(stored_job(acme, "off", enabled=False, **columns), now=now)
-    assert "not enabled" in off.remark and not off.occurrences
-    until = now + timedelta(days=3)
-    paused = timetable_of_job(stored_job(acme, "paused", paused_until=until, **columns), now=now)
-    assert paused.not_before == until and paused.occurrences[0].at >= until
 
 
 @pytest.mark.parametrize(
@@ -231,30 +183,6 @@ def test_a_schedule_that_cannot_be_read_says_so_on_its_page_and_in_the_list(
     assert problem in text and "broken" in text and "<b>nonsense" not in text
     listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
     assert "broken" in listed and "At 00:00" in listed
-
-
-def test_the_list_shows_words_and_the_next_time(as_root: Client, acme: Owner) -> None:
-    """Both at a glance."""
-    job = stored_job(acme, schedule="interval", interval_minutes=525_600, phase=3, shard=7)
-    due = next_due(job, now=timezone.now())
-    assert due is not None
-    listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
-    assert "every 8,760 hours" in listed
-    assert f'<time datetime="{due.isoformat()}"' in listed
-
-
-def test_a_page_lists_the_latest_missed_spans(as_root: Client, acme: Owner) -> None:
-    """Ten of them with count and reason, and a link to all."""
-    job = stored_job(acme, schedule="interval", interval_minutes=1, phase=0, shard=0)
-    for day in range(1, 13):
-        at = datetime(2026, 1, day, tzinfo=UTC)
-        Missed.objects.create(
-            job=job, owner=acme, first_at=at, last_at=at, count=day, reason="outage"
-        )
-    text = page(as_root, job)
-    assert "2026-01-12" in text and "<b>12 ×</b> no scheduler or worker" in text
-    assert "2026-01-02" not in text
-    assert reverse("admin:jobs_missed_changelist", query={"job": job.pk}) in text
 
 
 def test_what_a_pause_kept_from_running_is_recorded_when_it_is_resumed(
@@ -302,22 +230,3 @@ def test_a_mistake_is_told_while_it_is_typed(
     """By the name of its field, as text."""
     text = previewed(as_root, **given)
     assert problem in text and "fs-error" in text and "<script>" not in text
-
-
-def test_a_preview_keeps_the_place_of_its_own_job_only(
-    person: Callable[..., Client], acme: Owner, stranger: Owner
-) -> None:
-    """An interval that stays keeps its place; of a stranger's job the place is not told."""
-    job = stored_job(acme, schedule="interval", interval_minutes=60, phase=17, shard=0)
-    client = person("ann", *EDITS, acme="admin")
-    given = {"schedule": "interval", "job": job.pk}
-    assert ":17 UTC" in previewed(client, **given, interval_minutes=60)
-    assert "chosen when it is saved" in previewed(client, **given, interval_minutes=61)
-    other = person("eve", *EDITS, stranger="admin")
-    assert "chosen when it is saved" in previewed(other, **given, interval_minutes=60)
-
-
-def test_a_preview_is_for_those_who_see_jobs(person: Callable[..., Client], acme: Owner) -> None:
-    """As the pages of jobs are."""
-    client = person("ben", "view_owner", acme="viewer")
-    assert client.get(reverse("admin:jobs_job_preview")).status_code == 403

@@ -71,18 +71,6 @@ def test_what_came_after_the_look_is_not_touched(as_root: Client, acme: Owner) -
     assert list(Run.objects.filter(state="queued")) == [later]
 
 
-def test_a_double_click_on_a_bulk_is_harmless(as_root: Client, acme: Owner) -> None:
-    """The second finds nothing left, and writes nothing."""
-    runs = submitted(acme, 3)
-    url, keys = reverse(RUNS), [str(run.id) for run in runs]
-    asked = as_root.post(url, {"action": "cancel", "_selected_action": keys, "index": "0"})
-    answer = hidden(asked)
-    as_root.post(url, answer)
-    again = as_root.post(url, answer, follow=True)
-    assert said(again)[-1] == "It applies to none of the selected rows."
-    assert AuditEntry.objects.count() == 1
-
-
 def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,24 +88,6 @@ def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     assert counts == [2, 1]
     as_root.post(url, bodies[0])
     assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
-
-
-def test_a_page_that_goes_on_says_what_is_done_and_keeps_what_was_typed(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And each page is audited with what it was confirmed for."""
-    monkeypatch.setattr(bulk, "CHUNK", 2)
-    monkeypatch.setattr(bulk, "BUDGET_SECONDS", 0)
-    keys = [str(run.id) for run in submitted(acme, 4)]
-    url = reverse(RUNS)
-    page = confirm_bulk(as_root, url, "cancel", keys, reason="wrong version")
-    text = "Cancel: done for 2 of 4. Time limit reached: confirm the rest to go on."
-    assert said(page) == [text]
-    assert page.context["title"] == "2 runs" and 'value="wrong version"' in page.content.decode()
-    page = as_root.post(url, hidden(page), follow=True)
-    assert said(page)[-1] == "Cancel: done for 2 of 2."
-    assert states(acme) == {"cancelled"}
-    assert [entry.details["matched"] for entry in AuditEntry.objects.order_by("pk")] == [4, 2]
 
 
 def test_rows_on_which_it_cannot_be_done_are_left_out(
@@ -141,25 +111,6 @@ def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
         follow=True,
     )
     assert said(page) == ["The selection cannot be read. Nothing has been changed."]
-
-
-def test_jobs_are_run_now_together_and_once(as_root: Client, acme: Owner) -> None:
-    """Each selected job gets one run, however often the form is sent."""
-    keys = [job.pk for job in jobs_of(acme, 3)]
-    asked = as_root.post(reverse(JOBS), {"action": "run", "_selected_action": keys, "index": "0"})
-    for _ in range(2):
-        as_root.post(reverse(JOBS), hidden(asked))
-    assert Run.objects.count() == 3
-    assert AuditEntry.objects.filter(action="run now").count() == 3
-
-
-def test_a_form_of_a_selection_that_is_wrong_keeps_its_rows(as_root: Client, acme: Owner) -> None:
-    """Of a pause without an end; sent again with one, all selected jobs are paused."""
-    keys = [job.pk for job in jobs_of(acme, 2)]
-    page = confirm_bulk(as_root, reverse(JOBS), "pause", keys)
-    assert [*page.context["form"].errors] == ["until"]
-    as_root.post(reverse(JOBS), {**hidden(page), **UNTIL})
-    assert Job.objects.exclude(paused_until=None).count() == 2
 
 
 def test_owners_with_runs_are_not_deleted(as_root: Client, acme: Owner, failed_run: Run) -> None:

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from django_celery_results.models import TaskResult
 
-from jobs.admin.kit.celery_pages import SuperusersOnly, restrict_to_superusers
 from jobs.models import Owner
 
 MAY = [
@@ -42,16 +40,3 @@ def test_members_of_owners_do_not_see_them(
     assert {client.get(page).status_code for page in pages} == {403}
     assert client.get(reverse("admin:django_celery_beat_periodictask_add")).status_code == 403
     assert "celery" not in client.get(reverse("admin:index")).content.decode().lower()
-
-
-def test_superusers_see_them(pages: list[str], as_root: Client) -> None:
-    """As the apps have made them."""
-    assert {as_root.get(page).status_code for page in pages} == {200}
-
-
-def test_closing_them_twice_changes_nothing() -> None:
-    """Each page is wrapped once."""
-    before = {model: type(page) for model, page in admin.site._registry.items()}
-    restrict_to_superusers(admin.site)
-    assert before == {model: type(page) for model, page in admin.site._registry.items()}
-    assert issubclass(before[TaskResult], SuperusersOnly)

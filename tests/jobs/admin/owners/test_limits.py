@@ -8,13 +8,12 @@ import redis
 from django.test import Client
 from django.urls import reverse
 
-from fleet import OwnerSnapshot, OwnerState
+from fleet import OwnerSnapshot
 from jobs.core.errors import OptionError
 from jobs.models import Owner
 from jobs.owners.limits import limit_owner
 from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue, who
-from tests.jobs.admin.conftest import confirm
 
 Committing = Callable[..., Any]
 
@@ -83,18 +82,6 @@ def test_a_bad_limit_is_refused_as_python_refuses_it(
             limit_owner(acme, **{limit: wrong})
 
 
-def test_paused_and_resumed_with_a_button(
-    as_root: Client, acme: Owner, queue: Queue, django_capture_on_commit_callbacks: Committing
-) -> None:
-    """The queue knows it with the commit."""
-    with django_capture_on_commit_callbacks(execute=True):
-        confirm(as_root, reverse("admin:jobs_owner_actions", args=[acme.pk, "pause"]))
-    assert (seen().state, queue.take()) == (OwnerState.PAUSED, [])
-    with django_capture_on_commit_callbacks(execute=True):
-        confirm(as_root, reverse("admin:jobs_owner_actions", args=[acme.pk, "resume"]))
-    assert who(queue.take()) == ["a1"]
-
-
 def test_a_deleted_owner_leaves_no_limits(
     as_root: Client,
     acme: Owner,
@@ -117,13 +104,3 @@ def test_a_deleted_owner_leaves_no_limits(
         "acme": (1, None),
         "northwind": (1, None),
     }
-
-
-def test_a_name_that_the_queues_cannot_keep_is_refused(as_root: Client, queue: Queue) -> None:
-    """Where it is typed."""
-    answer = as_root.post(
-        reverse("admin:jobs_owner_add"), {"slug": "-x", "zone": "UTC", "weight": 1, **MEMBERS}
-    )
-    [problem] = answer.context["adminform"].form.errors["slug"]
-    assert problem.startswith("1 to 100 letters, digits, ")
-    assert not Owner.objects.exists()

@@ -20,10 +20,3 @@ def test_labels_are_few_and_short(as_root: Client, acme: Owner, labels: object) 
     page = as_root.post(ADD, sent)
     assert page.status_code == 200 and "labels" in page.context["adminform"].form.errors
     assert not Target.objects.exists()
-
-
-@pytest.mark.parametrize(("text", "stored"), [("", {}), ('{"site": "berlin"}', {"site": "berlin"})])
-def test_labels_are_stored(as_root: Client, acme: Owner, text: str, stored: dict[str, str]) -> None:
-    """None at all is no label."""
-    as_root.post(ADD, {"owner": acme.pk, "name": "fw-1", "labels": text})
-    assert Target.objects.get().labels == stored

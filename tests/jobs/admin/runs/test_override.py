@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from jobs.calendars import changes
-from jobs.models import AuditEntry, Calendar, Owner, Run
-from tests.jobs.admin.conftest import confirm, confirm_bulk, said
+from jobs.models import Calendar, Owner, Run
+from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import submitted
 from tests.jobs.windows_world import calendar_of, freeze
 
@@ -47,20 +47,6 @@ def test_a_run_is_let_start_and_its_page_says_who_and_why(person: Person, held: 
     assert why and escape(why) in client.get(at(held[1], "change")).content.decode()
 
 
-def test_many_runs_and_a_whole_submission(person: Person, held: list[Run]) -> None:
-    """The page that asks says how many; each run's audit says who."""
-    client = person("ann", *VIEW, "override_window", acme="operator")
-    url = reverse("admin:jobs_run_changelist")
-    keys = [str(run.id) for run in held[:2]]
-    confirm_bulk(client, url, "override", keys, reason="storm")
-    assert Run.objects.filter(state="queued").count() == 2
-    submission = reverse("admin:jobs_submission_actions", args=[held[0].submission_id, "override"])
-    confirm(client, submission, reason="storm")
-    assert Run.objects.filter(state="queued").count() == 3
-    told = AuditEntry.objects.filter(action="override windows", object_type="run", reason="storm")
-    assert {entry.actor_name for entry in told} == {"ann"} and told.count() == 3
-
-
 @pytest.mark.parametrize("of", ["run", "submission"])
 def test_a_shared_calendar_that_still_holds_is_named(
     person: Person, held: list[Run], acme: Owner, of: str
@@ -83,20 +69,6 @@ def test_a_shared_calendar_that_still_holds_is_named(
     [text] = said(confirm(root, url, reason="storm"))
     assert "still holds" not in text
     assert Run.objects.filter(state="queued").count() == (1 if of == "run" else 3)
-
-
-@pytest.mark.parametrize(
-    ("permissions", "role"), [(("override_window",), "approver"), ((), "operator")]
-)
-def test_role_and_permission_are_both_wanted(
-    person: Person, held: list[Run], permissions: tuple[str, ...], role: str
-) -> None:
-    """Either alone does nothing; to who looks after another owner the run does not exist."""
-    client = person("ann", *VIEW, *permissions, acme=role)
-    assert client.get(at(held[0]), follow=True).status_code == 403
-    other = person("bob", *VIEW, "override_window")
-    assert other.post(at(held[0])).status_code == 404
-    assert Run.objects.filter(state="held").count() == 3
 
 
 def test_where_no_calendar_has_ever_applied_there_is_nothing_to_override(

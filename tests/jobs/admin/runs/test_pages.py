@@ -10,14 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from fleet import Kind
 from jobs.admin.runs.page import RunAdmin
 from jobs.core import counting, sql
-from jobs.models import AuditEntry, Backfill, Missed, Owner, Run, Submission
-from jobs.owners.limits import pause_owner
+from jobs.models import AuditEntry, Backfill, Missed, Owner, Run
 from tests.bench.rows import fill
 from tests.jobs.admin.conftest import stored_job
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import submitted
 
 RUNS = "admin:jobs_run_changelist"
 
@@ -68,30 +66,6 @@ def test_filters_narrow_by_state_owner_and_age(
     assert found(as_root, age="30d") == {failed_run}
 
 
-def test_a_runs_page_has_its_columns(as_root: Client, failed_run: Run) -> None:
-    """And a link to its page outside the admin, which has its timeline and attempts."""
-    page = page_of(as_root, failed_run)
-    for text in (
-        "failed",
-        "acme",
-        "sw-1",
-        "w1@here",
-        "builtins.TimeoutError",
-        "no answer within 5 s",
-        "1/1",
-        "<b>site</b> berlin",
-        reverse("jobs:run", args=[failed_run.pk]),
-    ):
-        assert text in page, text
-
-
-def test_a_waiting_run_says_why(as_root: Client, acme: Owner) -> None:
-    """The sentence is on its page."""
-    [run] = submitted(acme)
-    pause_owner(acme, reason="stocktaking")
-    assert "Owner acme is paused: stocktaking" in page_of(as_root, run)
-
-
 LISTS = (
     "run",
     "submission",
@@ -102,23 +76,6 @@ LISTS = (
     "backfill",
     "auditentry",
 )
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("name", LISTS)
-def test_lists_ask_a_fixed_number_of_questions(as_root: Client, acme: Owner, name: str) -> None:
-    """However many rows a page has, and of however many owners, it takes as many queries."""
-    url = reverse(f"admin:jobs_{name}_changelist")
-    counts, rows = [], []
-    for number in range(2):
-        more(acme, number)
-        as_root.get(url)
-        with CaptureQueriesContext(connection) as queries:
-            page = as_root.get(url)
-        counts.append(len(queries))
-        rows.append(len(page.context["cl"].result_list))
-    assert 0 < rows[0] < rows[1]
-    assert counts[0] == counts[1]
 
 
 def more(acme: Owner, number: int) -> None:
@@ -168,23 +125,6 @@ def test_a_count_that_takes_too_long_is_given_up(
     assert (str(full.result_count), full.multi_page) == ("many", True)
 
 
-@pytest.mark.parametrize(("page", "count"), [(1, 2), (2, 5), (3, "at most 6")])
-def test_a_list_that_ends_on_its_page_has_an_exact_count(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch, page: int, count: object
-) -> None:
-    """However long counting takes: "many" is never said of a page without a row."""
-    monkeypatch.setattr(counting, "within", lambda _milliseconds, _ask: None)
-    monkeypatch.setattr(RunAdmin, "list_per_page", 3)
-    submitted(acme, 2 if page == 1 else 5)
-    asked = {"owner": "acme", "p": str(page)}
-    answer = as_root.get(reverse(RUNS), asked)
-    assert str(answer.context["cl"].result_count) == str(count)
-    assert "many" not in answer.content.decode()
-    if page == 1:
-        none = as_root.get(reverse(RUNS), {"owner": "acme", "state": "failed"})
-        assert "0 runs" in none.content.decode()
-
-
 QUESTIONS: tuple[dict[str, str], ...] = (
     {},
     {"state": "failed"},
@@ -232,31 +172,3 @@ def _plans(client: Client, query: dict[str, str]) -> list[str]:
             explained = "EXPLAIN (ANALYZE, COSTS OFF) " + question["sql"].replace("%", "%%")
             plans += [row["QUERY PLAN"] for row in sql.query(explained)]
     return plans
-
-
-def test_a_submissions_progress_is_told_in_words(as_root: Client, acme: Owner) -> None:
-    """The bar has a text, for those who do not see it; and its page leads to its runs."""
-    runs = submitted(acme, 4, label="ruleset 42")
-    recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED, result=b"1")
-    page = as_root.get(reverse("admin:jobs_submission_changelist")).content.decode()
-    assert "1 succeeded · 3 queued" in page and "ruleset 42" in page
-    submission = Submission.objects.get()
-    detail = as_root.get(reverse("admin:jobs_submission_change", args=[submission.pk]))
-    assert f"submission={submission.pk}" in detail.content.decode()
-
-
-def test_the_list_begins_with_what_tells_most(as_root: Client, failed_run: Run) -> None:
-    """The id is last: a narrow screen may cut it off. The task leads to the run as the id does."""
-    page = as_root.get(reverse(RUNS)).content.decode()
-    columns = ("state_mark", "task_name", "origin", "owner_link", "target_name", "error", "took")
-    places = [page.index(f"field-{name}") for name in (*columns, "id_link")]
-    assert places == sorted(places)
-    address = reverse("admin:jobs_run_change", args=[failed_run.id])
-    assert page.count(f'href="{address}"') == 2
-
-
-def test_all_rows_are_offered_where_a_filter_hides_some(as_root: Client, failed_run: Run) -> None:
-    """Without a filter and a search, a link that shows all would lead to the same page."""
-    assert "Show all" not in as_root.get(reverse(RUNS)).content.decode()
-    for query in ({"state": "failed"}, {"q": "sw-1"}):
-        assert "Show all" in as_root.get(reverse(RUNS), query).content.decode(), query

@@ -10,8 +10,8 @@ from django.urls import reverse
 from jobs import submit
 from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner, Run, Worker
-from tests.jobs.admin.conftest import confirm, confirm_bulk, said
-from tests.jobs.scenes import living_worker, silence, submitted
+from tests.jobs.admin.conftest import confirm, confirm_bulk
+from tests.jobs.scenes import living_worker, silence
 
 pytestmark = pytest.mark.usefixtures("offered")
 
@@ -81,33 +81,6 @@ def test_arguments_that_do_not_fit_are_said(as_root: Client, renamed: Run) -> No
     assert renamed.task == "tests.old"
 
 
-def test_a_run_is_failed_unstarted(as_root: Client, renamed: Run) -> None:
-    """It is a dead letter then."""
-    confirm(as_root, url(renamed, "fail"), reason="removed")
-    renamed.refresh_from_db()
-    assert (renamed.state, renamed.error_type) == ("failed", "celery.exceptions.NotRegistered")
-
-
-@pytest.mark.parametrize("verb", ["move", "fail"])
-def test_both_need_their_permission_and_a_role(person: Person, renamed: Run, verb: str) -> None:
-    """A viewer of the owner may not, nor an operator without the permission."""
-    for client in (
-        person("viewer", *MAY, acme="viewer"),
-        person("operator", "view_run", "retry_run", acme="operator"),
-    ):
-        assert client.get(url(renamed, verb), follow=True).status_code == 403
-    allowed = person("ann", *MAY, acme="operator")
-    assert allowed.get(url(renamed, verb), follow=True).status_code == 200
-
-
-def test_the_list_of_runs_finds_them(as_root: Client, acme: Owner, renamed: Run) -> None:
-    """By the filter of states."""
-    [other] = submitted(acme)
-    page = as_root.get(reverse("admin:jobs_run_changelist", query={"state": "unknown"}))
-    assert [run.pk for run in page.context["cl"].result_list] == [renamed.pk]
-    assert other.pk != renamed.pk
-
-
 def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> None:
     """Neither alive nor lost: they beat, and have no process or no queue."""
     living_worker("w1@here")
@@ -121,15 +94,3 @@ def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> N
     Worker.objects.update(draining_since=now())
     shown = as_root.get(changelist).content.decode()
     assert "draining" in shown and "consumes no queue" not in shown
-
-
-def test_the_list_of_workers_counts_them(as_root: Client, person: Person, renamed: Run) -> None:
-    """For a person who may see every owner's runs; each worker's page has its tasks."""
-    worker = living_worker()
-    Worker.objects.update(tasks=["tests.add", "tests.record"])
-    changelist = reverse("admin:jobs_worker_changelist")
-    expected = "No worker of queue jobs knows task tests.old: 1 run waits."
-    assert said(as_root.get(changelist)) == [expected]
-    assert said(person("ann", *MAY, acme="operator").get(changelist)) == []
-    page = as_root.get(reverse("admin:jobs_worker_change", args=[worker]))
-    assert "tests.add, tests.record" in page.content.decode()

@@ -2,7 +2,6 @@
 more.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,10 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from fleet import Kind
-from jobs.core.states import State
-from jobs.models import AuditEntry, Owner, Run, Submission
+from jobs.models import Owner, Submission
 from jobs.runs.reads.pace import Pace
-from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -60,37 +57,3 @@ def test_a_pace_has_a_unit_that_can_be_read(
     """100 % is said of all only."""
     pace = Pace(ended, 3_000, NOW - timedelta(seconds=seconds), NOW)
     assert (pace.percentage, pace.rate) == (percentage, rate)
-
-
-def test_what_has_failed_is_retried_and_nothing_else(
-    as_root: Client, submission: Submission
-) -> None:
-    """Once confirmed, with one entry in the audit; then there is nothing to retry."""
-    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry"])
-    assert "Retry the failed runs" in as_root.get(address(submission)).content.decode()
-    done = confirm(as_root, url, reason="mended")
-    assert said(done) == ["2 of its runs queued again."]
-    assert sorted(Run.objects.values_list("state", flat=True)) == [State.QUEUED] * 4 + ["succeeded"]
-    entry = AuditEntry.objects.get()
-    assert (entry.action, entry.reason, entry.details) == (
-        "retry failed runs",
-        "mended",
-        {"matched": 2},
-    )
-    assert "Retry the failed runs" not in as_root.get(address(submission)).content.decode()
-    assert "No run of this submission has failed." in said(as_root.get(url, follow=True))
-
-
-def test_only_operators_of_the_owner_retry(
-    submission: Submission, person: Callable[..., Client]
-) -> None:
-    """With the permission to retry runs."""
-    url = reverse("admin:jobs_submission_actions", args=[submission.pk, "retry"])
-    may = ("view_submission", "retry_run")
-    people = [
-        person("ann", *may, acme="viewer"),
-        person("bob", may[0], acme="operator"),
-        person("cy", *may, acme="operator"),
-    ]
-    statuses = [client.get(url, follow=True).status_code for client in people]
-    assert statuses == [403, 403, 200]

@@ -4,31 +4,8 @@ from django.db import connection
 
 from jobs.models import Owner, Role
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post, problem
-from tests.jobs.scenes import submitted
 
 ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
-
-
-def test_a_session_sees_the_rows_of_its_owners(acme: Owner, stranger: Owner) -> None:
-    """As far as Django's permissions allow it."""
-    submitted(acme)
-    submitted(stranger)
-    client = logged_in("view_run", acme=Role.VIEWER)
-    [run] = client.get(f"{ROOT}/runs").json()["items"]
-    assert run["owner"] == "acme"
-    problem(post(client, f"/runs/{run['id']}/cancel", {}), 403, "forbidden")
-    assert client.get(f"{ROOT}/runs/{run['id']}").json()["arguments"] is None
-
-
-def test_a_role_at_one_owner_is_none_at_another(acme: Owner, northwind: Owner) -> None:
-    """An operator of acme sees northwind's run as a viewer, and may not cancel it."""
-    [mine], [theirs] = submitted(acme), submitted(northwind)
-    client = logged_in("view_run", "cancel_run", acme=Role.OPERATOR, northwind=Role.VIEWER)
-    assert len(client.get(f"{ROOT}/runs").json()["items"]) == 2
-    assert post(client, f"/runs/{mine.id}/cancel", {}).status_code == 200
-    problem(post(client, f"/runs/{theirs.id}/cancel", {}), 403, "forbidden")
-    bulk = post(client, "/runs/cancel", {"filter": {"state": ["queued"]}, "dry_run": True})
-    assert bulk.json()["matched"] == 0
 
 
 def test_a_change_by_a_session_needs_the_csrf_token(acme: Owner) -> None:

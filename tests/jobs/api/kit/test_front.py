@@ -12,7 +12,7 @@ from pytest_django import Settings
 from jobs.api.kit.streams import open_streams
 from jobs.core import barrier, sql
 from jobs.models import Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.conftest import ROOT, Caller, problem
 from tests.jobs.scenes import submitted
 
 ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
@@ -53,22 +53,6 @@ def test_a_body_that_other_readers_take_differently_is_refused(
     assert not Run.objects.exists()
 
 
-def test_large_whole_numbers_within_64_bits_are_kept(caller: Caller, acme: Owner) -> None:
-    """The limit is that of PostgreSQL's and most clients' whole numbers."""
-    data = b'{"task": "tests.add", "arguments": {"x": 9223372036854775807, "y": -1}}'
-    assert send(caller(acme), data).status_code == 202
-    assert Run.objects.get().arguments[1]["x"] == 2**63 - 1
-
-
-def test_a_body_over_the_limit_is_refused_with_the_limit(
-    caller: Caller, acme: Owner, settings: Settings
-) -> None:
-    """By its length, before it is read."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
-    data = json.dumps({**ADD, "target": "x" * 1024}).encode()
-    assert problem(send(caller(acme), data), 413, "body_too_large")["limit"] == 1024
-
-
 class BadChunks(BytesIO):
     """A body whose chunks the server cannot read: gunicorn's error is no OSError."""
 
@@ -93,28 +77,6 @@ def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Setting
     problem(sent_in_chunks(b"ZZZ", **broken), 400, "incomplete_body")
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
     problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
-
-
-def test_arguments_over_the_limit_are_refused_with_the_limit(
-    caller: Caller, acme: Owner, settings: Settings
-) -> None:
-    """As in every other submit; the limit is a setting."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
-    arguments = {"method": "POST", "url": "https://edge-7.example.com/", "body": "x" * 2_000}
-    body = {"task": "fairshift.http_request", "arguments": arguments}
-    answer = post(caller(acme), "/runs", body)
-    assert problem(answer, 413, "payload_too_large")["limit"] == 1024
-
-
-def test_other_media_types_are_refused(caller: Caller, acme: Owner) -> None:
-    client = caller(acme)
-    problem(
-        send(client, b"x=1", "application/x-www-form-urlencoded"), 415, "unsupported_media_type"
-    )
-    problem(send(client, b"<x/>", "text/xml"), 415, "unsupported_media_type")
-    problem(client.get(f"{ROOT}/runs", headers={"Accept": "image/png"}), 406, "not_acceptable")
-    headers = {"Content-Encoding": "gzip"}
-    problem(post(client, "/runs", ADD, **headers), 415, "unsupported_media_type")
 
 
 def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner) -> None:

@@ -8,9 +8,6 @@ import pytest
 from jobs.calendars.ical import EVENT_LIMIT, SIZE_LIMIT, IcalError
 from jobs.windows import Effect, Entry, occurrences
 from tests.jobs.calendars.ical.samples import (
-    APPLE,
-    GOOGLE,
-    OUTLOOK,
     SAMPLES,
     calendar,
     event,
@@ -50,41 +47,6 @@ def refused(*events: str) -> IcalError:
 
 def at(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-def test_a_file_as_of_google_is_read() -> None:
-    """A series with an exception and one that is moved; whole days; a time in UTC."""
-    series, moved, days, once = reading(GOOGLE).windows
-    assert series.entry == replace(
-        NIGHT,
-        rule="FREQ=WEEKLY;BYDAY=SA,SU",
-        excluded=(at("2026-06-13 22:00"), at("2026-06-20 22:00")),
-        reason="Nights of the weekend, all sites; see the pages of the team",
-    )
-    assert moved.uid == "0nights0@google.com 20260620T200000Z"
-    assert GOOGLE.splitlines()[moved.line - 1 :][:2] == [
-        "BEGIN:VEVENT",
-        "DTSTART;TZID=Europe/Berlin:20260621T000000",
-    ]
-    assert (moved.entry.starts, moved.entry.duration) == (at("2026-06-21 00:00"), 4 * HOUR)
-    assert (days.entry.starts, days.entry.duration) == (at("2026-07-01"), 2 * DAY)
-    assert (once.entry.starts, once.entry.zone) == (at("2026-07-10 18:00"), "UTC")
-
-
-def test_a_file_as_of_outlook_is_read() -> None:
-    """Zones by the names of Windows; what is cancelled of a series is out of it."""
-    [series] = reading(OUTLOOK).windows
-    assert series.entry.zone == "Europe/Berlin"
-    assert series.entry.rule == "FREQ=MONTHLY;UNTIL=20261231T200000Z;INTERVAL=1;BYDAY=2TU"
-    assert [wall.month for wall in series.entry.excluded] == [7, 8, 9]
-
-
-def test_a_file_as_of_apple_is_read() -> None:
-    """Times without a zone are by the clock of the owner, days are its days."""
-    floating, eve = (found.entry for found in reading(APPLE).windows)
-    assert (floating.zone, floating.duration) == ("Europe/Berlin", 1.5 * HOUR)
-    assert floating.added == (at("2026-06-20 23:30"),)
-    assert (eve.zone, eve.duration, eve.excluded) == ("Europe/Berlin", DAY, (at("2027-12-24"),))
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\r\r\n", "\n\n"])
@@ -192,14 +154,6 @@ def test_an_exception_is_known_again_wherever_it_is_moved() -> None:
         assert found["a 20260613T200000Z"].starts == at("2026-06-14 01:00")
 
 
-def test_a_series_of_exceptions_only_is_not_there() -> None:
-    """What replaces its occurrences is all that is left."""
-    other = event("RECURRENCE-ID:20260606T200000Z", "DTSTART:20260607T200000Z", "DURATION:PT1H")
-    assert list(entries(event(START, END), other)) == ["a 20260606T200000Z"]
-    assert list(entries(other)) == ["a 20260606T200000Z"]
-    assert entries(event(START, END, "EXDATE:20260606T200000Z")) == {}
-
-
 def test_what_is_cancelled_is_not_there() -> None:
     """One occurrence; one event; a series with all that replaces some of it."""
     cancelled = event("RECURRENCE-ID:20260613T200000Z", "STATUS:CANCELLED")
@@ -232,13 +186,6 @@ def test_other_components_are_passed_over() -> None:
     todo = "BEGIN:VTODO\nUID:b\nDTSTART:x\nEND:VTODO"
     alarm = "BEGIN:VALARM\nTRIGGER:-PT5M\nDURATION:PT9H\nUID:c\nEND:VALARM"
     assert entries(todo, event(START, END, WEEKLY, *alarm.split("\n"))) == {"a": NIGHT}
-
-
-def test_a_reason_is_one_line_that_fits() -> None:
-    """What cannot be printed is left out."""
-    found = only(START, END, "SUMMARY:a\\nb\x1b  c" + "d" * 600)
-    assert found.reason.startswith("a b cddd") and len(found.reason) == 500
-    assert found.reason.endswith("…")
 
 
 @pytest.mark.parametrize(
@@ -284,12 +231,6 @@ def test_what_is_wrong_is_refused_with_its_line(
     error = refused(event(*lines))
     assert error.line == line, error
     assert problem in error.problem
-
-
-def test_everything_that_is_wrong_is_told_at_once() -> None:
-    """In the order of the lines."""
-    error = refused(event(START, uid="a"), event(END, uid="b"), event(START, END, uid="c"))
-    assert [line for line, _ in error.problems] == [2, 6]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """jobs/calendars/reads/month_layout.py: a month in weeks, by the clock of a zone."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -42,15 +42,6 @@ def pieces(day: Day) -> list[tuple[str, Any]]:
     return [(piece.hours, piece.text) for piece in day.pieces]
 
 
-def test_weeks_are_whole_and_hold_the_month() -> None:
-    """From the Monday on or before its first day to the Sunday on or after its last one."""
-    found = days()
-    assert (min(found), max(found)) == (date(2026, 10, 26), date(2026, 12, 6))
-    assert sum(day.is_in_month for day in found.values()) == 30
-    assert [day.day for day in found.values() if day.is_today] == [NOW.date()]
-    assert len(days(month=date(2027, 2, 1))) == 28
-
-
 def test_a_span_over_midnight_stands_in_both_days() -> None:
     """With its hours of each, the earlier one first; what touches midnight is not in the next."""
     found = days(
@@ -73,52 +64,6 @@ def test_days_are_those_of_the_zone_and_as_long_as_its_clock_makes_them() -> Non
     assert of.day == date(2026, 10, 25) and pieces(of) == [("00:00–24:00", 0)]
     assert [(strip.left, strip.width) for strip in of.strips] == [(0.0, 50.0)]
     assert of.open_hours == ("00:00–11:30",)
-
-
-def test_a_day_says_whether_it_is_open_and_what_is_planned() -> None:
-    """Nothing, hours, or all day."""
-    found = days(
-        opened=(span("2026-11-03T00:00", "2026-11-04T06:00"),), planned={date(2026, 11, 5): 7}
-    )
-    third, fourth, fifth = (found[date(2026, 11, day)] for day in (3, 4, 5))
-    assert third.is_open_all_day and not fourth.is_open_all_day
-    assert fourth.open_hours == ("00:00–06:00",) and fifth.open_hours == ()
-    assert fifth.planned == 7
-
-
-def test_a_day_does_not_list_more_than_can_be_read() -> None:
-    """It counts the rest."""
-    start = datetime(2026, 11, 3, tzinfo=UTC)
-    hours = (timedelta(hours=hour) for hour in range(24))
-    each = [Span(start + hour, start + hour + timedelta(minutes=9)) for hour in hours]
-    third = days(*each)[date(2026, 11, 3)]
-    assert (len(third.pieces), third.more_pieces) == (
-        month_layout.MOST_PIECES,
-        24 - month_layout.MOST_PIECES,
-    )
-
-
-def test_many_openings_of_one_window_are_one_line_of_a_day() -> None:
-    """39 of a day are told with their count, and three are still told one by one."""
-    begin = datetime(2026, 11, 3, tzinfo=UTC)
-    many = [
-        Span(begin + timedelta(minutes=30 * each), begin + timedelta(minutes=30 * each + 10))
-        for each in range(39)
-    ]
-    marks = [Mark(one, "often") for one in many] + [Mark(many[0], "once")]
-    [day] = [
-        day
-        for week in month_layout.month(
-            NOVEMBER, zone="UTC", marks=marks, open_spans=many, now=NOW, planned={}
-        )
-        for day in week
-        if day.day == begin.date()
-    ]
-    assert pieces(day) == [("00:00–00:10", "once"), ("39 × 00:00–19:10", "often")]
-    assert (day.open_hours, day.more_pieces) == (("39 × 00:00–19:10",), 0)
-    assert len(day.strips) == 39
-    few = days(*many[:3], opened=tuple(many[:3]))[begin.date()]
-    assert few.open_hours == ("00:00–00:10", "00:30–00:40", "01:00–01:10")
 
 
 @pytest.mark.parametrize(

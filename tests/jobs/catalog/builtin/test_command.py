@@ -13,7 +13,6 @@ from pytest_django import Settings
 
 from jobs.catalog.builtin.command import OUTPUT_LIMIT, management_command
 from jobs.catalog.builtin.errors import CommandFailed
-from jobs.catalog.registry import offer_of, resolve
 
 
 class Scene(BaseCommand):
@@ -90,12 +89,6 @@ def test_an_exit_is_a_failure_unless_its_code_is_zero() -> None:
     assert management_command("scene", ["leave", "--times", "0"])["output"] == "half done\n"
 
 
-def test_wrong_arguments_of_the_command_are_a_readable_failure() -> None:
-    """As the command line would say it."""
-    with pytest.raises(CommandFailed, match="invalid int value: 'x'"):
-        management_command("scene", ["write", "--times", "x"])
-
-
 @pytest.mark.parametrize(
     "args",
     [["--token", "s3cret"], ["--token=s3cret"], ["--tokn", "s3cret"], ["s3cret"], ["--s3cret=1"]],
@@ -105,21 +98,3 @@ def test_errors_do_not_repeat_arguments(args: list[str]) -> None:
     with pytest.raises(CommandFailed) as caught:
         management_command("scene", ["repeat", *args])
     assert "s3cret" not in "".join(format_exception(caught.value))
-
-
-def test_a_command_that_does_not_exist_is_a_readable_failure() -> None:
-    """The setting may name what is not installed."""
-    with pytest.raises(CommandFailed, match="Unknown command"):
-        management_command("missing")
-
-
-def test_other_errors_keep_their_traceback() -> None:
-    """A fault in the command is shown as what it is."""
-    with pytest.raises(ZeroDivisionError):
-        management_command("scene", ["break_down"])
-
-
-def test_the_task_is_tried_once() -> None:
-    """Few commands may be repeated; a job can say otherwise."""
-    offer = offer_of(resolve("fairshift.management_command"))
-    assert (offer.title, offer.policy) == ("Management command", {"max_attempts": 1})

@@ -42,12 +42,6 @@ def test_a_url_is_split_for_the_connection() -> None:
     assert url.shown == "https://xn--bcher-kva.example:8443"
 
 
-def test_usual_ports_are_not_written() -> None:
-    """The Host header is that of a browser."""
-    assert parsed_url("https://a.example").authority == "a.example"
-    assert parsed_url("http://[::1]:80/").authority == "[::1]"
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

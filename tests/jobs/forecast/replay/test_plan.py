@@ -77,24 +77,6 @@ def test_today_s_settings_give_the_recorded_waits(start: datetime, acme: Owner) 
     assert found.is_from_rows and found.each == 1
 
 
-def test_more_slots_shorten_waits(start: datetime, acme: Owner) -> None:
-    for number in range(4):
-        recorded(acme, start, wait=number, run=1)
-    [said] = plan(start, changes=Changes(slots=2)).replayed
-    assert said.longest == pytest.approx(1, abs=0.05)
-
-
-def test_weights_and_caps_are_changed(start: datetime, acme: Owner, northwind: Owner) -> None:
-    """By the names of owners."""
-    for number in range(6):
-        recorded(acme, start, wait=number, run=1)
-        recorded(northwind, start, wait=number, run=1)
-    changes = read_changes(slots=4, weights=["northwind=1000"], caps=["acme=1"])
-    said = {one.owner: one for one in plan(start, changes=changes).replayed}
-    assert said["acme"].longest is not None and said["acme"].longest >= 5
-    assert said["northwind"].longest is not None and said["northwind"].longest < 3
-
-
 def test_a_retry_is_a_start_of_its_own(start: datetime, acme: Owner) -> None:
     """It comes as long after the end of its first attempt as it was."""
     run = recorded(acme, start, wait=0, run=1, kind=Kind.RETRYING)
@@ -121,14 +103,6 @@ def test_windows_are_changed(start: datetime, acme: Owner) -> None:
     assert found.ends_after_seconds == pytest.approx(3 * 3600, abs=2)
     with pytest.raises(OptionError, match="there is no calendar"):
         plan(start, changes=read_changes(windows=["days=always"]))
-
-
-def test_many_runs_are_sampled(start: datetime, acme: Owner) -> None:
-    """One stands for several, and says so."""
-    for _ in range(20):
-        recorded(acme, start, wait=0, run=1)
-    found = plan(start, most_runs=5)
-    assert (found.runs, found.each) == (20, 4)
 
 
 def test_without_rows_the_statistics_are_replayed(start: datetime, acme: Owner) -> None:

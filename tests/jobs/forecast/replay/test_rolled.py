@@ -11,7 +11,7 @@ from jobs.core.errors import OptionError
 from jobs.forecast.replay.changes import Changes
 from jobs.forecast.replay.load import OutOfTime
 from jobs.forecast.replay.plan import make_plan
-from jobs.forecast.replay.rolled import MOST_ATTEMPTS, read_rolled
+from jobs.forecast.replay.rolled import MOST_ATTEMPTS
 from jobs.models import Attempt, Owner
 from jobs.system.rollups.histogram import GROWTH
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
@@ -40,14 +40,6 @@ def grow(count: int) -> None:
 
 def plan(span: dict[str, datetime], **facts: Any) -> Any:
     return make_plan(**span, changes=Changes(), growth=GROWTH, most_runs=1_000, **facts)
-
-
-def test_reading_ends_at_the_deadline(span: dict[str, datetime]) -> None:
-    """It is looked at before each minute of an owner and task; without one all is read."""
-    given = {**span, "growth": GROWTH, "each": 1, "runs": 2}
-    assert len(read_rolled(**given).load.calls) == 2
-    with pytest.raises(OutOfTime):
-        read_rolled(**given, deadline=time.monotonic() - 1)
 
 
 def test_a_plan_gives_up_in_time_while_it_reads_statistics(span: dict[str, datetime]) -> None:

@@ -18,11 +18,6 @@ def test_each_state_has_a_sign_of_its_own() -> None:
     assert {tone for _sign, tone in pieces.SIGNS.values()} <= pieces.TONES
 
 
-def test_words_are_escaped() -> None:
-    assert "<b>" not in pieces.pill("<b>", sign="<b>", tone="bad") + pieces.state_pill("<b>")
-    assert "<b>" not in pieces.sparkline([1], label="<b>")
-
-
 def test_bars_say_in_words_what_they_show() -> None:
     """Their parts fill the whole width."""
     bar = pieces.states_bar({"failed": 1, "succeeded": 3_000})
@@ -32,25 +27,6 @@ def test_bars_say_in_words_what_they_show() -> None:
     share = pieces.share_bar(0.5, None)
     assert "received 50 %, entitled to –" in share and 'width="51.0"' in share
     assert 'width="102.0"' in pieces.share_bar(7, 0)
-
-
-def test_a_strip_tells_ends_apart_by_shape() -> None:
-    """A good end is full, a bad one has a foot, one to come is low."""
-    good, bad, open_ = (
-        pieces.results_strip([state]) for state in ("succeeded", "failed", "queued")
-    )
-    assert 'height="16"><title>succeeded' in good and 'y="11" width="6" height="0"' in good
-    assert 'height="16"><title>failed' in bad and 'y="11" width="6" height="5"' in bad
-    assert 'y="8" width="6" height="8"><title>queued' in open_
-    assert 'aria-label="2 failed"' in pieces.results_strip(["failed", "failed"])
-    assert "no runs" in pieces.results_strip([])
-
-
-def test_a_line_fits_its_picture() -> None:
-    """Its highest value is at the top, also alone, and nothing is divided by 0."""
-    assert "0.00,2.00 50.00,30.00 100.00,16.00" in pieces.sparkline([4, 0, 2], label="x")
-    assert "0.00,30.00" in pieces.sparkline([0], label="x")
-    assert pieces.sparkline([], label="x")
 
 
 def test_numbers_and_lengths() -> None:

@@ -77,17 +77,6 @@ def test_a_change_is_shown_by_the_next_poll(as_root: Client, acme: Owner) -> Non
     assert changed.status_code == 200 and changed["ETag"][:33] != etag[:33]
 
 
-def test_a_change_that_is_not_shown_is_read_once(as_root: Client, acme: Owner) -> None:
-    """The part is the same: 304, with an ETag that serves from then on."""
-    path = reverse("jobs:owner", args=["acme"])
-    etag = poll(as_root, path=path)["ETag"]
-    Owner.objects.create(slug="elsewhere")
-    newer = poll(as_root, etag, path)
-    assert newer.status_code == 304 and newer["ETag"][:33] == etag[:33]
-    assert has_read(lambda: poll(as_root, etag, path)) == (304, True)
-    assert has_read(lambda: poll(as_root, newer["ETag"], path)) == (304, False)
-
-
 def test_what_changes_by_time_is_read_again(
     as_root: Client, acme: Owner, clock: list[float]
 ) -> None:

@@ -40,13 +40,6 @@ def test_a_chosen_zone_is_stronger_than_that_of_the_browser(
     assert timezone.get_current_timezone_name() == "UTC"
 
 
-def test_a_zone_that_the_project_has_set_stays() -> None:
-    """Only one that the reader has chosen is stronger."""
-    with timezone.override("America/Lima"):
-        assert zone_with(**{BROWSER_COOKIE: "Asia/Tokyo"}) == "America/Lima"
-        assert zone_with(**{CHOSEN_COOKIE: "Asia/Tokyo"}) == "Asia/Tokyo"
-
-
 def test_a_page_shows_and_reads_times_in_the_zone_of_the_browser(
     as_root: Client, acme: Owner
 ) -> None:

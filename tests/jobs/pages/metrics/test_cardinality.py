@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from fleet import Owners, OwnerSettings
 from fleet.keys import queue_key
 from jobs.core import sql
 from jobs.models import Owner
-from jobs.owners import loads as reading
-from jobs.runs.dispatch import broker, publish_slices
+from jobs.runs.dispatch import publish_slices
 from jobs.system.rollups.rolling import roll_up
 from tests.flows.world import broker_client
 from tests.jobs.pages.metrics.scraping import series, value
@@ -102,22 +100,6 @@ def test_owners_in_redis_are_summed_up_beyond_the_named(acme: Owner) -> None:
     assert sum(backlogs.values()) == value(found, "queue_ready", queue="jobs") == 90
     entitled = [n for (name, _), n in found.items() if name == "owner_share_entitled"]
     assert sum(entitled) == pytest.approx(1)
-
-
-@pytest.mark.usefixtures("few_names")
-def test_of_very_many_owners_in_redis_some_are_looked_at(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that may be chosen, which have had least; the backlog of all is still whole."""
-    monkeypatch.setattr(reading, "LOOKED_AT", 30)
-    idle = [OwnerSettings(f"idle{number}") for number in range(200)]
-    Owners(broker(), ("jobs",)).set(idle, timeout=10)
-    for number in range(60):
-        submitted(Owner.objects.create(slug=f"o{number}"), 2)
-    assert len(reading.loads(seconds=10).owners.owners) == 30
-    found = series()
-    backlogs = [n for (name, _), n in found.items() if name == "owner_backlog"]
-    assert sum(backlogs) == 120
 
 
 @pytest.mark.proof

@@ -27,13 +27,6 @@ def test_live_asks_no_server(django_assert_num_queries: object) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_a_sound_process_is_ready() -> None:
-    """200, without a reason, and without a login."""
-    answer = ask("/health/ready")
-    assert answer.status_code == 200
-    assert answer.json() == {"is_ready": True, "reasons": [], "redis": "answers"}
-
-
 def test_without_redis_it_is_ready() -> None:
     """Submits are stored without it; the answer says that it is away."""
     with redis_at(NOWHERE):

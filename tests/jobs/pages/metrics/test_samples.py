@@ -5,32 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fleet import OwnerSnapshot, Snapshot
-from jobs.pages.metrics.samples import Histogram, Samples
 from jobs.pages.metrics.shares import jain, measure
 from tests.fleet.broker.test_snapshot import BUSY
-
-
-def test_the_same_labels_are_added_up() -> None:
-    """As those of all queues without a name are; or the largest counts."""
-    samples = Samples()
-    for value in (1, 4, 2):
-        samples.add("queue_ready", value, "(other)")
-        samples.add_largest("queue_oldest_wait_seconds", value, "(other)")
-    ready, oldest = samples.collect()
-    assert [sample.value for sample in ready.samples] == [7]
-    assert [sample.value for sample in oldest.samples] == [4]
-
-
-def test_a_family_has_its_labels() -> None:
-    """More or fewer are a fault of the caller."""
-    with pytest.raises(ValueError, match="queue_ready has the labels"):
-        Samples().add("queue_ready", 1)
-
-
-def test_buckets_are_cumulative() -> None:
-    """Each limit has the values up to it, as Prometheus wants them."""
-    found = Histogram((0.5, 1.0, 900.0), (1, 0, 2, 1), 1234.5).as_prometheus()
-    assert found == [("0.5", 1), ("1", 1), ("900", 3), ("+Inf", 4)]
 
 
 @pytest.mark.parametrize(

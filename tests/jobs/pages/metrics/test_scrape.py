@@ -32,7 +32,7 @@ from tests.jobs.pages.metrics.scraping import (
     series,
     value,
 )
-from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, submitted, told
+from tests.jobs.scenes import admitted, keep_beating, living_worker, submitted, told
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 from tests.proxy import Faults, Proxy
 
@@ -138,15 +138,6 @@ def test_only_workers_of_runs_have_slots(acme: Owner) -> None:
     assert value(found, "info", version=__version__) == 1
 
 
-def test_a_worker_that_redis_does_not_answer_is_counted_apart(acme: Owner) -> None:
-    """It takes no runs, so it is none of those that are alive."""
-    cut_off(living_worker("w1@here"))
-    living_worker("w2@here")
-    found = series()
-    assert value(found, "workers") == 1
-    assert value(found, "problem", code="without_redis", level="broken") == 1
-
-
 def test_each_problem_of_the_installation_is_a_sample(acme: Owner) -> None:
     """By its code and level, while it lasts. What is about one owner is none."""
     keep_beating()
@@ -201,14 +192,6 @@ def test_unpublished_held_and_failed_runs_are_counted(acme: Owner) -> None:
     assert value(found, "held_runs") == 0
     assert value(found, "partitions_ahead") >= 0
     assert value(found, "database_bytes") > 1_000_000
-
-
-def test_a_running_message_is_leased(acme: Owner) -> None:
-    """Counted as running in Redis only when a worker has taken it: an admission alone is not."""
-    [run] = submitted(acme)
-    admitted(living_worker(), run)
-    found = series()
-    assert value(found, "queue_leased", queue="jobs") == value(found, "owner_running", owner="acme")
 
 
 def test_while_redis_is_away_the_rest_is_answered(acme: Owner) -> None:

@@ -19,7 +19,6 @@ from jobs.core.sql import now
 from jobs.management.status_lines import as_dict, as_text, status_of
 from jobs.models import Leader, Owner, Run
 from jobs.owners.limits import pause_owner
-from jobs.pages.kit.polls import PART
 from jobs.pages.metrics.scrape import scraped
 from jobs.pages.overview import page as overview_page
 from jobs.recurring.failing_long import failing_long, failing_since
@@ -65,11 +64,6 @@ def as_chief(committed: None) -> Iterator[Client]:
 def verdict(client: Client, **query: str) -> list[str]:
     """Return the codes of the problems on the page, the worst first."""
     return [problem.code for problem, _url in client.get(PAGE, query).context["problems"]]
-
-
-def test_all_is_well(as_root: Client, alive: None, acme: Owner) -> None:
-    assert verdict(as_root) == []
-    assert "Healthy" in as_root.get(PAGE).content.decode()
 
 
 def test_an_installation_that_is_not_started_says_so(as_root: Client, broker: object) -> None:
@@ -189,22 +183,6 @@ def test_shares_received_and_entitled_are_of_the_same_minutes(
     assert rows["northwind"]["entitled"] == 0.25
 
 
-def test_an_error_that_no_task_has_raised_is_explained(
-    as_chief: Client, alive: None, acme: Owner
-) -> None:
-    """On the overview and among the failures, with a link to the workers."""
-    ended(acme, minutes_ago(3), Kind.RETRYING, error_type="NotBegun", delay=0.0)
-    ended(acme, minutes_ago(3), Kind.FAILED, error_type="OSError")
-    rolled_up()
-    failed(acme, error="NotBegun")
-    for name in ("overview", "failures"):
-        text = as_chief.get(reverse(f"jobs:{name}")).content.decode()
-        told = [part for part in text.split("<tr>") if "</span> NotBegun" in part]
-        assert len(told) == 1 and "No process began it in time" in told[0], name
-        assert f'href="{reverse("jobs:workers")}"' in told[0]
-        assert text.count("No process began it in time") == 1
-
-
 def test_a_member_sees_only_own_owners(
     alive: None, acme: Owner, stranger: Owner, person: Callable[..., Client]
 ) -> None:
@@ -233,13 +211,6 @@ def test_a_tile_leads_to_the_runs_that_it_counts(as_root: Client, alive: None, a
     address = reverse("jobs:runs", query={"state": "running"})
     assert f'href="{address}"' in page.content.decode()
     assert [run.pk for run in as_root.get(address).context["list"].rows] == [started.pk]
-
-
-def test_a_poll_without_a_change_is_304(as_root: Client, alive: None, acme: Owner) -> None:
-    first = as_root.get(PAGE, headers={PART: "1"})
-    assert b"<form" not in first.content
-    again = as_root.get(PAGE, headers={PART: "1", "If-None-Match": first["ETag"]})
-    assert again.status_code == 304
 
 
 def test_the_number_of_queries_does_not_grow_with_owners(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from jobs.core.states import State
-from jobs.models import Owner
 from jobs.owners.standing import Standing
 from jobs.pages.overview.picture import outcome_bars
 from jobs.pages.overview.words import why_now
@@ -38,12 +36,6 @@ def test_an_owner_without_work_says_so() -> None:
     assert why_now(Standing(owner=one.owner, seen=None, entitled=0.0)).word == "nothing to do"
     away = Standing(owner=one.owner, seen=None, entitled=None)
     assert why_now(away).word == "unknown: Redis does not answer"
-
-
-def test_a_pause_has_its_reason() -> None:
-    """From the row: the queues learn of a pause a little later."""
-    paused = Owner(slug="acme", paused_at=datetime(2026, 1, 1, tzinfo=UTC), paused_reason="audit")
-    assert why_now(replace(waiting(), owner=paused)).word == "paused: audit"
 
 
 def minute(good: int, bad: int) -> Minute:

@@ -36,11 +36,3 @@ def test_runs_of_several_states_are_in_one_order(acme: Owner, states: tuple[Stat
     found = pages(RunFilter(state=list(states)))
     assert [run_id for page in found for run_id in page] == left
     assert [len(page) for page in found[:-1]] == [2] * (len(found) - 1)
-
-
-def test_runs_of_a_submission_are_in_the_order_of_their_ids(acme: Owner) -> None:
-    """As those of all other filters, though they are sorted by their text."""
-    runs = submitted(acme, 5)
-    submitted(acme, 2)
-    found = pages(RunFilter(submission=runs[0].submission_id))
-    assert [run_id for page in found for run_id in page] == [run.id for run in runs][::-1]

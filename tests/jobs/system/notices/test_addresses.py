@@ -29,7 +29,3 @@ def test_an_inner_address_is_refused_when_it_is_given(
     assert [one.url for one in WebhookEndpoint.objects.all()] == ["https://ci.example/hook"]
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "HTTP_ALLOWED_HOSTS": (f"acme@{host}",)}
     assert endpoint(acme, url).url == url
-
-
-def test_a_public_address_is_taken(acme: Owner) -> None:
-    assert endpoint(acme, "https://8.8.8.8/hook").url == "https://8.8.8.8/hook"

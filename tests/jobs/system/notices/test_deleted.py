@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
 from pytest_django import Settings
 
 from jobs.core import sql
@@ -79,11 +78,3 @@ def test_an_owner_is_deleted_before_the_deliveries_of_its_webhooks(acme: Owner) 
     removed = other_tables.remove_others(rules_now())
     assert (removed["deliveries"], removed["webhooks"]) == (2_000, 1)
     assert not WebhookDelivery.objects.exists()
-
-
-def test_no_process_makes_a_deleted_webhook_active(acme: Owner) -> None:
-    """The database refuses it, also from a worker of an older version, which knows no mark."""
-    made = endpoint(acme, "https://ci.example/hook")
-    endpoints.delete_endpoint(made)
-    with pytest.raises(IntegrityError, match="webhook_deleted_is_inactive"), transaction.atomic():
-        sql.query("UPDATE jobs_webhookendpoint SET is_active = true")

@@ -16,13 +16,11 @@ from fleet import Kind
 from jobs.core.sql import now
 from jobs.models import (
     DeliveryState,
-    EndListener,
     EventType,
     Membership,
     Owner,
     Role,
     Submission,
-    WebhookDelivery,
     WebhookEndpoint,
 )
 from jobs.system.notices import rounds
@@ -60,13 +58,6 @@ def test_an_end_is_delivered_once_with_ids_and_nothing_secret(
     [delivery] = made.endpoint.deliveries.all()
     assert (delivery.state, delivery.attempt_count) == (DeliveryState.DELIVERED, 1)
     assert [attempt[1:3] for attempt in delivery.attempts] == [(204, "")]
-
-
-def test_without_endpoints_nothing_is_recorded(acme: Owner, messages: Messages) -> None:
-    """Nor for other owners' runs, if no endpoint is for all."""
-    end_runs(acme)
-    collect()
-    assert not WebhookDelivery.objects.exists() and not EndListener.objects.exists()
 
 
 def test_an_endpoint_gets_what_it_asks_for(

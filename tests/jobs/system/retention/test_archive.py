@@ -48,27 +48,6 @@ def test_a_run_is_read_back_whole(acme: Owner, folder: Path) -> None:
     assert bytes.fromhex(found["run"]["payload"][2:]) == bytes(range(256))
 
 
-def test_arguments_are_decoded_if_they_can_be(acme: Owner, folder: Path) -> None:
-    """And a run that is still a row is read from there."""
-    gone, there = old_run(acme, 100), old_run(acme, 80)
-    remove_old_history()
-    for run, is_archived in ((gone, True), (there, False)):
-        found = find_run(run)
-        assert found is not None
-        assert found["arguments"] == {"args": [1], "kwargs": {"y": 2}}
-        assert (found["file"] is not None) == is_archived
-        assert len(found["attempts"]) == 1
-
-
-def test_only_a_run_of_the_owner_is_found(acme: Owner, folder: Path) -> None:
-    """With a slug; and a run that never was is not found."""
-    run = old_run(acme, 100)
-    remove_old_history()
-    assert find_run(run, owner="acme") is not None
-    assert find_run(run, owner="northwind") is None
-    assert find_run(type(run)(int=run.int ^ 1)) is None
-
-
 def test_a_file_has_the_runs_of_a_day_that_leave(acme: Owner, folder: Path) -> None:
     """Those that stay longer come into a second file, when they leave."""
     gone = {old_run(acme, 100), old_run(acme, 100, state="cancelled")}

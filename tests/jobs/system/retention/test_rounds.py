@@ -1,7 +1,6 @@
 """jobs/system/retention/rounds.py: what leaves, what stays, and for how long."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -9,8 +8,6 @@ from pytest_django import Settings
 from jobs.core import sql
 from jobs.models import (
     Backfill,
-    HistoryPart,
-    HistoryRound,
     IdempotencyKey,
     Job,
     Owner,
@@ -58,15 +55,6 @@ def test_each_state_has_its_days(acme: Owner, state: str, days: int, stays: bool
     assert attempts_left([run]) == ({run} if stays and state not in OPEN else set())
 
 
-def test_days_count_from_the_end(acme: Owner) -> None:
-    """A run that waited for a year and ended last week is a week old."""
-    late = old_run(acme, 400, ended_days_ago=7)
-    gone = old_run(acme, 400)
-    remove_old_history()
-    assert left([late, gone]) == {late}
-    assert attempts_left([late, gone]) == {late}
-
-
 @pytest.mark.parametrize(
     ("days", "state", "stays_until"),
     [
@@ -91,14 +79,6 @@ def test_an_owner_may_have_other_days(
     remove_old_history()
     assert left([last, gone, usual]) == {last, usual}
     assert attempts_left([last, gone, usual]) == {last, usual}
-
-
-def test_runs_of_a_deleted_owner_leave_as_others_do(acme: Owner) -> None:
-    """Its rows have no constraint; the usual days apply."""
-    last, gone = old_run(acme, 90), old_run(acme, 91)
-    sql.query("DELETE FROM jobs_owner WHERE id = %s", [acme.pk])
-    remove_old_history()
-    assert left([last, gone]) == {last}
 
 
 def test_a_run_stays_while_its_submission_has_open_runs(acme: Owner) -> None:
@@ -168,32 +148,6 @@ def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
     assert old_tables() == names
 
 
-def test_a_second_round_changes_nothing(acme: Owner) -> None:
-    """And writes no table again."""
-    kept = [old_run(acme, 91, state="failed"), old_run(acme, 89)]
-    old_run(acme, 91)
-    remove_old_history()
-    files = "SELECT relname, relfilenode FROM pg_class WHERE relname ~ '^jobs_(run|attempt)_[0-9]'"
-    before = sql.query(files)
-    found = remove_old_history()
-    assert found is not None and not any(found.values())
-    assert sql.query(files) == before
-    assert left(kept) == set(kept)
-
-
-def test_a_partition_is_looked_at_once_a_day(acme: Owner) -> None:
-    """Unless the days of the settings or of an owner change, or an operator asks for a round."""
-    run = old_run(acme, 91, state="failed")
-    remove_old_history(looks_again=False)
-    assert f"jobs_run_{midnight(91):%Y%m%d}" in HistoryRound.objects.get().looked_at
-    sql.query("UPDATE jobs_run SET state = 'succeeded' WHERE id = %s", [run])
-    remove_old_history(looks_again=False)
-    assert left([run]) == {run}
-    Owner.objects.filter(pk=acme.pk).update(failed_run_days=300)
-    remove_old_history(looks_again=False)
-    assert not left([run])
-
-
 def test_runs_without_a_partition_leave_too(acme: Owner) -> None:
     """A run that was due before its partition was dropped lies in the default one."""
     gone = old_run(acme, 400, has_partition=False)
@@ -214,17 +168,6 @@ def test_runs_of_the_default_partition_move_into_a_new_one(acme: Owner) -> None:
     assert [row["home"] for row in rows] == [f"jobs_run_{midnight(110):%Y%m%d}"]
 
 
-def test_few_runs_leave_a_large_partition_one_by_one(acme: Owner, monkeypatch: Any) -> None:
-    """It is not copied for them."""
-    monkeypatch.setattr("jobs.system.retention.spans.SMALL", 0)
-    failed = old_run(acme, 100, state="failed")
-    gone = old_run(acme, 100)
-    sql.query(f"ANALYZE jobs_run_{midnight(100):%Y%m%d}")
-    found = remove_old_history()
-    assert found is not None and (found["runs"], found["partitions"]) == (1, 0)
-    assert left([failed, gone]) == {failed} == attempts_left([failed, gone])
-
-
 def test_attempts_may_leave_before_their_runs(acme: Owner, settings: Settings) -> None:
     """After ATTEMPT_DAYS; those of open runs stay."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ATTEMPT_DAYS": 100}
@@ -236,14 +179,3 @@ def test_attempts_may_leave_before_their_runs(acme: Owner, settings: Settings) -
     remove_old_history()
     assert left([*runs, opened]) == {*runs, opened}
     assert attempts_left([*runs, opened]) == {runs[0], opened}
-
-
-def test_it_notes_what_it_removed_and_when(acme: Owner) -> None:
-    """A part for each day, and the round."""
-    for day in (100, 100, 101):
-        old_run(acme, day)
-    remove_old_history()
-    parts = HistoryPart.objects.values_list("day", "number", "run_count")
-    assert list(parts) == [(midnight(101).date(), 1, 1), (midnight(100).date(), 1, 2)]
-    last = HistoryRound.objects.get()
-    assert last.ended_at is not None and last.problem == "" and last.problem_since is None

@@ -9,9 +9,9 @@ from pytest_django import Settings
 
 from jobs.core import sql
 from jobs.core.ids import first_id_of
-from jobs.models import Attempt, MetricOwner, MetricTotal, Owner, Run
-from jobs.system.rollups.metric_totals import LIMITS, OTHER, Totals, missed_name, read
-from jobs.system.rollups.rolling import count_minute, roll_up
+from jobs.models import MetricOwner, MetricTotal, Owner
+from jobs.system.rollups.metric_totals import OTHER, Totals, missed_name, read
+from jobs.system.rollups.rolling import count_minute
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.scenes import open_transaction
 from tests.jobs.system.rollups.minutes import (
@@ -54,26 +54,6 @@ def test_totals_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: i
     for outcome in {outcome for _owner, outcome in counted}:
         both = sum(count for (_, name), count in counted.items() if name == outcome)
         assert found.all[outcome] == both
-
-
-def test_times_are_in_the_bucket_of_their_size(acme: Owner) -> None:
-    """A value that equals a limit is below it, as Prometheus counts."""
-    run = ended(acme, minutes_ago(3))
-    for wait, took in ((0.05, 3600.0), (0.051, 3600.001), (0.0, 0.0)):
-        sql.query(
-            "UPDATE jobs_attempt SET started_at = queued_at + make_interval(secs => %s), "
-            "ended_at = queued_at + make_interval(secs => %s) WHERE run_id = %s",
-            [wait, wait + took, run.id],
-        )
-        run = ended(acme, minutes_ago(3))
-    sql.query("DELETE FROM jobs_attempt WHERE run_id = %s", [run.id])
-    rolled_up()
-    found = read().each["acme", QUEUE]
-    assert found.buckets("wait") == [2, 1, *[0] * (len(LIMITS) - 1)]
-    assert found.buckets("run") == [1, *[0] * (len(LIMITS) - 2), 1, 1]
-    assert found["wait_seconds"] == pytest.approx(0.101)
-    assert found["run_seconds"] == pytest.approx(7200.001)
-    assert found["started"] == Attempt.objects.count() == 3
 
 
 def test_a_minute_is_added_once(acme: Owner) -> None:
@@ -132,25 +112,6 @@ def test_the_owners_with_most_load_are_named(
     assert [row.owner_id for row in MetricOwner.objects.all()] == [northwind.pk]
 
 
-def test_a_load_ends_with_time(acme: Owner, northwind: Owner, settings: Settings) -> None:
-    """An owner that was busy an hour ago makes room for one that is busy now."""
-    named(settings, 1)
-    MetricOwner.objects.create(owner_id=acme.pk, load=3)
-    ended(northwind, minutes_ago(42))
-    for _ in range(2):
-        ended(northwind, minutes_ago(2))
-    rolled_up()
-    assert [row.owner_id for row in MetricOwner.objects.all()] == [northwind.pk]
-
-
-def test_queues_without_a_name_are_counted_together(acme: Owner) -> None:
-    """The fair queues have names: others are those of tasks that were routed elsewhere."""
-    run = ended(acme, minutes_ago(2))
-    sql.query("UPDATE jobs_run SET queue = 'elsewhere' WHERE id = %s", [run.id])
-    rolled_up()
-    assert read().each["acme", OTHER]["succeeded"] == 1
-
-
 def test_rows_are_few_whatever_the_number_of_owners(
     acme: Owner, northwind: Owner, settings: Settings
 ) -> None:
@@ -167,17 +128,6 @@ def test_rows_are_few_whatever_the_number_of_owners(
     assert not MetricTotal.objects.filter(owner_id=acme.pk).exists()
     # A minute that ends meanwhile adds the runs that were submitted in it.
     assert MetricTotal.objects.count() < 2 * before
-
-
-def test_a_deleted_owner_is_not_read(acme: Owner, northwind: Owner) -> None:
-    """Its name is not known any more; the sum keeps what it had."""
-    for owner in (acme, northwind):
-        ended(owner, minutes_ago(2))
-    rolled_up()
-    sql.query("DELETE FROM jobs_submission WHERE owner_id = %s", [acme.pk])
-    sql.query("DELETE FROM jobs_owner WHERE id = %s", [acme.pk])
-    assert {owner for owner, _queue in read().each} == {"northwind"}
-    assert read().all["succeeded"] == 2
 
 
 def test_missed_spans_are_counted_by_reason(acme: Owner, no_ticks: None) -> None:
@@ -201,10 +151,3 @@ def test_missed_spans_are_counted_by_reason(acme: Owner, no_ticks: None) -> None
     assert read().all[missed_name("outage")] == 2
     assert read().all[missed_name("window")] == 1
     assert read().all[missed_name("cap")] == 0
-
-
-def test_an_idle_installation_has_no_totals() -> None:
-    """And a read of them fails not."""
-    roll_up()
-    assert read().each == {}
-    assert Run.objects.count() == 0

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from jobs.core import barrier
-from jobs.models import Owner, Rollup
+from jobs.models import Owner
 from jobs.system.rollups import reads
-from jobs.system.rollups.histogram import GROWTH, value_of
+from jobs.system.rollups.histogram import GROWTH
 from jobs.system.rollups.objectives import (
     FAST,
     LEAST_STARTS,
@@ -16,7 +16,6 @@ from jobs.system.rollups.objectives import (
     Counted,
     Objective,
     objectives,
-    worst,
 )
 from tests.jobs.system.rollups.late import BUCKETS, counted, counted_until
 
@@ -50,10 +49,6 @@ def at(burn: Mapping[int, float], *, percent: float = 95, starts: int = 1000) ->
     return Objective(owner=Owner(slug="acme"), seconds=1, percent=percent, counted=counts)
 
 
-def test_buckets_are_those_of_the_scene() -> None:
-    assert all(abs(value_of(bucket) / wait - 1) < GROWTH - 1 for wait, bucket in BUCKETS.items())
-
-
 def test_late_starts_are_counted_by_span(acme: Owner) -> None:
     """A span has its minutes, and the longer ones those of the shorter."""
     aimed(acme)
@@ -84,16 +79,6 @@ def test_the_bucket_of_the_objective_counts_in_part(acme: Owner) -> None:
     assert found(acme).counted[5].late == pytest.approx(1000 * (high - 10) / (high - low))
 
 
-def test_owners_are_apart(acme: Owner, northwind: Owner) -> None:
-    """Each has its own starts; one without an objective is not there."""
-    aimed(acme)
-    counted(northwind, minutes(1), {10.0: 100})
-    counted_until(AT)
-    [one] = objectives(None) or []
-    assert (one.owner, one.counted, one.burn(5)) == (acme, {}, None)
-    assert objectives([northwind.pk]) == []
-
-
 def test_a_reader_of_one_owner_learns_of_no_other(acme: Owner, northwind: Owner) -> None:
     """Behind the barrier, too."""
     for owner in (acme, northwind):
@@ -104,12 +89,6 @@ def test_a_reader_of_one_owner_learns_of_no_other(acme: Owner, northwind: Owner)
         assert [one.owner for one in objectives([acme.pk, northwind.pk]) or []] == [acme]
     finally:
         barrier.lower()
-
-
-def test_nothing_is_known_before_the_first_minute(acme: Owner) -> None:
-    aimed(acme)
-    assert Rollup.objects.count() == 0
-    assert found(acme).burning is None
 
 
 @pytest.mark.parametrize(
@@ -136,10 +115,3 @@ def test_few_starts_are_no_problem() -> None:
     spans = {60: 1.0, 5: 1.0}
     assert at(spans, starts=LEAST_STARTS - 1).burning is None
     assert at(spans, starts=LEAST_STARTS).burning is FAST
-
-
-def test_the_worst_burns_fast_and_most() -> None:
-    slow = at({360: 0.9, 30: 0.9})
-    fast, faster = at({60: 0.8, 5: 0.8}), at({60: 0.9, 5: 0.9})
-    assert worst([slow, fast, faster, at({})]) is faster
-    assert worst([at({})]) is None

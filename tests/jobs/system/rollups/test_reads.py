@@ -84,14 +84,6 @@ def test_minutes_have_outcomes_and_percentiles(acme: Owner) -> None:
 
 
 @pytest.mark.usefixtures("_rollups")
-def test_minutes_of_all_owners_are_those_of_each_owner_added_up(
-    acme: Owner, northwind: Owner
-) -> None:
-    """The totals of all say what the rollups of all say."""
-    assert minutes(None, **SPAN) == minutes([acme.pk, northwind.pk], **SPAN)
-
-
-@pytest.mark.usefixtures("_rollups")
 def test_totals_are_not_readable_behind_the_barrier(acme: Owner) -> None:
     """A request for some owners that asks for all fails, and learns nothing of others."""
     barrier.raise_for([acme.pk])
@@ -99,22 +91,6 @@ def test_totals_are_not_readable_behind_the_barrier(acme: Owner) -> None:
         with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
             minutes(None, **SPAN)
         assert minutes([acme.pk], **SPAN)[0].outcomes == {State.SUCCEEDED: 4, State.FAILED: 2}
-    finally:
-        barrier.lower()
-
-
-@pytest.mark.usefixtures("_rollups")
-def test_owners_have_runs_and_their_part_of_the_workers(acme: Owner, northwind: Owner) -> None:
-    """Retried attempts are no runs. A part is of all owners, also for one who sees only its own."""
-    most, less = by_owner(None, **SPAN)
-    assert (most.owner_id, most.runs, most.failed) == (northwind.pk, 7, 1)
-    assert (less.owner_id, less.runs, less.failed) == (acme.pk, 7, 2)
-    assert (less.worker_seconds, less.received, most.received) == (40.0, 0.4, 0.6)
-    assert by_owner([acme.pk], **SPAN) == [less]
-    barrier.raise_for([acme.pk])
-    try:
-        assert by_owner(None, **SPAN) == [less]
-        assert by_owner([northwind.pk], **SPAN) == []
     finally:
         barrier.lower()
 
@@ -142,38 +118,11 @@ def test_an_owner_is_entitled_to_its_weight_of_the_minutes_in_which_it_had_work(
         barrier.lower()
 
 
-@pytest.mark.usefixtures("_rollups")
-def test_failures_are_added_up_by_task_and_error(acme: Owner) -> None:
-    """Those that cost most runs come first."""
-    rolled(acme, outcome="failed", error_type="ValueError", count=9)
-    worst, other = failures(None, **SPAN)
-    assert (worst.error_type, worst.failed, worst.retried) == ("ValueError", 9, 0)
-    assert (other.task, other.failed, other.retried) == ("tests.add", 3, 5)
-    assert (other.owners, other.last_minute) == (2, AT + 2 * MINUTE)
-    assert [each.failed for each in failures([acme.pk], **SPAN)] == [9, 2]
-
-
 @pytest.mark.usefixtures("_rollups", "northwind")
 def test_no_owner_is_not_all_owners() -> None:
     """A reader without an owner sees nothing."""
     assert by_owner([], **SPAN) == failures([], **SPAN) == []
     assert not any(minute.outcomes for minute in minutes([], **SPAN))
-
-
-def test_without_worker_time_nobody_has_a_part(acme: Owner) -> None:
-    """For example, when all runs were cancelled."""
-    rolled(acme, outcome="cancelled")
-    totals()
-    [found] = by_owner(None, **SPAN)
-    assert (found.runs, found.worker_seconds, found.received) == (1, 0.0, None)
-
-
-def test_the_last_minutes_end_where_the_rounds_are() -> None:
-    """Before the first round there are none."""
-    assert last_minutes(60) is None
-    until = minutes_ago(0)
-    RollupPosition.objects.create(final_until=until - MINUTE, counted_until=until)
-    assert last_minutes(60) == (until - timedelta(hours=1), until)
 
 
 def test_the_last_minutes_are_not_known_while_the_statistics_lag() -> None:

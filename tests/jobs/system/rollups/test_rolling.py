@@ -13,12 +13,9 @@ from pytest_django import Settings
 
 from fleet import Kind
 from jobs.core import sql
-from jobs.core.states import State
-from jobs.models import Attempt, Owner, Rollup, RollupPosition, RollupTotal
+from jobs.models import Owner, Rollup, RollupPosition, RollupTotal
 from jobs.models.rollup import OUTCOMES
-from jobs.runs.manual_retry import reopen_runs
 from jobs.system.rollups import rolling
-from jobs.system.rollups.histogram import GROWTH, SHORTEST
 from jobs.system.rollups.rolling import count_minute, roll_up
 from tests.jobs.scenes import open_transaction
 from tests.jobs.system.rollups.minutes import (
@@ -26,7 +23,6 @@ from tests.jobs.system.rollups.minutes import (
     ended,
     history,
     minutes_ago,
-    moved,
     plain_count,
     recorded_at,
     rolled_count,
@@ -54,24 +50,6 @@ def test_rollups_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: 
     rolled_up()
     assert rolled_count() == plain_count()
     assert rolled_count().total() > 30
-
-
-def test_times_are_those_of_the_rows(acme: Owner) -> None:
-    """Sums are exact, and each value is in the bucket of its size."""
-    history([acme], random.Random(7), count=30)
-    rolled_up()
-    waits, runs = [], []
-    for attempt in Attempt.objects.exclude(outcome="given back").exclude(started_at=None):
-        assert attempt.started_at and attempt.queued_at
-        waits.append(max(0.0, (attempt.started_at - attempt.queued_at).total_seconds()))
-        runs.append((attempt.ended_at - attempt.started_at).total_seconds())
-    rollups = list(Rollup.objects.all())
-    assert sum(rollup.wait_seconds for rollup in rollups) == pytest.approx(sum(waits))
-    assert sum(rollup.worker_seconds for rollup in rollups) == pytest.approx(sum(runs))
-    for values, name in ((waits, "wait"), (runs, "run")):
-        buckets = Counter(math.ceil(math.log(max(v, SHORTEST), GROWTH)) for v in values)
-        assert _histogram(rollups, name) == buckets
-        assert len(buckets) > 5
 
 
 @pytest.mark.parametrize("seed", [0, *OTHERS[:1]])
@@ -117,23 +95,6 @@ def test_counting_a_minute_again_gives_the_same_rows(acme: Owner, northwind: Own
     assert roll_up() == 0
 
 
-def test_a_minute_without_an_end_has_no_row(acme: Owner) -> None:
-    """And the minutes around it are counted."""
-    first, last = minutes_ago(6), minutes_ago(2)
-    ended(acme, first)
-    ended(acme, last + timedelta(seconds=59.999_999))
-    rolled_up()
-    assert [row["minute"] for row in rows()] == [first, last]
-    position = RollupPosition.objects.get()
-    assert position.final_until == position.counted_until >= last + MINUTE
-
-
-def test_without_any_row_the_rounds_begin_now() -> None:
-    """Nothing is counted, and nothing fails."""
-    assert [roll_up(), roll_up()] == [0, 0]
-    assert rows() == []
-
-
 def test_a_late_commit_is_counted_once(acme: Owner) -> None:
     """The minute is counted meanwhile, and is final when the transaction has ended."""
     at = minutes_ago(4)
@@ -153,17 +114,6 @@ def test_a_late_commit_is_counted_once(acme: Owner) -> None:
     assert [row["succeeded"] for row in totals()] == [2]
     assert RollupPosition.objects.get().final_until > at
     assert roll_up() == 0
-
-
-def test_a_transaction_that_is_rolled_back_adds_nothing(acme: Owner) -> None:
-    """And does not keep a minute from being final."""
-    at = minutes_ago(4)
-    ended(acme, at)
-    with open_transaction(LATE, acme.pk, at):
-        rolled_up()
-    rolled_up()
-    assert rolled_count().total() == 1
-    assert RollupPosition.objects.get().final_until > at
 
 
 def test_a_minute_that_has_just_ended_waits_for_open_transactions(acme: Owner) -> None:
@@ -206,34 +156,6 @@ def test_a_failed_run_is_counted_once(acme: Owner) -> None:
     ended(acme, at, Kind.GIVEN_BACK)
     rolled_up()
     assert rolled_count() == Counter({(at, acme.pk, "tests.add", "failed", "OSError"): 2})
-
-
-def test_a_retry_by_an_operator_takes_nothing_back(acme: Owner) -> None:
-    """An attempt that failed, and a run that was cancelled, were so in their minutes."""
-    at = minutes_ago(3)
-    runs = [ended(acme, at, Kind.FAILED, error_type="OSError"), moved(acme, at, State.CANCELLED)]
-    rolled_up()
-    before = rows()
-    assert len(before) == 2
-    reopen_runs([run.id for run in runs])
-    rolled_up()
-    assert rows() == before
-
-
-def test_a_deleted_owner_keeps_its_rollups(acme: Owner, northwind: Owner) -> None:
-    """Also what is counted after it is gone; a new name changes nothing."""
-    at = minutes_ago(3)
-    ended(acme, at)
-    ended(northwind, at)
-    key = acme.pk
-    Owner.objects.filter(pk=northwind.pk).update(slug="southwind")
-    sql.query("DELETE FROM jobs_submission WHERE owner_id = %s", [key])
-    sql.query("DELETE FROM jobs_owner WHERE id = %s", [key])
-    rolled_up()
-    before = rows()
-    assert {row["owner_id"] for row in before} == {key, northwind.pk}
-    count_minute(at, is_final=True)
-    assert rows() == before
 
 
 def test_rounds_go_on_where_the_last_one_ended(

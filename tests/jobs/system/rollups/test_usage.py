@@ -12,7 +12,6 @@ from jobs.core import sql
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs.recording import move
 from jobs.system.rollups import usage as module
 from jobs.system.rollups.usage import daily_usage, received_by_owner, usage
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
@@ -42,29 +41,6 @@ def test_days_are_those_of_the_zone(failed_run: Run, acme: Owner) -> None:
         assert all(day.start.hour == day.start.minute == 0 for day in days)
         assert days[-1].runs == {"failed": 1} and (days[-1].worker_seconds or 0) > 0
         assert all(day.runs == {} and day.worker_seconds == 0 for day in days[:-1])
-
-
-def test_days_of_others_are_not_counted(failed_run: Run, northwind: Owner) -> None:
-    submitted(northwind, 2)
-    assert daily_usage(northwind, days=1, zone=ZoneInfo("UTC"))[0].runs == {"queued": 2}
-
-
-def test_states_have_one_order(failed_run: Run, acme: Owner) -> None:
-    """Two answers about the same runs are equal byte by byte, whatever order the rows have."""
-    for state in (State.CANCELLED, State.EXPIRED):
-        move([submitted(acme)[0].id], to=state)
-    recorded(admitted(living_worker(), submitted(acme)[0]), Kind.STARTED)
-    submitted(acme)
-    found = usage(acme, start=now() - HOUR, end=now()).runs or {}
-    assert list(found) == [state for state in State if state in found] and len(found) == 5
-
-
-def test_the_shares_of_owners_add_up(failed_run: Run, acme: Owner, northwind: Owner) -> None:
-    """Those without worker time have none; a span without any has no shares."""
-    end = now()
-    assert received_by_owner(start=end - timedelta(hours=1), end=end) == {acme.pk: 1.0}
-    day = timedelta(days=1)
-    assert received_by_owner(start=end - 2 * day, end=end - day) == {}
 
 
 # --- from rollups ---------------------------------------------------------------------------
