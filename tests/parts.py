@@ -58,7 +58,7 @@ SITE: Final = (
     "flows/test_pooled_isolation.py",
 )
 STORAGE: Final = (
-    *("chaos/test_proxy.py", "flows/test_bulk.py", "flows/test_postgres_faults.py"),
+    *("chaos/test_proxy.py", "flows/test_postgres_faults.py"),
     "flows/test_poolers.py",
 )
 RECURRING: Final = (

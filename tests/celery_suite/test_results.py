@@ -57,9 +57,3 @@ def test_a_difference_without_a_reason_fails(
     """One that passes alone, and one that fails on both sides, are only reported."""
     assert comparison.ok is is_ok
     assert says in comparison.report()
-
-
-def test_a_side_that_ran_nothing_is_no_success() -> None:
-    """Otherwise a suite that cannot be collected would look equal."""
-    empty: dict[str, dict[str, Result]] = {"stock": {}, "fair": {}}
-    assert not compare(empty, alone=empty, named={}).ok

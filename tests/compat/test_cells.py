@@ -18,12 +18,3 @@ def test_the_few_have_each_value_with_each_celery_and_both_corners() -> None:
     ]
     assert (few[0], few[-1]) == (oldest, newest)
     assert set(few) <= set(every(PYTHONS))
-
-
-def test_with_one_python_each_redis_still_meets_each_celery() -> None:
-    """On a machine that has no other."""
-    few = covering(["3.11"])
-    assert {(cell.celery, cell.redis) for cell in few} == {
-        (celery, redis) for celery in TESTED["celery"] for redis in TESTED["redis"]
-    }
-    assert {cell.django for cell in few} == {"5.2"}

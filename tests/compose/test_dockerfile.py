@@ -37,14 +37,6 @@ def test_the_image_gets_what_its_dockerfile_copies() -> None:
     assert "*" in lines
 
 
-def test_the_last_stage_has_no_root_and_no_tools() -> None:
-    """It ends as another user, and gets the environment without pip."""
-    last = [each for each in instructions() if each.stage == "final"]
-    assert last[-1].name == "USER" and last[-1].text == "10001:10001"
-    assert not any(tool in each.text for each in last for tool in ("pip", "apt", "gcc"))
-    assert not any(each.name == "ADD" for each in instructions())
-
-
 def test_the_image_has_the_versions_of_the_lock_file() -> None:
     """compose/requirements.lock is a part of requirements.lock, hashes included."""
     whole, part = _locked(PROJECT / "requirements.lock"), _locked(FOLDER / "requirements.lock")

@@ -97,20 +97,6 @@ def test_health_checks_are_those_of_compose(services: dict[str, Any]) -> None:
         assert header["value"] in given("web")["ALLOWED_HOSTS"].split(",")
 
 
-def test_a_budget_lets_a_node_be_drained() -> None:
-    """Each is for the pods of its Deployment, and allows at least one of them to leave."""
-    deployments = objects("Deployment")
-    budgets = objects("PodDisruptionBudget")
-    assert sorted(budgets) == sorted(deployments) == sorted(PROGRAMS)
-    for name, budget in budgets.items():
-        spec = deployments[name]["spec"]
-        assert budget["spec"]["selector"] == spec["selector"]
-        assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
-        stays = budget["spec"].get("minAvailable")
-        leaves = budget["spec"].get("maxUnavailable", spec["replicas"] - (stays or 0))
-        assert 1 <= leaves < spec["replicas"]
-
-
 def test_workers_are_scaled_by_metrics_that_there_are() -> None:
     """KEDA asks for metrics of docs/operate/metrics.md, and scales the workers' Deployment."""
     [scaled] = objects("ScaledObject").values()
@@ -121,11 +107,6 @@ def test_workers_are_scaled_by_metrics_that_there_are() -> None:
     for trigger in spec["triggers"]:
         [metric] = re.findall("fairshift_[a-z_]+", trigger["metadata"]["query"])
         assert f"- `{metric}` (queue): " in known
-
-
-def test_the_workers_grace_is_longer_than_the_lease() -> None:
-    """A pod that is asked to end has time for its runs."""
-    assert pods()["worker"]["terminationGracePeriodSeconds"] >= 300
 
 
 def test_no_value_is_left_to_guess() -> None:

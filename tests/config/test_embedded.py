@@ -15,7 +15,6 @@ import psycopg
 import pytest
 
 from config.embedded.__main__ import stop
-from config.embedded.accounts import server_account
 from config.embedded.client import kept
 from config.embedded.keeper import LINGER_SECONDS
 from config.embedded.places import Places
@@ -165,18 +164,6 @@ def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> N
     wait_for(empty.is_empty, what="everything stopped and removed")
 
 
-def test_status_and_stop_are_commands(world: World) -> None:
-    """`stop` ends servers that are in use, and both say what is so."""
-    ours = os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)}
-    world.client("redis")
-    said = python("-m", "config.embedded", "status", environ=ours).stdout
-    assert said.startswith(f"Running. Data: {world.places.state}\nredis ")
-    assert python("-m", "config.embedded", "stop", environ=ours).stdout == "Stopped.\n"
-    wait_for(world.is_empty, what="everything stopped and removed")
-    said = python("-m", "config.embedded", "status", environ=ours).stdout
-    assert said == f"Not running. Data: {world.places.state}\n"
-
-
 def test_stop_waits_for_servers_that_end_by_themselves(world: World) -> None:
     """What stops them may then copy or remove the data."""
     world.client("postgres")
@@ -238,35 +225,6 @@ def test_killed_keeper_leaves_no_orphan_in_the_way(world: World) -> None:
     end(lost)
     end(client)
     wait_for(world.is_empty, what="everything stopped and removed")
-
-
-def test_reused_process_number_does_not_stop_the_start(world: World) -> None:
-    """A pid file of a power cut may name a living process that is not PostgreSQL at all."""
-    client, _ = world.client("postgres")
-    keeper = world.keeper
-    end(client)
-    os.kill(keeper, signal.SIGTERM)  # it would wait a while for another client
-    wait_for(world.is_empty, what="everything stopped and removed")
-    account = server_account()
-    stranger = subprocess.Popen(["sleep", "60"], user=account.uid, group=account.gid)
-    try:
-        lines = [str(stranger.pid), str(world.postmaster_pid.parent), "0", "5432", ""]
-        world.postmaster_pid.write_text("\n".join(lines))
-        _, urls = world.client("postgres")
-        assert answer(urls["postgres"]) == "18"
-        assert stranger.poll() is None
-    finally:
-        stranger.kill()
-        stranger.wait()
-
-
-def test_start_that_fails_says_why(empty: World) -> None:
-    """The error of a server that does not start ends with its own log lines."""
-    (empty.places.state / "postgres18").mkdir()
-    process = python("-c", CLIENT, str(empty.places.state), "postgres")
-    assert process.returncode == 1
-    assert "ImproperlyConfigured: postgres did not start. The end of" in process.stderr
-    assert "postgresql.conf" in process.stderr, process.stderr
 
 
 # For a database of the user's, as psql has them. Each alone would lead a connection elsewhere.

@@ -118,13 +118,6 @@ def test_refused_url_keeps_its_password(given: str) -> None:
     assert "sesame" not in str(refusal.value)
 
 
-def test_section_holds_only_what_is_given() -> None:
-    """Defaults stay where they are known; a section has the given keys alone."""
-    env = Environment({"FAIRSHIFT_A": "1", "FAIRSHIFT_B": ""})
-    number = Rule(0, Kind.WHOLE, 0, 9)
-    assert env.section("FAIRSHIFT_", {"A": number, "B": number, "C": SECONDS}) == {"A": 1}
-
-
 def test_unknown_variable_is_refused_with_the_near_miss() -> None:
     """A misspelt variable would be ignored in silence; it is an error that names the right one."""
     env = Environment({"FAIRSHIFT_LEASE_SECOND": "9", "OTHER": "1"})

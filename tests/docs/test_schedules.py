@@ -5,10 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from jobs.models.recurring import MissReason
 from jobs.schedules import cron_minutes
-from jobs.schedules.expressions import ALIASES
-from tests.docs.pages import code_words, entries, prose, read, table
+from tests.docs.pages import code_words, read, table
 
 PAGE = read("docs/use/schedules.md")
 CLOCKS = table(PAGE, after="## When clocks are changed")
@@ -24,14 +22,3 @@ def test_examples_of_changed_clocks(row: list[str]) -> None:
     found = cron_minutes(cron, zone, start=start.astimezone(UTC), end=end.astimezone(UTC))
     here = " ".join(f"{moment.astimezone(place):%H:%M}" for moment in found)
     assert [here or "never", " ".join(f"{m:%H:%M}" for m in found) or "never"] == row[3:]
-
-
-def test_aliases_are_named() -> None:
-    """Every alias stands in the page."""
-    assert set(ALIASES) <= set(code_words(prose(PAGE)))
-
-
-def test_reasons_are_named() -> None:
-    """The page has every reason for which a due time is recorded as missed."""
-    reasons = entries(PAGE, after="### Reasons of missed due times")
-    assert {"".join(code_words(name)) for name, _ in reasons} == set(MissReason.values)

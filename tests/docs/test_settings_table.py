@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from config.settings import env
 from jobs.core.conf import DEFAULTS
@@ -47,9 +46,3 @@ def test_every_key_of_fairshift_is_described() -> None:
     without = {word for word in code_words(sentence) if word.isupper()}
     assert with_variable.isdisjoint(without)
     assert with_variable | without == set(DEFAULTS)
-
-
-def test_modules_are_found() -> None:
-    """The search for variables sees the one module that is known to read some by itself."""
-    text = Path(PROJECT / "fleet/crash_points.py").read_text(encoding="utf-8")
-    assert set(ENVIRON.findall(text)) == {"FAULT", "FAULT_ONCE_DIR"}

@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import jobs.windows
 from jobs.windows import Effect, Entry, checked, occurrences
-from tests.docs.pages import blocks, code_words, entries, read, table
+from tests.docs.pages import blocks, code_words, read, table
 
 PAGE = read("docs/use/windows.md")
 DAY = timedelta(days=1)
@@ -38,14 +37,3 @@ def test_the_example_runs() -> None:
     """As the page has it."""
     [example] = blocks(PAGE, info="python")
     exec(example.text, {})
-
-
-def test_questions_are_named() -> None:
-    """Every function that the package offers stands in the page."""
-    asked = {
-        word.split("(")[0]
-        for name, _ in entries(PAGE, after="## The functions")
-        for word in code_words(name)
-    }
-    offered = {name for name in jobs.windows.__all__ if name[0].islower()}
-    assert asked == offered

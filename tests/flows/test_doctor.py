@@ -22,12 +22,11 @@ from tests.flows.breaking import (
 )
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import environment
-from tests.flows.secured import ADMIN, secured
+from tests.flows.secured import secured
 from tests.flows.standby import standby
 from tests.flows.test_acl import url as url_of
 from tests.flows.test_acl import users
 from tests.pgbouncer import pgbouncer
-from tests.proxy import Faults, Proxy
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -152,28 +151,6 @@ def test_what_is_broken_is_named_with_its_fix(
 
 
 @pytest.mark.proof
-def test_an_unmigrated_database(sound: Installation) -> None:
-    """And the Redis of another installation."""
-    sound.statement("CREATE DATABASE empty")
-    url = sound.urls["DATABASE_URL"].replace("/fairshift?", "/empty?")
-    told = found(sound, DATABASE_URL=url)
-    assert told.keys() == {"E105", "E204"}
-    assert told["E105"]["fix"] == "Run manage.py migrate."
-
-
-@pytest.mark.proof
-def test_a_missing_partition(sound: Installation) -> None:
-    """Of tomorrow."""
-    [(name,)] = sound.servers.sql("SELECT to_char(now() + interval '4 days', 'YYYYMMDD')")
-    sound.statement(f"DROP TABLE jobs_run_{name}")
-    told = found(sound)
-    assert told.keys() == {"D104"}
-    assert "make_partitions" in told["D104"]["fix"]
-    sound.python(MANY_DAYS, **sound.urls).communicate(timeout=300)
-    assert not found(sound)
-
-
-@pytest.mark.proof
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
 def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
     """PgBouncer in one of the modes that lose locks and settings."""
@@ -198,12 +175,6 @@ def test_a_pooler_that_the_settings_of_web_processes_name(
 
 
 @pytest.mark.proof
-def test_a_pooler_with_sessions(sound: Installation) -> None:
-    with pgbouncer(sound.urls["DATABASE_URL"], mode="session") as url:
-        assert not found(sound, DATABASE_URL=url)
-
-
-@pytest.mark.proof
 def test_a_standby(sound: Installation) -> None:
     """As after a failover of which the settings know nothing."""
     with standby(sound.urls["DATABASE_URL"]) as url:
@@ -221,20 +192,6 @@ def test_a_user_of_redis_that_lacks_rights(sound: Installation) -> None:
         server.admin.execute_command("ACL", "SETUSER", "worker", "-zadd")
         told = found(sound, REDIS_URL=url_of(server, "worker"))
         assert "ZADD" in told["D205"]["text"] and "SECURITY.md" in told["D205"]["fix"]
-
-
-@pytest.mark.proof
-def test_an_old_redis(sound: Installation) -> None:
-    """By the version that it tells."""
-    with secured([]) as server:
-        version = server.admin.info("server")["redis_version"]
-        told = f"5{version[1:]}"
-        with Proxy(f"redis://127.0.0.1:{server.port}/0") as proxy:
-            proxy.faults = Faults(replaced=(f"n:{version}".encode(), f"n:{told}".encode()))
-            url = proxy.url.replace("redis://", f"redis://admin:{ADMIN}@")
-            found_there = found(sound, REDIS_URL=url)
-    assert found_there["E202"]["text"] == f"Redis {told} is too old."
-    assert "Use Redis 6.2 or newer" in found_there["E202"]["fix"]
 
 
 @pytest.mark.proof

@@ -11,7 +11,6 @@ from threading import Event, Thread
 import pytest
 
 from tests.flows.installation import Installation
-from tests.flows.secured import ADMIN, secured
 from tests.flows.test_doctor import found, in_time, sound
 from tests.waiting import wait_for
 
@@ -24,13 +23,6 @@ upsert_jobs("acme", [{
     "key": "each", "task": "tests.record", "arguments": {"n": 1}, "interval_minutes": 1,
 }])
 """
-OF_NEW_CODE = """
-from jobs import submit
-from tests.flows.traced import say
-submit(say, text="hello", owner="acme")
-"""
-"""No worker of the installation has this task."""
-NEW_TASKS = "tests.tasks,tests.flows.traced"
 LATE_SECONDS = 200
 """A job is late a minute after it was due, which is within a minute."""
 
@@ -111,24 +103,6 @@ def test_a_check_of_the_project_that_waits(sound: Installation) -> None:
         told = found(sound, WAITS_FOR_PORT=str(port))
     assert told.keys() == {"D001"} and ": wait" in told["D001"]["text"]
     assert "does a check of yours wait" in told["D001"]["fix"]
-
-
-def test_a_redis_that_refuses_a_command(sound: Installation) -> None:
-    """As a provider's Redis does, in which commands are renamed."""
-    with secured(['rename-command INFO ""']) as server:
-        told = found(sound, REDIS_URL=f"redis://admin:{ADMIN}@127.0.0.1:{server.port}/0")
-    assert "unknown command" in told["D206"]["text"]
-    assert "look at its log" in told["D206"]["fix"]
-
-
-def test_runs_of_a_task_that_no_worker_knows(sound: Installation) -> None:
-    """As when callers are deployed before workers."""
-    play(sound, OF_NEW_CODE, FAIRSHIFT_TASKS=NEW_TASKS)
-    told = wait_for(lambda: found(sound).get("D308"), seconds=60, what="the run to be given back")
-    assert "flows.say" in told["text"] and "Start workers with the code" in told["fix"]
-    sound.statement(
-        "UPDATE jobs_run SET state = 'cancelled', ended_at = now() WHERE task = 'flows.say'"
-    )
 
 
 def test_a_pulse_that_stands_still(sound: Installation) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from fleet.flower import run_address
 from fleet.stack import programs
 from fleet.stack.stack import Stack, free_port
 from jobs import submit
@@ -61,12 +60,6 @@ def test_without_a_login_there_is_nothing(flower: str) -> None:
         assert refused.value.code == 401
 
 
-def test_monitoring_reads_with_the_login(flower: str) -> None:
-    """Flower's own answers."""
-    assert _page_now(flower, "/healthcheck") == "OK"
-    assert "# HELP" in _page_now(flower, "/metrics")
-
-
 def test_it_only_reads(flower: str) -> None:
     """Its API starts and ends nothing, whoever has the login."""
     for path in ("/api/task/send-task/tests.add", "/api/worker/shutdown/any@host"):
@@ -82,15 +75,6 @@ def test_it_does_not_start_without_a_login() -> None:
     command = ["-m", "fleet.flower", "--app", "config", f"--port={free_port(0)}"]
     answer = python(*command, environ=without)
     assert answer.returncode != 0 and "FLOWER_BASIC_AUTH" in answer.stderr
-
-
-def test_only_runs_have_a_way_back() -> None:
-    """A plain task's id is of another version; and without a site there is no link."""
-    run = "01900000-0000-7000-8000-000000000001"
-    assert run_address("http://site", run) == f"http://site/admin/jobs/run/{run}/change/"
-    assert run_address("", run) == ""
-    assert run_address("http://site", "0b0f6d3c-5f0e-4d0b-9c7e-0a1b2c3d4e5f") == ""
-    assert run_address("http://site", "made-up") == ""
 
 
 def _page(flower: str, path: str, *, seconds: float) -> str:

@@ -1,6 +1,5 @@
 """What a task does from inside, on real workers: progress, checkpoint, steering; and hooks."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 
 from jobs import submit
 from jobs.core import sql
-from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import End, EndListener, HookCall, Run
 from jobs.owners.tokens import make_token
@@ -16,7 +14,6 @@ from jobs.system import ends
 from tests.flows.processes import Layout, Processes
 from tests.flows.web import site
 from tests.flows.world import ended, make_owner, outcomes, reached, states
-from tests.jobs.windows_world import calendar_of, window
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -100,29 +97,6 @@ def test_a_snooze_spends_no_attempt(stack: Processes, verdict: Any, way: str) ->
     verdict(run)
 
 
-def test_a_snooze_that_ends_in_a_closed_window_waits_for_the_next_opening(
-    stack: Processes, verdict: Any
-) -> None:
-    """It starts when the window opens, and even then its last attempt is not spent."""
-    nights = calendar_of(make_owner("nocturne"))  # Calendars outlive the scene.
-    window(nights, opens_in=-60, seconds=66)
-    opens_at = now() + timedelta(seconds=16)
-    window(nights, opens_in=16, seconds=600)
-    run = ended(
-        submit("flows.steer", way="snooze", seconds=8, owner="nocturne", max_attempts=1), seconds=60
-    )
-    assert (run.state, run.result_value) == (State.SUCCEEDED, [1, 2])
-    assert states(run) == [
-        *("queued", "admitted", "running", "retrying"),
-        *("held", "queued", "admitted", "running", "succeeded"),
-    ]
-    _, held_at, why = run.moves[4]
-    assert why == "window closed" and held_at < opens_at
-    assert 0 <= (run.moves[6][1] - opens_at).total_seconds() < 50
-    assert [(a.number, a.outcome) for a in run.attempts] == [(1, "snoozed"), (1, "succeeded")]
-    verdict(run)
-
-
 @pytest.mark.parametrize(
     ("way", "state", "story"),
     [
@@ -137,14 +111,6 @@ def test_a_task_ends_its_run(
     run = ended(submit("flows.steer", way=way, owner="acme", max_attempts=5))
     assert (run.state, run.attempt_count) == (state, 1)
     assert (run.error_type, run.error_text, run.moves[-1][2]) == story
-    verdict(run)
-
-
-def test_a_wrong_duration_fails_the_attempt(stack: Processes, verdict: Any) -> None:
-    """With the limit in its text."""
-    run = ended(submit("flows.steer", way="too short", owner="acme", max_attempts=1))
-    assert (run.state, run.error_type) == (State.FAILED, "ValueError")
-    assert "from 1 to 2592000" in run.error_text
     verdict(run)
 
 
@@ -172,9 +138,3 @@ def test_a_hook_is_called_after_a_kill(
     assert path.read_text() == f"{run.id} cancelled\n" * calls
     assert not HookCall.objects.exists() and not End.objects.exists()
     EndListener.objects.all().delete()
-
-
-def test_without_a_hook_no_end_is_recorded(stack: Processes) -> None:
-    """Nobody listens: a run ends as before."""
-    ended(submit("tests.add", x=1, y=2, owner="acme"))
-    assert not End.objects.exists()

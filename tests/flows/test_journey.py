@@ -1,21 +1,18 @@
 """The journey of a run, from submit to recorded history, through real workers."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import redis
-from asgiref.sync import sync_to_async
-from django.db import connections, transaction
+from django.db import transaction
 
-from jobs import asubmit, submit, submit_many
-from jobs.core.errors import IdempotencyConflict, StateConflict
+from jobs import submit, submit_many
+from jobs.core.errors import StateConflict
 from jobs.core.states import State
-from jobs.models import IdempotencyKey, Outbox, Owner, Run, Submission, Target
+from jobs.models import IdempotencyKey, Outbox, Owner, Run, Submission
 from jobs.owners.limits import pause_owner
 from tests.flows.processes import Processes
-from tests.flows.world import bodies, ended, keys_with, make_owner, outcomes, reached, states
+from tests.flows.world import bodies, ended, keys_with, outcomes, reached, states
 from tests.tasks import add
 
 STRAIGHT = ["queued", "admitted", "running", "succeeded"]
@@ -73,38 +70,6 @@ def test_a_deadline_ends_what_has_not_started(stack: Processes, owner: Owner, ve
     verdict(run)
 
 
-def test_labels_and_targets_find_runs_again(stack: Processes, verdict: Any) -> None:
-    """Labels are searched by value; targets are made once, and may name an argument."""
-    calls = [{"n": n} for n in (1, 2, 1)]
-    submission = submit_many(
-        "tests.record", calls, owner="acme", labels={"site": "paris"}, target="device-{n}"
-    )
-    submission.wait(timeout=300)
-    assert Run.objects.labelled(site="paris").count() == 3
-    assert Run.objects.labelled(site="rome").count() == 0
-    assert sorted(Target.objects.values_list("name", flat=True)) == ["device-1", "device-2"]
-    assert Target.objects.get(name="device-1").runs.count() == 2
-    verdict(submission)
-
-
-def test_a_key_makes_one_run(stack: Processes, verdict: Any) -> None:
-    """Callers that ask at once under one key get one run; other arguments are a conflict."""
-
-    def ask(_: int) -> Any:
-        try:
-            return submit(add, x=1, y=2, owner="acme", idempotency_key="order-7").id
-        finally:
-            connections.close_all()
-
-    make_owner("globex")
-    with ThreadPoolExecutor(8) as callers:
-        [run_id] = set(callers.map(ask, range(16)))
-    with pytest.raises(IdempotencyConflict):
-        submit(add, x=1, y=3, owner="acme", idempotency_key="order-7")
-    other = submit(add, x=1, y=3, owner="globex", idempotency_key="order-7")
-    verdict(ended(run_id), ended(other))
-
-
 class OutOfStock(Exception):
     """The caller changes its mind."""
 
@@ -129,27 +94,6 @@ def test_a_rolled_back_submit_leaves_nothing(
     assert keys_with(broker, made) == []
     # What comes after it passes through the same queue.
     verdict(ended(submit(add, x=1, y=2, owner="acme")))
-
-
-def test_submits_come_from_threads_and_from_async_code(stack: Processes, verdict: Any) -> None:
-    """Both ways make runs like any other."""
-
-    def from_thread(n: int) -> Run:
-        try:
-            return submit(add, x=n, y=1, owner="acme")
-        finally:
-            connections.close_all()
-
-    async def from_async() -> list[Run]:
-        runs = [await asubmit(add, x=n, y=1, owner="acme") for n in range(3)]
-        await sync_to_async(connections.close_all)()
-        return runs
-
-    with ThreadPoolExecutor(4) as threads:
-        runs = [*threads.map(from_thread, range(8)), *asyncio.run(from_async())]
-    done = [ended(run) for run in runs]
-    assert [run.result_value for run in done] == [*range(1, 9), 1, 2, 3]
-    verdict(*done)
 
 
 def test_an_operator_retries_what_has_ended(stack: Processes, verdict: Any) -> None:

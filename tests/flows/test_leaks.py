@@ -1,9 +1,7 @@
 """tests/flows/leaks.py: a secret is found in each form in which it may stand in bytes."""
 
-import gzip
 import json
 from base64 import b64encode, urlsafe_b64encode
-from pathlib import Path
 
 import pytest
 
@@ -30,12 +28,3 @@ def test_a_secret_is_found_in_each_form(form: str) -> None:
     """And one that differs in a letter is not."""
     assert leaks.places_of(SECRET, {"there": FORMS[form], "not there": b"else"}) == {"there"}
     assert leaks.places_of(SECRET[::-1], {"there": FORMS[form]}) == set()
-
-
-def test_archives_are_read_as_what_is_in_them(tmp_path: Path) -> None:
-    """All files of a folder and of those in it."""
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner/runs.csv.gz").write_bytes(gzip.compress(SECRET.encode()))
-    (tmp_path / "plain").write_bytes(b"other")
-    assert SECRET.encode() in leaks.files_below(tmp_path)
-    assert b"other" in leaks.files_below(tmp_path)

@@ -3,20 +3,16 @@
 import os
 import signal
 from dataclasses import dataclass, field
-from datetime import timedelta
-from itertools import pairwise
-from statistics import median
 from typing import Any
 
 import pytest
-import redis
 from celery.result import AsyncResult
 
-from jobs import submit, submit_many
+from jobs import submit
 from jobs.core.states import State
 from jobs.models import Run
 from tests.flows.processes import Layout, Processes
-from tests.flows.world import bodies, ended, keys_with, outcomes, reached
+from tests.flows.world import bodies, ended, outcomes
 from tests.judge import TaskLog
 from tests.waiting import wait_for
 
@@ -159,17 +155,6 @@ def test_celerys_own_retry_waits_in_the_row(stack: Processes, verdict: Any) -> N
 
 
 @kept
-def test_no_retry_is_published(stack: Processes, broker: redis.Redis, verdict: Any) -> None:
-    """`self.retry(countdown=...)` leaves nothing in Redis: the row knows when it is due."""
-    submitted = submit("flows.misbehave", way="retry_in_a_minute", owner="acme")
-    run = reached(submitted, State.RETRYING)
-    assert run.next_at - run.moves[-1][1] > timedelta(seconds=50)
-    wait_for(lambda: not keys_with(broker, [str(run.id)]), what="its hint to be acknowledged")
-    run.cancel()
-    verdict(run)
-
-
-@kept
 def test_a_killed_child_costs_one_attempt(stack: Processes, verdict: Any) -> None:
     """As by the kernel's out-of-memory killer: the run starts again soon."""
     run = submit("tests.sleep", seconds=0.8, owner="acme")
@@ -181,13 +166,3 @@ def test_a_killed_child_costs_one_attempt(stack: Processes, verdict: Any) -> Non
     assert "SIGKILL" in first.error_message
     assert (second.started_at - first.ended_at).total_seconds() < 20
     verdict(run)
-
-
-@kept
-def test_runs_follow_each_other_at_once(stack: Processes, verdict: Any) -> None:
-    """A slot that is free takes the next run; it does not wait for the loop to turn by chance."""
-    submission = submit_many("tests.record", [{"n": n} for n in range(30)], owner="acme")
-    submission.wait(timeout=300)
-    walls = sorted(bodies(stack.tasks, run)[0].wall for run in submission.runs.all())
-    assert median(after - before for before, after in pairwise(walls)) < 0.2
-    verdict(submission)

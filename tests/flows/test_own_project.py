@@ -203,23 +203,10 @@ def test_the_page_s_project_passes_its_checks(shop: Shop) -> None:
     assert checked.returncode == 0 and shop.found() == set(), checked.stderr
 
 
-def test_it_is_the_installed_package_that_runs(shop: Shop, installed: Path) -> None:
-    """Not the sources beside it."""
-    said = shop.shell("import jobs, fleet; print(jobs.__file__, fleet.__file__)")
-    assert said.split() == [str(installed / name / "__init__.py") for name in ("jobs", "fleet")]
-
-
 def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
     """Statements, scripts of Redis, templates, styles: not Python alone."""
     for name, place in (("fleet", "fleet"), ("jobs", "jobs"), ("templates", "jobs/templates")):
         assert files(PROJECT / name) - files(installed / place) == set()
-
-
-def test_commands_of_fairshift_s_own_project_are_not_installed(installed: Path) -> None:
-    """`demo` and `up` make owners, users and processes: another project must not have them."""
-    commands = {path.stem for path in installed.glob("*/management/commands/*.py")}
-    assert commands == {"__init__", "doctor", "fleet", "history", "plan", "secrets", "status"}
-    assert not [path for path in installed.rglob("*demo*") if path.suffix in {"", ".py"}]
 
 
 def files(folder: Path) -> set[str]:
@@ -466,35 +453,6 @@ def test_a_worker_of_a_wrong_project_does_not_boot(
     answer = copied.run(WORKER)
     assert answer.returncode != 0 and said in answer.stderr
     assert "Traceback" not in answer.stderr
-
-
-@pytest.mark.parametrize("line", ["python manage.py check", "celery -A shop beat"])
-@pytest.mark.parametrize("file", ["jobs/__init__.py", "fleet/__init__.py", "fleet.py"])
-def test_an_app_of_the_project_named_as_ours_does_not_boot(
-    copied: Shop, file: str, line: str
-) -> None:
-    """It hides Fairshift's package; the error names the one to rename."""
-    place = copied.folder / file
-    place.parent.mkdir(exist_ok=True)
-    place.touch()
-    answer = copied.run(line)
-    hidden = place.parent if place.name == "__init__.py" else place
-    assert answer.returncode != 0
-    if hidden.stem == "jobs":  # no code of ours is there to say more
-        assert f"cannot import name 'celery_app' from 'jobs' ({place})" in answer.stderr
-        return
-    assert "hides Fairshift's: rename it" in answer.stderr
-    assert f"`{hidden.stem}` in {hidden}" in answer.stderr and "Traceback" not in answer.stderr
-
-
-def test_the_pages_open_below_the_address_of_the_project(copied: Shop) -> None:
-    """The overview leads to its login, which is there too."""
-    said = copied.shell(
-        "from django.test import Client\nclient = Client(headers={'host': 'localhost'})\n"
-        "overview = client.get('/fairshift/')\nprint(overview.status_code, overview.url)\n"
-        "print(client.get(overview.url).status_code)"
-    )
-    assert "302 /fairshift/login/?next=/fairshift/" in said and said.split()[-1] == "200"
 
 
 def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop) -> None:

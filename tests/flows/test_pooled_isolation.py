@@ -13,11 +13,9 @@ from typing import Any, Final
 import pytest
 import urllib3
 from django.conf import settings
-from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.test import override_settings
-from django.urls import reverse
 
 from jobs.models import Owner
 from jobs.owners.tokens import make_token
@@ -26,17 +24,11 @@ from tests.flows.pooled import DJANGOS_POOL, behind_pgbouncer
 from tests.flows.processes import Processes
 from tests.flows.web import site
 from tests.jobs.api.conftest import ALL
-from tests.jobs.api.matrix.operations import OPERATIONS, Operation
+from tests.jobs.api.matrix.operations import Operation
 from tests.jobs.api.matrix.rows import FILTERS, words_of
 from tests.jobs.api.matrix.test_isolation import (
-    FILTERED,
     GUESSED,
-    NAMING,
-    OF_INSTALLATION,
     OF_ROWS,
-    READS,
-    UNUSABLE,
-    of_no_row,
 )
 from tests.jobs.api.matrix.world import World, callers_of, fingerprint, send, unknown_keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION as PAGES_OF_INSTALLATION
@@ -163,44 +155,8 @@ def test_foreign_rows_are_answered_as_unknown_ones(world: World) -> None:
     assert fingerprint() == world.untouched[None]
 
 
-def test_no_answer_contains_foreign_rows(world: World) -> None:
-    """Nor does a filter that only foreign rows match find one."""
-    client = world.callers["acme"]
-    for operation in READS:
-        keys = world.keys_of(operation, world.acme)
-        answer = send(client, operation, keys, operation.counting())
-        assert 200 <= answer.status_code < 300, (operation.id, answer.content)
-        assert without_secrets(answer, world), operation.id
-    for operation in FILTERED:
-        path = operation.path.format(**world.keys_of(operation, world.acme))
-        for name in set(operation.filters) & set(FILTERS):
-            value = world.filters[name]
-            found, none = (client.get(path, {name: each}) for each in (value, of_no_row(value)))
-            assert found.status_code == none.status_code == 200, (operation.id, name)
-            assert found.content == none.content, (operation.id, name)
-    assert fingerprint() == world.untouched[None]
-
-
 def without_secrets(answer: Any, world: World) -> bool:
     return not [word for word in world.secrets if word in answer.content.decode()]
-
-
-def test_refused_callers_are_told_nothing(world: World) -> None:
-    """Without a usable token, or with a body that names a foreign owner."""
-    for operation in OPERATIONS:
-        keys = world.keys_of(operation, world.acme)
-        answers = [send(world.callers[name], operation, keys) for name in UNUSABLE]
-        assert {answer.status_code for answer in answers} == {401}, operation.id
-        assert len({answer.content for answer in answers}) == 1, operation.id
-    for operation in NAMING:
-        keys = world.keys_of(operation, world.acme)
-        named, none = (
-            send(world.callers["acme"], operation, keys, operation.naming(slug))
-            for slug in (WORD, "nobody99")
-        )
-        assert named.status_code == none.status_code, operation.id
-        assert named.content.decode().replace(WORD, "nobody99") == none.content.decode()
-    assert fingerprint(world.stranger) == world.untouched[world.stranger]
 
 
 def seen_side_by_side(url: str, slugs: list[str]) -> None:
@@ -260,31 +216,6 @@ def _foreign(member: Caller, place: Place, pages: Pages) -> int:
     return one.status_code
 
 
-def test_the_admin_is_shown(pages: Pages, url: str) -> None:
-    """Its index, and the list of each of our models."""
-    root = of_session(url, pages, "root")
-    models = [model for model in admin.site._registry if model._meta.app_label == "jobs"]
-    names = [f"admin:jobs_{model._meta.model_name}_changelist" for model in models]
-    for name in ["admin:index", *names]:
-        assert root.get(reverse(name)).status_code == 200, name
-
-
 def _turn(operation: Operation) -> int:
     """Reads first, as verbs begin runs again that have ended; deletions last."""
     return {"get": 0, "delete": 2}.get(operation.method, 1)
-
-
-def test_verbs_act_on_own_rows(world: World) -> None:
-    """Last, as rows change. None is unknown or forbidden, and the stranger's do not change."""
-    before = fingerprint(world.stranger)
-    for operation in sorted(OPERATIONS, key=_turn):
-        caller = "installation" if operation.id in OF_INSTALLATION else "acme"
-        answer = send(world.callers[caller], operation, world.keys_of(operation, world.acme))
-        # An operation before may have moved the row on.
-        assert answer.status_code < 400 or answer.status_code in {409, 412, 422}, (
-            operation.id,
-            answer.content,
-        )
-        if caller == "acme":
-            assert without_secrets(answer, world), operation.id
-    assert fingerprint(world.stranger) == before

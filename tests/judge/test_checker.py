@@ -32,18 +32,6 @@ def test_a_clean_scene_is_clean(scene: Scene) -> None:
     }
 
 
-def test_an_empty_scene_is_clean() -> None:
-    """No logs and no rows: nothing to find."""
-    assert Scene().judged().ok
-
-
-def test_plain_celery_calls_are_not_judged(scene: Scene) -> None:
-    """A start without a run id is a task called without a row."""
-    scene.log("start", pid=7)
-    scene.log("end", pid=7, outcome="returned")
-    assert scene.judged().ok
-
-
 def test_the_report_names_the_first_ten(scene: Scene) -> None:
     """Ten of each kind with their ids, then how many more."""
     ids = [scene.run(f"acme-{number}").id for number in range(12)]

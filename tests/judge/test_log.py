@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.judge.log import SubmitLog, TaskLog, read_submit_events, read_task_events
+from tests.judge.log import TaskLog, read_task_events
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -39,59 +39,6 @@ def test_events_come_back_as_written(tmp_path: Path) -> None:
     assert end.monotonic >= start.monotonic > 0 and end.wall > 1_700_000_000
     assert (frozen.event, frozen.pid, frozen.run) == ("frozen", 77, None)
     assert start.position < end.position < frozen.position
-
-
-def test_submits_come_back_as_written(tmp_path: Path) -> None:
-    """Each line carries its key; ids that fill more than a line come in several."""
-    log = SubmitLog(tmp_path / "submits")
-    ids = [f"01890000-0000-7000-8000-{number:012}" for number in range(200)]
-    log.intend("acme-1", count=200, prepares=True)
-    log.prepared("acme-1", ids)
-    log.ok("acme-1", ids)
-    log.failed("acme-2", error="x" * 10_000)
-    intend, *named, failed = read_submit_events(log.path)
-    assert (intend.count, intend.prepares) == (200, True)
-    assert [event.event for event in named] == ["prepared"] * 3 + ["ok"] * 3
-    assert [run_id for event in named[3:] for run_id in event.ids] == ids
-    assert {event.total for event in named} == {200}
-    assert (failed.key, failed.ids, len(failed.error)) == ("acme-2", (), 200)
-
-
-def test_an_orphan_still_names_its_parent(tmp_path: Path) -> None:
-    """The parent is the one that forked, also when it is gone."""
-    log = TaskLog(tmp_path / "tasks")
-    middle = os.fork()
-    if middle == 0:
-        try:
-            leave_an_orphan(log)
-        finally:
-            os._exit(0)
-    os.waitpid(middle, 0)
-    wait_for(lambda: log.path.exists() and read_task_events(log.path), seconds=10)
-    (event,) = read_task_events(log.path)
-    assert (event.parent_pid, event.run) == (middle, f"run-of-{middle}")
-
-
-def leave_an_orphan(log: TaskLog) -> None:
-    """Fork a child that writes once this process, its parent, is gone."""
-    own_pid = os.getpid()
-    if os.fork() == 0:
-        wait_for(lambda: os.getppid() != own_pid, seconds=10)
-        log.start(run=f"run-of-{own_pid}", attempt=1, token=1, task="")
-
-
-def test_a_line_over_the_limit_is_refused(tmp_path: Path) -> None:
-    """A text that does not fit one write is not written at all."""
-    log = TaskLog(tmp_path / "tasks")
-    with pytest.raises(ValueError, match="limit 4096"):
-        log.start(run="r" * 5000, attempt=1, token=1, task="")
-    assert not log.path.exists()
-
-
-def test_an_unknown_disturbance_is_refused(tmp_path: Path) -> None:
-    """The judge must know each disturbance that can excuse an overlap."""
-    with pytest.raises(ValueError, match="not 'shot'"):
-        TaskLog(tmp_path / "tasks").disturb(1, how="shot")
 
 
 def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
@@ -137,20 +84,3 @@ def test_a_fragment_is_skipped(tmp_path: Path, cut: int) -> None:
     assert [event.run for event in read_task_events(log.path)] == ["run-1"]
     log.start(run="run-2", attempt=1, token=1, task="")
     assert [event.run for event in read_task_events(log.path)] == ["run-1", "run-2"]
-
-
-def test_a_line_that_lost_only_its_end_of_line_counts(tmp_path: Path) -> None:
-    """All of its JSON is there."""
-    log = TaskLog(tmp_path / "tasks")
-    log.start(run="run-1", attempt=1, token=1, task="")
-    log.path.write_bytes(log.path.read_bytes().rstrip())
-    log.start(run="run-2", attempt=1, token=1, task="")
-    assert [event.run for event in read_task_events(log.path)] == ["run-1", "run-2"]
-
-
-def test_another_file_is_refused(tmp_path: Path) -> None:
-    """The judge does not take any file for an empty log."""
-    path = tmp_path / "tasks"
-    path.write_text("Dear diary\n")
-    with pytest.raises(ValueError, match="not a log line: 'Dear diary"):
-        read_task_events(path)

@@ -5,14 +5,6 @@ import pytest
 from tests.judge.scene import WORKER, Scene
 
 
-def test_a_second_start_without_a_reason_is_excess(scene: Scene) -> None:
-    """Without a fault a run starts exactly once."""
-    run = scene.run().start().succeed()
-    scene.log("start", pid=900, run=run.id, token=1)
-    assert scene.facts("excess_starts") == "2 starts, 0 lost leases, 0 retries"
-    assert scene.found() == {"excess_starts", "tokens"}
-
-
 def test_each_lost_lease_explains_one_start(scene: Scene) -> None:
     """Starts ≤ 1 + lost leases: two starts with one loss are fine, three are not."""
     run = scene.run().start().lose().start().succeed()
@@ -47,38 +39,8 @@ def test_a_disturbed_process_may_overlap(scene: Scene, how: str, pid: int) -> No
     assert scene.judged().ok
 
 
-def test_a_stranger_frozen_excuses_nobody(scene: Scene) -> None:
-    """Only the process itself or its worker counts."""
-    overlapping(scene, ("frozen", 999))
-    assert scene.found() == {"overlaps"}
-
-
-def test_a_worker_frozen_before_the_start_is_excused() -> None:
-    """Its child may start an earlier job: it is an orphan in all but name."""
-    scene = Scene()
-    scene.log("frozen", pid=WORKER)
-    overlapping(scene)
-    assert scene.judged().ok
-
-
 def test_a_kill_afterwards_excuses_nobody(scene: Scene) -> None:
     """An event after the second start cannot be its reason."""
     overlapping(scene)
     scene.log("killed", pid=WORKER)
     assert scene.found() == {"overlaps"}
-
-
-def test_a_freeze_that_was_over_excuses_nobody() -> None:
-    """Frozen and thawed before the run began is no excuse."""
-    scene = Scene()
-    scene.log("frozen", pid=WORKER)
-    scene.log("thawed", pid=WORKER)
-    overlapping(scene)
-    assert scene.found() == {"overlaps"}
-
-
-def test_a_body_that_never_ended_needs_a_reason(scene: Scene) -> None:
-    """A body without an end was killed, or the next one overlaps it."""
-    scene.run().start().fail(again=True).start().succeed()
-    del scene.task_events[-3]
-    assert "never ended" in scene.facts("overlaps")

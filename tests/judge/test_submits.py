@@ -7,14 +7,6 @@ import pytest
 from tests.judge.scene import Scene
 
 
-def test_a_committed_run_without_a_row_is_lost(scene: Scene) -> None:
-    """A run that was confirmed to a submitter exists."""
-    del scene.runs[scene.run().start().succeed().id]
-    scene.attempts.pop()
-    assert "has no row" in scene.facts("lost")
-    assert scene.found() == {"lost", "ghosts"}
-
-
 @pytest.mark.parametrize("state", ["queued", "held", "scheduled", "retrying"])
 def test_a_run_that_has_not_ended_is_lost(scene: Scene, state: str) -> None:
     """A scene at rest has no open runs."""
@@ -26,26 +18,6 @@ def test_a_run_that_has_not_ended_is_lost(scene: Scene, state: str) -> None:
         run.move(state)
     assert scene.facts("lost") == f"not ended: {state}"
     assert scene.found() == {"lost"}
-
-
-def test_a_run_in_progress_is_lost_and_only_that(scene: Scene) -> None:
-    """A try in progress has no attempt row yet, which is no second finding."""
-    scene.run().start()
-    assert scene.found() == {"lost"}
-
-
-def test_success_without_a_start_is_lost(scene: Scene) -> None:
-    """A run that succeeded was started: the task's own log counts, not the row."""
-    scene.run().start().succeed()
-    del scene.task_events[-2:]
-    assert scene.facts("lost") == "succeeded without a start"
-    assert scene.found() == {"lost", "stale"}
-
-
-def test_failure_without_a_start_is_lost(scene: Scene) -> None:
-    """A run does not fail of itself."""
-    scene.run().admit().lose(again=False)
-    assert scene.facts("lost") == "failed without a start"
 
 
 def test_a_rolled_back_run_that_exists_is_a_ghost(scene: Scene) -> None:
@@ -66,41 +38,11 @@ def test_ids_in_hand_before_the_rollback_are_enough(scene: Scene) -> None:
     assert scene.found() == {"ghosts"}
 
 
-def test_a_row_with_the_key_of_a_failed_submit_is_a_ghost(scene: Scene) -> None:
-    """A row may also be known by the key that it carries."""
-    run = scene.run().start().succeed()
-    del scene.submit_events[-1]
-    scene.say("failed", "acme-1")
-    scene.change(run, key="acme-1")
-    assert scene.facts("ghosts") == "exists, but submit acme-1 failed"
-
-
-def test_a_run_without_a_row_is_a_ghost(scene: Scene) -> None:
-    """Nothing runs that is not a row."""
-    scene.log("start", pid=7, run="run-forged", token=1)
-    assert scene.facts("ghosts") == "ran 1 times without a row"
-
-
 def test_a_row_without_a_submit_is_a_ghost(scene: Scene) -> None:
     """Each row belongs to an intended submit."""
     scene.run().start().succeed()
     del scene.submit_events[-2:]
     assert scene.found() == {"ghosts"}
-
-
-def test_a_submit_killed_before_it_was_prepared_left_nothing(scene: Scene) -> None:
-    """A submit that promised to note its ids before COMMIT and did not, has not committed."""
-    scene.run().start().succeed()
-    scene.submit_events[-2:] = [replace(scene.submit_events[-2], prepares=True)]
-    assert scene.found() == {"ghosts"}
-
-
-def test_a_row_with_the_key_of_a_submit_that_was_never_prepared_is_a_ghost(scene: Scene) -> None:
-    """The key in the row names the submit that cannot have made it."""
-    run = scene.run().start().succeed()
-    scene.submit_events[-2:] = [replace(scene.submit_events[-2], prepares=True)]
-    scene.change(run, key="acme-1")
-    assert scene.facts("ghosts").startswith("exists, but submit acme-1 never reached its COMMIT")
 
 
 def test_an_unknown_submit_may_be_fully_there(scene: Scene) -> None:
@@ -112,13 +54,6 @@ def test_an_unknown_submit_may_be_fully_there(scene: Scene) -> None:
     scene.run("open")
     del scene.submit_events[-1]
     assert scene.found() == {"lost"}
-
-
-def test_an_unknown_submit_may_be_fully_absent(scene: Scene) -> None:
-    """Killed before COMMIT: prepared ids need not exist."""
-    scene.say("intend", "acme-3", count=2, prepares=True)
-    scene.say("prepared", "acme-3", ids=("run-x", "run-y"), total=2)
-    assert scene.judged().ok
 
 
 def test_an_unknown_submit_half_there_is_torn(scene: Scene) -> None:
@@ -137,24 +72,6 @@ def test_more_rows_than_unknown_submits_explain_are_ghosts(scene: Scene) -> None
         scene.run(key).start().succeed()
     del scene.submit_events[-3:]
     assert scene.found() == {"ghosts"}
-
-
-@pytest.mark.parametrize("given", [2, 4])
-def test_a_confirmed_submit_has_as_many_ids_as_runs(scene: Scene, given: int) -> None:
-    """submit_many gives an id for each run, no fewer; and one key never gives two runs."""
-    for story in scene.submit("acme-3", runs=given):
-        story.start().succeed()
-    scene.submit_events[-2] = replace(scene.submit_events[-2], count=3)
-    assert scene.facts("torn") == f"{given} ids for 3 runs"
-
-
-def test_an_ok_cut_short_still_confirms(scene: Scene) -> None:
-    """A submitter killed between its lines has committed; unnamed runs are explained."""
-    for story in scene.submit("acme-3", runs=3):
-        story.start().succeed()
-    last = scene.submit_events[-1]
-    scene.submit_events[-1] = replace(last, ids=last.ids[:1])
-    assert scene.judged().ok
 
 
 def test_one_key_gives_one_run(scene: Scene) -> None:

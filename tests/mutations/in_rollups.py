@@ -13,10 +13,7 @@ ROWS: Final = (
         "a minute is final when no open transaction can add to it",
         "statistics are exact",
         "true",
-        (
-            f"{ROLLING}a_late_commit_is_counted_once",
-            f"{ROLLING}a_minute_that_has_just_ended_waits_for_open_transactions",
-        ),
+        (f"{ROLLING}a_late_commit_is_counted_once",),
     ),
     Mutation(
         "an attempt that was given back has no outcome",

@@ -53,7 +53,6 @@ ROWS: Final = (
         "G3, G17",
         "WHERE r.id = h.id AND r.task = h.task",
         (
-            f"{ADMISSION}what_is_not_queued_is_gone",
             f"{ADMISSION}the_same_hint_again_finds_nothing_to_do",
             f"{CANCELLATION}what_waits_is_cancelled_and_never_starts",
         ),
@@ -87,10 +86,7 @@ ROWS: Final = (
         "a batch fills a cap and no more",
         "G16",
         "PARTITION BY g.owner_id ORDER BY g.priority DESC, g.id) > g.most + 1 THEN 'cap'",
-        (
-            f"{ADMISSION}a_cap_holds_against_workers_at_once",
-            f"{ADMISSION}under_a_cap_higher_priority_goes_first",
-        ),
+        (f"{ADMISSION}a_cap_holds_against_workers_at_once",),
     ),
     Mutation(
         "what is admitted and not yet started counts under a cap",

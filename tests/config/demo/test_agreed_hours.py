@@ -1,17 +1,11 @@
 """What the demo's customers agreed to, and what their devices report."""
 
-from pathlib import Path
-
 from config.demo.agreed_hours import (
     AGREED,
     FROZEN,
     OPEN_SECONDS,
     PERIOD_SECONDS,
-    UNAPPROVED,
     Customer,
-    make_customers,
-    read_customers,
-    write_customers,
 )
 from config.demo.firmware import Firmware, make_firmware
 
@@ -34,26 +28,6 @@ def test_a_window_is_open_from_its_first_moment_to_before_its_end() -> None:
         assert one.is_open(opens + OPEN_SECONDS - 0.001)
         assert not one.is_open(opens + OPEN_SECONDS)
     assert not one.is_open(NOON - 0.001)
-
-
-def test_who_did_not_approve_or_is_frozen_is_never_open() -> None:
-    """Whatever its windows say, an unapproved or frozen one stays closed."""
-    assert not any(customer(status).is_open(NOON) for status in (UNAPPROVED, FROZEN))
-
-
-def test_customers_share_the_devices_and_have_phases_of_their_own() -> None:
-    """300 devices: 80 of each of three, 30 of each of two."""
-    customers = make_customers(devices=300, now=NOON, seconds=60)
-    assert [len(one.devices) for one in customers] == [80, 80, 80, 30, 30]
-    assert len({one.opens[0] % PERIOD_SECONDS for one in customers}) == len(customers)
-    assert all(one.opens[-1] + PERIOD_SECONDS > NOON + 60 for one in customers)
-
-
-def test_what_is_written_for_the_devices_is_what_they_read(tmp_path: Path) -> None:
-    """To the fraction of a second."""
-    customers = make_customers(devices=30, now=NOON + 0.25, seconds=60)
-    write_customers(customers, tmp_path / "logs" / "customers.json")
-    assert read_customers(tmp_path / "logs" / "customers.json") == customers
 
 
 def test_a_device_that_is_touched_outside_is_in_the_report() -> None:

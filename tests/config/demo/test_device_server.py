@@ -5,7 +5,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, RemoteDisconnected
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,8 @@ import pytest
 from config.demo.agreed_hours import AGREED, UNAPPROVED, Customer, write_customers
 from config.demo.devices import SLOW
 from config.demo.firmware import make_firmware
-from jobs.core.ids import scheduled_id
-from tests.commands import python, ran
+from tests.commands import ran
 from tests.config.demo.conftest import RunningServer
-from tests.waiting import wait_for
 
 Start = Callable[..., RunningServer]
 ONE_DEVICE = ("--devices", "1", "--lab-devices", "0", "--failing-share", "0")
@@ -61,21 +58,6 @@ def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start
     assert report["events"] == {"fw-0001": [event]}
 
 
-def test_health_checks_are_counted(start_server: Start) -> None:
-    """A run may ask twice, when it is tried again; two runs of one minute are one too many."""
-    connection = start_server(*ONE_DEVICE).connect()
-    minute = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-    ids = [
-        scheduled_id(job, minute + timedelta(seconds=at)) for job, at in ((1, 0), (1, 60), (2, 70))
-    ]
-    for asked, run in enumerate((ids[0], ids[0], ids[1], ids[2]), start=1):
-        answer = call(connection, "GET", f"/devices/fw-0001/health?run={run}")
-        assert answer == (200, {"device": "fw-0001", "is_well": True})
-        report = call(connection, "GET", "/report?version=42")[1]
-        assert (report["checks"], report["checks_doubled"]) == (asked, int(asked == 4))
-    assert call(connection, "GET", "/devices/fw-0001/health?run=x")[0] == 400
-
-
 def test_a_device_that_fails_works_after_at_most_two_retries(start_server: Start) -> None:
     """Every kind of failure is seen by the client, is in the report, and doubles nothing."""
     server = start_server("--devices", "8", "--lab-devices", "0", "--failing-share", "1")
@@ -106,35 +88,6 @@ def test_a_second_activation_without_a_failure_is_doubled(start_server: Start) -
     report = the_report(server)
     assert (report["activations"], report["doubled"]) == (2, 1)
     assert report["doubled_devices"] == ["fw-0001"]
-
-
-def test_a_client_that_hung_up_activates_nothing(start_server: Start) -> None:
-    """A device whose client is gone when it is ready counts a failed attempt."""
-    server = start_server(*ONE_DEVICE)
-    connection = server.connect()
-    connection.request("PUT", "/devices/fw-0001/ruleset", '{"version": 42}')
-    connection.close()
-    report = wait_for(lambda: the_report(server)["events"] and the_report(server))
-    assert [event["reason"] for event in report["events"]["fw-0001"]] == ["client gone"]
-    assert report["verified"] == 0
-
-
-def test_an_answer_that_was_not_read_counts_as_failed(start_server: Start) -> None:
-    """A client that gives up with the answer on its way may rightly try again."""
-    server = start_server(*ONE_DEVICE)
-    connection = server.connect()
-    connection.request("PUT", "/devices/fw-0001/ruleset", '{"version": 42}')
-    wait_for(lambda: the_report(server)["verified"])
-    connection.sock.close()
-    wait_for(lambda: the_report(server)["failed_attempts"])
-    activate(server.connect(), "fw-0001", attempt=2)
-    report = the_report(server)
-    assert [e["outcome"] for e in report["events"]["fw-0001"]] == [
-        "activated",
-        "failed",
-        "activated",
-    ]
-    assert report["doubled"] == 0
 
 
 def test_bytes_that_are_no_request_stop_nothing(one_server: RunningServer) -> None:
@@ -181,26 +134,6 @@ def test_a_wrong_body_gets_400_and_the_connection_lives(
     )
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/", 404),
-        ("GET", "/devices/fw-9999", 404),
-        ("DELETE", "/devices/fw-0001", 405),
-        ("GET", "/devices/fw-0001/ruleset", 405),
-        ("GET", "/report", 400),
-        ("GET", "/report?version=-1", 400),
-    ],
-)
-def test_pages_that_do_not_exist(
-    one_server: RunningServer, method: str, path: str, status: int
-) -> None:
-    """Unknown pages and devices get 404, other methods 405, a wrong version 400."""
-    connection = one_server.connect()
-    connection.request(method, path)
-    assert connection.getresponse().status == status
-
-
 def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
     """It ends at once with 0, also in the middle of a request."""
     server = start_server(*ONE_DEVICE)
@@ -211,19 +144,6 @@ def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
     assert server.process.wait(timeout=300) == 0
     with pytest.raises(ConnectionRefusedError):
         server.connect().connect()
-
-
-def test_it_keeps_up_with_the_demo(start_server: Start) -> None:
-    """Keep-alive clients get more than the rate that the demo's workers need."""
-    server = start_server(*ONE_DEVICE)
-    connections = [server.connect() for _ in range(8)]
-    begin = time.monotonic()
-    for _ in range(125):
-        for connection in connections:
-            connection.request("GET", "/devices/fw-0001")
-        for connection in connections:
-            connection.getresponse().read()
-    assert time.monotonic() - begin < 10, "1,000 requests, on however busy a machine"
 
 
 def test_the_server_does_not_need_django() -> None:
@@ -237,16 +157,6 @@ def test_the_server_does_not_need_django() -> None:
         " assert not {'django', 'celery', 'jobs', 'fleet'} & set(sys.modules)"
     )
     ran(sys.executable, "-c", code).check_returncode()
-
-
-@pytest.mark.parametrize(
-    "option", [("--port", "70000"), ("--devices", "-1"), ("--failing-share", "2")]
-)
-def test_wrong_options_are_refused_by_name(option: tuple[str, str]) -> None:
-    """The command line names the option and its limits."""
-    ended = python("-m", "config.demo.device_server", *option)
-    assert ended.returncode == 2
-    assert option[0] in ended.stderr
 
 
 def test_a_customers_device_keeps_hours_and_reports_what_does_not(

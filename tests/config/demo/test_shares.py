@@ -20,23 +20,6 @@ def test_a_part_has_what_ended_between_two_looks() -> None:
     ]
 
 
-def test_both_shares_are_of_the_same_span() -> None:
-    """An owner that came half a second ago was entitled to nothing before that.
-
-    The instant's entitlement of 25 % stood beside what it had received in all of the span.
-    """
-    idle = replace(ACME, backlog=0, running=0, worker_seconds=10)
-    busy = replace(ACME, worker_seconds=10)
-    snapshots = [
-        snapshot(idle, replace(GLOBEX, worker_seconds=100), at=0.0),
-        snapshot(busy, replace(GLOBEX, worker_seconds=109), at=1.5),
-        snapshot(replace(busy, worker_seconds=11), replace(GLOBEX, worker_seconds=115), at=2.0),
-    ]
-    acme, globex = parts_of(snapshots)
-    assert (acme.entitled, globex.entitled) == (0.0625, 0.9375)
-    assert (acme.received, globex.received) == (0.0625, 0.9375)
-
-
 def test_an_owner_is_entitled_to_no_more_than_it_asks_for() -> None:
     """Without backlog it counts with its running work; the others share the rest by weight."""
     small = replace(ACME, backlog=0, running=1)
@@ -48,19 +31,3 @@ def test_an_owner_is_entitled_to_no_more_than_it_asks_for() -> None:
         "initech": 0.46875,
     }
     assert entitled_now(snapshot(small)) == {"acme": 1.0}
-
-
-def test_an_owner_without_work_has_none_to_show() -> None:
-    """It neither ran nor waited in the span."""
-    idle = replace(ACME, backlog=0, running=0)
-    before = snapshot(idle, GLOBEX)
-    acme, globex = parts_of([before, snapshot(idle, replace(GLOBEX, worker_seconds=115), at=2.0)])
-    assert (acme.has_work, globex.has_work) == (False, True)
-
-
-def test_where_nobody_is_entitled_there_is_nothing_to_compare() -> None:
-    """An owner whose last work just ended has received time, and is entitled to none."""
-    before = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=10))
-    now = snapshot(replace(BUSY, backlog=0, running=0, worker_seconds=12), at=2.0)
-    assert parts_of([before, now]) == []
-    assert parts_of([snapshot(BUSY)]) == []

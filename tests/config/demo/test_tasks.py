@@ -34,14 +34,6 @@ def report(server: RunningServer) -> dict[str, Any]:
     return dict(json.loads(connection.getresponse().read()))
 
 
-def test_it_activates_and_returns_what_the_device_has(devices: Start) -> None:
-    """Outside of a run it has no run id and no attempt to pass on."""
-    server = devices("--devices", "1", "--failing-share", "0")
-    assert tasks.activate_ruleset.run("fw-0001", 42) == {"device": "fw-0001", "version": 42}
-    event = {"outcome": "activated", "version": 42, "run": None, "attempt": None}
-    assert report(server)["events"] == {"fw-0001": [event]}
-
-
 def test_it_raises_on_each_failure_and_works_when_tried_again(
     devices: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,13 +53,6 @@ def test_it_raises_on_each_failure_and_works_when_tried_again(
     assert (seen["verified"], seen["doubled"]) == (kinds, 0)
     assert len(errors) == seen["failed_attempts"]
     assert {ReadTimeoutError, tasks.DeviceError} < {type(error) for error in errors}
-
-
-def test_an_unknown_device_is_named_in_the_error(devices: Start) -> None:
-    """The error names the device that was asked for, and the answer."""
-    devices("--devices", "1")
-    with pytest.raises(tasks.DeviceError, match=r"/devices/no%2Fsuch/ruleset.*404"):
-        tasks.activate_ruleset.run("no/such", 42)
 
 
 def test_a_fork_does_not_speak_on_its_parents_connection(devices: Start) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.db import OperationalError, connection
 
 import tests.tasks  # noqa: F401  registers tests.add
 from config.demo.tasks import check_health
@@ -24,17 +23,3 @@ def test_a_demo_that_has_ended_leaves_nothing_that_waits() -> None:
     assert Run.objects.get(pk=its_own.pk).state == State.CANCELLED
     assert Run.objects.get(pk=others.pk).state == State.QUEUED
     assert not Job.objects.filter(enabled=True).exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_interrupted_statement_does_not_keep_the_world_from_ending() -> None:
-    """Ctrl-C may interrupt a statement; its connection then takes no other one."""
-    make_world(large=["device 1"], small=["lab 1"])
-    its_own = submit(check_health.name, owner=CHECKING_OWNER, device="device 1")
-    connection.ensure_connection()
-    connection.connection.pgconn.send_query(b"SELECT pg_sleep(2)")
-    with pytest.raises(OperationalError, match="another command"):
-        Run.objects.count()
-    end_world()
-    connection.close()
-    assert Run.objects.get(pk=its_own.pk).state == State.CANCELLED

@@ -15,7 +15,6 @@ from tests.fleet.hands import QUEUE, Scene, mended, publish
 
 INFINITE = b"\xcb\x7f\xf0\0\0\0\0\0\0"
 SIXTEEN_INFINITE = INFINITE * 16
-DEAD = "dead:1:x"
 
 
 @pytest.fixture

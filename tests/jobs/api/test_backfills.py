@@ -1,7 +1,5 @@
 """jobs/api/backfills.py: the backfills of a job are listed, followed and cancelled."""
 
-from typing import Any
-
 import pytest
 
 from jobs.models import AuditEntry, Backfill, Job, Owner, Run
@@ -50,22 +48,6 @@ def test_a_backfill_is_followed_until_its_runs_are_made(
     assert found["progress"]["states"] == {"queued": 7}
     [listed] = client.get(f"{ROOT}{path}").json()["items"]
     assert listed == {name: value for name, value in found.items() if name != "progress"}
-
-
-def test_its_submission_is_not_done_before_its_runs_are_made(
-    caller: Caller, acme: Owner, path: str, settings: Any
-) -> None:
-    """A caller that watches it waits for them; the ETag changes, though no run has."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_STREAM_SECONDS": 1}
-    client, backfill = caller(acme), Backfill.objects.get()
-    submission = f"{ROOT}/submissions/{backfill.submission_id}"
-    first = client.get(submission)
-    assert first.json()["progress"]["is_done"] is False
-    assert b"event: end" not in client.get(f"{submission}/events").content
-    backfill.submission.cancel()
-    second = client.get(submission, headers={"If-None-Match": first["ETag"]})
-    assert second.json()["progress"]["is_done"] is True
-    assert b"event: end" in client.get(f"{submission}/events").content
 
 
 def test_a_cancelled_backfill_makes_no_further_runs(

@@ -19,7 +19,7 @@ from tests.jobs.scenes import submitted
 
 CALLERS = {"acme": ALL, "northwind": ALL, "read only": ("read",), "anonymous": ()}
 EXAMPLES = {"acme": 5, "northwind": 2, "read only": 2, "anonymous": 1}
-"""Of each operation; thousands in `make chaos WHAT=api`."""
+"""Of each operation."""
 
 
 def test_the_committed_document_is_that_of_the_code() -> None:
@@ -60,20 +60,6 @@ def test_every_operation_names_its_scope(db: None) -> None:
             [scope] = operation["security"][0]["Token"]
             assert f"Scope: `{scope}`" in operation["description"], path
             assert operation["responses"]["401"] == {"$ref": "#/components/responses/Problem"}
-
-
-def test_every_change_of_a_row_documents_if_match(db: None) -> None:
-    """A generated client could not send it else. An attachment has no version."""
-    without = {
-        operation["operationId"]
-        for methods in document(tasks=[], prefix="/")["paths"].values()
-        for method, operation in methods.items()
-        if method in {"put", "patch", "delete"}
-        and not any(
-            one["name"] == "If-Match" and one["required"] for one in operation["parameters"]
-        )
-    }
-    assert without == {"detach_calendar"}
 
 
 def test_the_document_and_its_page_are_for_known_callers(caller: Caller, acme: Owner) -> None:

@@ -37,23 +37,6 @@ def test_a_created_job_is_answered_as_it_is_read(caller: Caller, acme: Owner) ->
     assert (entry.action, entry.owner, entry.token) == ("create", acme, ApiToken.objects.get())
 
 
-def test_a_replaced_job_has_defaults_where_nothing_is_sent(caller: Caller, acme: Owner) -> None:
-    """Its key, its owner and its pause stay."""
-    client = caller(acme)
-    before = made(client, interval_minutes=15, priority=7, labels={"a": "b"}, target="sw-1")
-    job = Job.objects.get()
-    body = {"task": "tests.add", "arguments": {"x": 5, "y": 6}, "interval_minutes": 15}
-    after = change(client, "put", f"/jobs/{job.pk}", body, before["ETag"])
-    assert after.status_code == 200, after.content
-    assert after["ETag"] != before["ETag"]
-    read = client.get(f"{ROOT}/jobs/{job.pk}")
-    assert read.json() == after.json() and read["ETag"] == after["ETag"]
-    changed = Job.objects.get()
-    assert (changed.priority, changed.labels, changed.target) == (None, {}, None)
-    assert (changed.key, changed.phase, changed.shard) == (job.key, job.phase, job.shard)
-    assert AuditEntry.objects.get(action="change").details["changes"]
-
-
 def test_a_patch_changes_what_it_names(caller: Caller, acme: Owner) -> None:
     """Another kind of schedule takes the place of the one before; null is the default."""
     client = caller(acme)

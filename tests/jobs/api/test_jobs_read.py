@@ -9,8 +9,8 @@ from jobs.models import (
     Missed,
     Owner,
 )
-from tests.jobs.api.conftest import ROOT, Caller, post
-from tests.jobs.api.job_scenes import JOB, change, made
+from tests.jobs.api.conftest import ROOT, Caller
+from tests.jobs.api.job_scenes import JOB, made
 
 
 def test_filters_narrow_the_list(caller: Caller, acme: Owner, stranger: Owner) -> None:
@@ -39,28 +39,6 @@ def test_filters_narrow_the_list(caller: Caller, acme: Owner, stranger: Owner) -
     assert keys("paused=false") == "ab"
     assert keys("owner=stranger") == keys("target=sw-2") == keys("key=nightly") == ""
     assert client.get(f"{ROOT}/jobs?schedule=often").json()["field"] == "schedule"
-
-
-def test_next_times_have_notes_on_the_clock(caller: Caller, acme: Owner) -> None:
-    """In the job's zone, as its page in the admin shows them."""
-    client = caller(acme)
-    made(client, cron="30 2 * * *", zone="Europe/Berlin")
-    job = Job.objects.get()
-    pause = {"until": "2027-03-26T12:00:00Z"}
-    assert post(client, f"/jobs/{job.pk}/pause", pause).status_code == 200
-    found = client.get(f"{ROOT}/jobs/{job.pk}/next?count=3").json()
-    assert found["zone"] == "Europe/Berlin" and "02:30" in found["words"]
-    assert [each["at"][:16] for each in found["items"]] == [
-        "2027-03-27T01:30",
-        "2027-03-28T01:00",
-        "2027-03-29T00:30",
-    ]
-    assert found["items"][0]["local"].endswith("+01:00")
-    assert "clocks go from" in found["items"][1]["note"]
-    assert client.get(f"{ROOT}/jobs/{job.pk}/next?count=101").json()["field"] == "count"
-    change(client, "patch", f"/jobs/{job.pk}", {"enabled": False})
-    off = client.get(f"{ROOT}/jobs/{job.pk}/next").json()
-    assert off["items"] == [] and "not enabled" in off["problem"]
 
 
 def test_last_results_and_missed_spans(caller: Caller, acme: Owner) -> None:

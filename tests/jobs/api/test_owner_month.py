@@ -62,24 +62,6 @@ def test_a_month_has_the_windows_of_all_calendars_with_their_approvals(
     assert opening["closes_at"] == "2030-01-08T00:00:00Z"
 
 
-def test_what_is_left_out_is_named(
-    caller: Caller, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A month has a limited number of calendars and occurrences."""
-    monkeypatch.setattr("jobs.api.owners.month.CALENDARS_LIMIT", 2)
-    monkeypatch.setattr("jobs.api.owners.month.OCCURRENCES_LIMIT", 1)
-    client = caller(acme)
-    for name in "abc":
-        asked(client, Calendar.objects.create(owner=acme, name=name))
-    found = client.get(f"{ROOT}/owners/acme/month", MONTH).json()
-    assert [one["name"] for one in found["calendars"]] == ["a", "b"]
-    assert len(found["occurrences"]) == 1
-    assert [text.split(":")[0] for text in found["problems"]] == [
-        "More than 2 calendars",
-        "More than 1 occurrences",
-    ]
-
-
 @pytest.mark.parametrize(
     ("query", "field"),
     [

@@ -11,7 +11,7 @@ from jobs.core.sql import now
 from jobs.models import AuditEntry, Membership, Owner, Role, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.run_scenes import failed
-from tests.jobs.scenes import admitted, living_worker, silence, submitted
+from tests.jobs.scenes import admitted, living_worker, submitted
 
 
 def patch(client: Client, path: str, body: Any, **headers: str) -> Any:
@@ -142,21 +142,6 @@ def test_workers_show_only_the_callers_runs(caller: Caller, acme: Owner, strange
     assert (shown["state"], shown["slots"]) == ("alive", 4)
     assert 0 <= shown["heartbeat_age_seconds"] < 30
     assert caller().get(f"{ROOT}/workers").json()["items"][0]["active_runs"] == 2
-
-
-def test_workers_are_listed_by_state_in_pages(caller: Caller, acme: Owner) -> None:
-    """A worker without a heartbeat for a lease is lost."""
-    workers = [living_worker(f"w{number}@here") for number in range(3)]
-    silence(workers[0], seconds=3600)
-    client = caller(acme)
-    first = client.get(f"{ROOT}/workers", {"state": "alive", "limit": 1}).json()
-    query = {"state": "alive", "limit": 1, "cursor": first["next"]}
-    second = client.get(f"{ROOT}/workers", query).json()
-    assert second["next"] is None
-    found = {one["items"][0]["id"] for one in (first, second)}
-    assert found == set(map(str, workers[1:]))
-    [lost] = client.get(f"{ROOT}/workers", {"state": "lost"}).json()["items"]
-    assert (lost["id"], lost["state"]) == (str(workers[0]), "lost")
 
 
 # --- dead letters ---------------------------------------------------------------------------

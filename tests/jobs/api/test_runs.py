@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from jobs.models import IdempotencyKey, Owner, Run, Submission
+from jobs.models import IdempotencyKey, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.run_scenes import ADD, failed
 from tests.jobs.scenes import submitted
@@ -39,22 +39,6 @@ def test_the_same_key_makes_one_run(caller: Caller, acme: Owner, stranger: Owner
     problem(other, 409, "idempotency_conflict")
     assert post(caller(stranger), "/runs", ADD, **key).json()["id"] != first.json()["id"]
     assert Run.objects.count() == IdempotencyKey.objects.count() == 2
-
-
-def test_a_bulk_with_wrong_elements_stores_nothing_and_names_each(
-    caller: Caller, acme: Owner
-) -> None:
-    """With its index, and the field as the caller wrote it."""
-    calls: list[dict[str, Any]] = [{"x": number, "y": 1} for number in range(1_000)]
-    calls[7], calls[900] = {"x": "seven", "y": 1}, {"x": 1, "z": 1}
-    refused = problem(
-        post(caller(acme), "/submissions", {**ADD, "arguments": calls}), 422, "invalid"
-    )
-    assert [(one["index"], one["field"]) for one in refused["errors"]] == [
-        (7, "arguments.7.x"),
-        (900, "arguments.900.z"),
-    ]
-    assert not Run.objects.exists() and not Submission.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -180,17 +164,6 @@ def test_a_run_tells_its_story(caller: Caller, acme: Owner) -> None:
     [waiting] = submitted(acme)
     why = client.get(f"{ROOT}/runs/{waiting.id}/why").json()
     assert why["state"] == "queued" and why["why"]
-
-
-def test_a_run_that_has_not_changed_is_not_sent_again(caller: Caller, acme: Owner) -> None:
-    """Its ETag changes with each move."""
-    [run] = submitted(acme)
-    client = caller(acme)
-    etag = client.get(f"{ROOT}/runs/{run.id}")["ETag"]
-    again = client.get(f"{ROOT}/runs/{run.id}", headers={"If-None-Match": etag})
-    assert again.status_code == 304 and not again.content
-    run.cancel()
-    assert client.get(f"{ROOT}/runs/{run.id}", headers={"If-None-Match": etag}).status_code == 200
 
 
 def test_arguments_are_only_for_those_who_may_see_them(caller: Caller, acme: Owner) -> None:

@@ -5,7 +5,7 @@ import pytest
 from jobs.calendars import changes
 from jobs.models import AuditEntry, Calendar, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
-from tests.jobs.api.run_scenes import failed, started
+from tests.jobs.api.run_scenes import failed
 from tests.jobs.scenes import submitted
 from tests.jobs.windows_world import calendar_of, freeze
 
@@ -49,16 +49,6 @@ def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
     assert run.arguments[1] == {"x": 5, "y": 6}
     problem(post(client, f"/runs/{run.id}/retry", {}), 409, "state_conflict")
     assert set(AuditEntry.objects.values_list("action", flat=True)) >= {"edit arguments", "retry"}
-
-
-def test_a_run_that_is_running_is_not_retried(caller: Caller, acme: Owner) -> None:
-    """Its attempt goes on; new arguments are not stored."""
-    run, _ = started(acme)
-    for body in ({}, {"arguments": {"x": 5, "y": 6}}):
-        problem(post(caller(acme), f"/runs/{run.id}/retry", body), 409, "state_conflict")
-    run.refresh_from_db()
-    assert (run.state, run.arguments[1]) == ("running", {"x": 0, "y": 1})
-    assert not AuditEntry.objects.exclude(action="create token").exists()
 
 
 def test_a_bulk_moves_the_runs_of_a_filter(caller: Caller, acme: Owner, stranger: Owner) -> None:

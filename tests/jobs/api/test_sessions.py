@@ -71,21 +71,6 @@ def test_a_member_who_may_submit_cannot_decide(acme: Owner, role: Role, decision
     assert not WindowDecision.objects.exists()
 
 
-def test_an_approver_of_one_owner_does_not_decide_for_another(
-    acme: Owner, northwind: Owner, stranger: Owner
-) -> None:
-    """A window that the user sees: 403. One that the user does not see: 404, as an unknown one."""
-    seen, hidden = pending(northwind), pending(stranger)
-    client = logged_in(*MAY_ALL, acme=Role.APPROVER, northwind=Role.OPERATOR)
-    problem(post(client, f"{seen}/approve", {}), 403, "forbidden")
-    foreign, unknown = (
-        post(client, f"{path}/approve", {}) for path in (hidden, f"/windows/{NONE}")
-    )
-    problem(foreign, 404, "not_found")
-    assert foreign.content == unknown.content and foreign.headers == unknown.headers
-    assert not WindowDecision.objects.exists()
-
-
 def test_no_member_decides_on_a_shared_calendar(acme: Owner) -> None:
     """It applies to other owners, too: a superuser decides."""
     shared = Calendar.objects.create(name="all", needs_approval=True)
@@ -95,20 +80,6 @@ def test_no_member_decides_on_a_shared_calendar(acme: Owner) -> None:
     assert client.get(f"{ROOT}{path}").status_code == 200
     problem(post(client, f"{path}/approve", {}), 403, "forbidden")
     assert not WindowDecision.objects.exists()
-
-
-def test_the_user_that_requested_a_window_does_not_approve_it(acme: Owner) -> None:
-    """Four eyes: another approver does."""
-    nights = calendar_of(acme, needs_approval=True, four_eyes=True)
-    asking = logged_in(*MAY_ALL, "add_window", acme=Role.ADMIN)
-    body = {"starts": "2030-01-05T22:00:00", "duration_seconds": 60, "zone": "UTC"}
-    asked = post(asking, f"/calendars/{nights.pk}/windows", body)
-    assert asked.status_code == 201, asked.content
-    path = f"/windows/{asked.json()['id']}/approve"
-    problem(post(asking, path, {}), 403, "approval_refused")
-    assert not WindowDecision.objects.exists()
-    other = logged_in(*MAY_ALL, name="ben", acme=Role.APPROVER)
-    assert post(other, path, {}).status_code == 201
 
 
 # --- attachments ----------------------------------------------------------------------------

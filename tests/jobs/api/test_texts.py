@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 from jobs import submit
-from jobs.definitions.fields import FIELDS
 from jobs.models import Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post
 from tests.tasks import add
@@ -25,10 +24,3 @@ def test_a_time_with_any_offset_is_stored_and_compared(caller: Caller, acme: Own
         assert found.status_code == 200, path
     none = client.get(f"{ROOT}/runs", {"before": "0001-01-01T00:00:00+19:57"})
     assert (none.status_code, none.json()["items"]) == (200, [])
-
-
-def test_a_job_has_its_times_in_utc() -> None:
-    """One without a year in UTC gets the nearest, which limits refuse."""
-    check, _default = FIELDS["once_at"]
-    assert check("once_at", "2031-01-01T20:00:00+19:57").utcoffset() == timedelta()
-    assert check("once_at", "0001-01-01T00:00:00+19:57").year == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +10,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from jobs.actions.filters import declared
-from jobs.core.sql import now
 from jobs.models import AuditEntry, Owner
 from jobs.owners.limits import pause_owner, resume_owner
 
@@ -56,15 +53,6 @@ def test_the_filter_is_the_address(
     as_root: Client, done: None, query: dict[str, str], expected: list[str]
 ) -> None:
     assert shown(as_root, **query) == expected
-
-
-def test_old_entries_are_outside_of_an_age(
-    as_root: Client, done: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The time of an entry is PostgreSQL's, so the scene moves the beginning of the hour."""
-    later = now() + timedelta(hours=2)
-    monkeypatch.setattr(declared, "now", lambda: later)
-    assert shown(as_root, age="1h") == [] and len(shown(as_root, age="1d")) == 3
 
 
 def test_an_entry_leads_to_its_object(as_root: Client, done: None, acme: Owner) -> None:

@@ -127,20 +127,6 @@ def test_a_day_of_many_windows_is_one_line_of_the_month(
     assert found == [f"site {number}" for number in range(count)]
 
 
-def test_a_day_is_by_the_clock_of_the_zone(as_root: Client, acme: Owner) -> None:
-    """And an address of no day is unknown."""
-    calendar = calendar_of(acme)
-    nightly(calendar)
-    berlin = text(as_root, "calendar_day", calendar.pk, "2026-11-12", zone="Europe/Berlin")
-    assert "00:00–04:00" in berlin and "22:00–24:00" in berlin
-    assert "03:00" in text(as_root, "calendar_day", calendar.pk, "2026-11-12", zone="UTC")
-    for day in ("2026-02-30", "1960-01-01", "2026W101", "today"):
-        url = reverse("jobs:calendar_day", args=[calendar.pk, day])
-        assert as_root.get(url).status_code == 404
-    odd = text(as_root, "calendar_day", calendar.pk, "2026-11-12", start="-5", zone="Moon/Sea")
-    assert "1 to 2 of 2" in odd
-
-
 def test_a_window_that_cannot_be_read_is_named_and_hides_no_other(
     as_root: Client, acme: Owner
 ) -> None:

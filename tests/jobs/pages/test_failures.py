@@ -12,7 +12,6 @@ from fleet import Kind
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.runs.reads.dead_letters import by_error, group_failed
-from jobs.runs.recording import move
 from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted, superuser
 
@@ -77,14 +76,3 @@ def test_a_group_is_retried_after_its_count_was_shown(as_root: Client, acme: Own
     assert Run.objects.filter(state=State.QUEUED).count() == len(wanted)
     entry = AuditEntry.objects.get()
     assert entry.reason == "the switch is back" and entry.action == "retry runs"
-
-
-def test_runs_that_failed_by_hand_are_a_group(as_root: Client, acme: Owner) -> None:
-    """They have no error; the group is found by its link, and alone."""
-    failed(acme)
-    [run] = submitted(acme)
-    move([run.id], to=State.FAILED)
-    assert "error=%28none%29&amp;task=tests.add" in as_root.get(PAGE).content.decode()
-    confirm(as_root, f"{RETRY}?state=failed&error=(none)&task=tests.add", reason="again")
-    run.refresh_from_db()
-    assert run.state == State.QUEUED and Run.objects.failed().count() == 1

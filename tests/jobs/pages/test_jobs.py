@@ -10,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from jobs.core.ids import scheduled_id
 from jobs.models import Backfill, Job, Missed, Owner, Run
 from jobs.pages.kit.polls import PART
 from jobs.recurring.pause import pause_jobs
@@ -84,22 +83,6 @@ def test_a_line_has_the_schedule_the_next_time_and_the_last_results(
     assert "cron" in broken.problem and [str(word) for word, *_ in broken.warnings] == ["broken"]
     ended(job, "failed", at=timezone.now())
     assert "failing" in as_root.get(LIST).content.decode()
-
-
-def test_a_line_has_the_p95_of_the_run_time_of_the_last_runs(as_root: Client, acme: Owner) -> None:
-    """Of 20 runs the second longest; of a few the longest; a run that did not start has none."""
-    many, few, none = (recurring(acme, key, schedule="manual") for key in ("many", "few", "none"))
-    for job, lengths in ((many, range(1, 21)), (few, (2, 5))):
-        for seconds in lengths:
-            at = timezone.now() - timedelta(hours=seconds)
-            ended(job, "succeeded", at=at)
-            times = {"started_at": at, "ended_at": at + timedelta(seconds=seconds)}
-            Run.objects.filter(id=scheduled_id(job.pk, at)).update(**times)
-    ended(none, "cancelled", at=timezone.now())
-    lines = {line.job.key: line for line in as_root.get(LIST).context["lines"]}
-    found = {key: line.run_seconds for key, line in lines.items()}
-    assert found == {"many": 19, "few": 5, "none": None}
-    assert "19.0 s" in as_root.get(LIST).content.decode()
 
 
 def test_a_job_shows_its_runs_what_it_missed_and_its_backfills(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -68,15 +67,6 @@ def test_a_share_counts_the_work_of_others_and_does_not_name_them(
     page = client.get(address("owner"))
     assert page.context["used"].received == 1.0
     assert "stranger" not in page.content.decode()
-
-
-def test_one_owner_has_its_usage_by_day(as_root: Client, failed_run: Run) -> None:
-    """Its run is of today; the days before are empty, and newest first."""
-    page = as_root.get(address("owner"))
-    today, *before = page.context["days"]
-    assert today.runs == {"failed": 1} and today.worker_seconds > 0
-    assert len(before) == 6 and all(day.runs == {} for day in before)
-    assert before[0].start == today.start - timedelta(days=1)
 
 
 # --- verbs -----------------------------------------------------------------------------------

@@ -36,12 +36,6 @@ def test_each_owner_s_waits_are_shown(as_root: Client, acme: Owner) -> None:
     assert answer.context["plan"].slots == 2
 
 
-def test_the_slots_of_an_objective_are_found(as_root: Client, acme: Owner) -> None:
-    ended(acme, minutes_ago(2))
-    answer = as_root.get(PLAN, asked(seconds=5))
-    assert answer.context["plan"].needed.slots == 1
-
-
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [

@@ -14,7 +14,6 @@ from fleet import Kind
 from jobs.core import sql
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
-from jobs.owners.limits import pause_owner
 from jobs.pages.runs.timeline import timeline_of
 from jobs.runs.reads.story import Step
 from tests.jobs.keys import KEY_1, KEY_3, use_ring
@@ -45,24 +44,6 @@ def test_a_run_is_shown_from_its_submit_to_its_end(as_root: Client, failed_run: 
         "site: berlin",
     ):
         assert text in page, text
-
-
-def test_a_run_that_waits_says_why(as_root: Client, acme: Owner) -> None:
-    pause_owner(acme, reason="budget")
-    [run] = submitted(acme)
-    assert b"Owner acme is paused: budget" in as_root.get(path(run)).content
-
-
-def test_an_attempt_in_progress_is_in_the_language_of_the_reader(
-    as_root: Client, acme: Owner
-) -> None:
-    """Its worker is a link for those who may see workers."""
-    [run] = submitted(acme)
-    worker = living_worker()
-    recorded(admitted(worker, run), Kind.STARTED)
-    page = as_root.get(path(run), headers={"Accept-Language": "de"}).content.decode()
-    assert "laufend" in page and "running" not in page.partition("<main")[2]
-    assert f'<a href="/workers/{worker}/">w1@here</a>' in page
 
 
 def test_a_runs_page_shows_what_its_task_reports(as_root: Client, acme: Owner) -> None:
@@ -157,16 +138,6 @@ def test_wrong_arguments_are_shown_at_their_field(
     assert problem in str(answer.context["form"].errors["arguments"])
     failed_run.refresh_from_db()
     assert failed_run.state == "failed" and failed_run.arguments == ([], {"x": 0, "y": 1})
-
-
-def test_who_does_not_see_arguments_retries_without_editing_them(
-    failed_run: Run, person: Callable[..., Client]
-) -> None:
-    client = person("mia", "view_run", "retry_run", acme="operator")
-    assert "arguments" not in client.get(path(failed_run, "retry/")).context["form"].fields
-    client.post(path(failed_run, "retry/"), {"arguments": '{"x": 5, "y": 6}'})
-    failed_run.refresh_from_db()
-    assert failed_run.state == "queued" and failed_run.arguments == ([], {"x": 0, "y": 1})
 
 
 def test_a_history_that_cannot_be_read_hides_no_other_part(

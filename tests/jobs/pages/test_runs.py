@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from fleet import Kind
 from jobs.models import AuditEntry, Owner, Run
 from jobs.pages.kit import lists
 from jobs.runs import bulk
 from jobs.runs.reads import listing
-from tests.jobs.admin.conftest import said, stored_job
-from tests.jobs.scenes import admitted, living_worker, progressed, recorded, submitted
+from tests.jobs.admin.conftest import said
+from tests.jobs.scenes import submitted
 
 RUNS = "/runs/"
 
@@ -53,17 +52,6 @@ def test_a_filter_finds_the_runs_that_match_it(
     submitted(northwind, 2, labels={"site": "oslo"}, target="sw-2")
     assert shown(as_root, **query) == [failed_run]
     assert len(shown(as_root)) == 3
-
-
-def test_a_filter_by_submission_job_and_time(as_root: Client, acme: Owner) -> None:
-    """Times are those of the submit; `before` and `since` are in the reader's zone."""
-    first, second = submitted(acme)[0], submitted(acme)[0]
-    Run.objects.filter(pk=second.pk).update(job=stored_job(acme, "sum"))
-    assert shown(as_root, submission=first.submission_id) == [first]
-    assert shown(as_root, job="sum") == [second]
-    assert shown(as_root, job="none") == []
-    assert shown(as_root, before="2020-01-01T00:00") == []
-    assert shown(as_root, since="2020-01-01T00:00") == [second, first]
 
 
 def test_pages_of_a_filter_have_each_run_once(
@@ -163,17 +151,3 @@ def test_a_member_moves_only_runs_of_owners_that_it_operates(
     viewer = person("vic", *permissions, acme="viewer")
     assert viewer.get(url).status_code == 403
     assert not viewer.get(RUNS, {"state": "queued"}).context["actions"]
-
-
-def test_the_list_shows_how_far_a_running_task_is(as_root: Client, acme: Owner) -> None:
-    """Its percent, or what it has done; all of it on hover. Once the run has ended, nothing."""
-    first, second = submitted(acme, 2)
-    worker = living_worker()
-    admission = admitted(worker, first)
-    progressed(admission, 1, 3, "of three")
-    progressed(admitted(worker, second), 1_700, note="of many")
-    page = as_root.get(RUNS).content.decode()
-    assert '<span class="soft" title="33 % · 1 / 3 · of three">33 %</span>' in page
-    assert '<span class="soft" title="1,700 · of many">1,700 · of many</span>' in page
-    recorded(admission, Kind.SUCCEEDED)
-    assert "of three" not in as_root.get(RUNS).content.decode()

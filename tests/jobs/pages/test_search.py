@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.models import Attachment, Calendar, Owner, Run, Target
+from jobs.models import Calendar, Owner, Run, Target
 from jobs.runs.reads import everything
 from tests.jobs.admin.conftest import stored_job
 
@@ -57,21 +57,6 @@ def test_members_find_only_what_is_their_own(person: Person, world: None) -> Non
         assert foreign.context["groups"] == []
         said = [TOKEN.sub(b"", page.content) for page in (foreign, unknown)]
         assert said[0].replace(term.encode(), b"nobody") == said[1]
-
-
-def test_a_shared_calendar_is_found_where_it_applies(
-    person: Person, acme: Owner, stranger: Owner
-) -> None:
-    mine, other = (Calendar.objects.create(name=f"freeze-{name}") for name in ("a", "b"))
-    Attachment.objects.create(calendar=mine, owner=acme)
-    Attachment.objects.create(calendar=other, owner=stranger)
-    client = person("mia", "view_run", "view_calendar", acme="viewer")
-    assert found(client, "freeze") == {"Calendars": ["freeze-a"]}
-
-
-def test_only_kinds_that_one_may_view_are_searched(person: Person, world: None) -> None:
-    client = person("mia", "view_run", "view_target", acme="viewer")
-    assert set(found(client, "shop-")) == {"Targets"}
 
 
 def test_one_exact_hit_is_opened_at_once(as_root: Client, acme: Owner, failed_run: Run) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.models import Owner, Run, Submission
+from jobs.models import Owner, Submission
 from jobs.pages.submissions import one
 from tests.jobs.scenes import living_worker, submitted
 
@@ -27,15 +27,6 @@ def path(key: Any, verb: str = "") -> str:
 def shown(client: Client, **query: Any) -> list[Submission]:
     rows: list[Submission] = client.get(LIST, query).context["list"].rows
     return rows
-
-
-def test_the_list_shows_each_submission_with_its_progress(as_root: Client, acme: Owner) -> None:
-    first, second = made(acme, label="nightly"), made(acme)
-    assert shown(as_root) == [second, first]
-    assert shown(as_root, label="nightly") == [first]
-    assert shown(as_root, task="tests.other") == []
-    assert shown(as_root, task="tests.add", age="1h") == [second, first]
-    assert b"2 queued" in as_root.get(LIST).content
 
 
 def test_one_submission_shows_its_progress_and_what_is_ahead(as_root: Client, acme: Owner) -> None:
@@ -60,10 +51,3 @@ def test_a_forecast_that_takes_too_long_is_replaced_by_a_rough_one(
     monkeypatch.setattr(one, "forecast_rest", lambda _submission: None)
     found = as_root.get(path(made(acme, 2))).context["forecast"]
     assert found.count == 2 and "Rough" in found.warnings[0]
-
-
-def test_the_errors_of_failed_runs_are_counted(as_root: Client, failed_run: Run) -> None:
-    """Each links to these runs."""
-    answer = as_root.get(path(failed_run.submission_id))
-    assert answer.context["errors"] == [("builtins.TimeoutError", 1)]
-    assert b"state=failed&amp;error=builtins.TimeoutError" in answer.content

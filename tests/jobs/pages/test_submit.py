@@ -191,23 +191,6 @@ def test_filters_that_find_nothing_or_too_much_are_refused(
         assert problem in str(errors["labels"])
 
 
-def test_a_required_window_is_refused_at_its_field(as_root: Client, acme: Owner) -> None:
-    """Foreseen in words, and refused by the submit; nothing is stored."""
-    shown = look(as_root, acme, window="on")
-    assert any("A window is required" in text for text in shown.context["forecast"].warnings)
-    answer = confirmed(as_root, shown)
-    assert "no calendar applies" in str(answer.context["form"].errors["window"])
-    assert not Submission.objects.exists()
-
-
-def test_a_form_that_was_used_is_not_used_again(as_root: Client, acme: Owner) -> None:
-    """Back, another target, the same key: refused, as it may be a mistake."""
-    confirmed(as_root, look(as_root, acme))
-    answer = confirmed(as_root, look(as_root, acme, names="fw-9"))
-    assert "idempotency key" in str(answer.context["form"].non_field_errors())
-    assert Submission.objects.count() == 1
-
-
 def test_only_who_operates_an_owner_submits_for_it(
     person: Callable[..., Client], acme: Owner, northwind: Owner, stranger: Owner
 ) -> None:

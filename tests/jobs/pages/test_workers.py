@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,12 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from jobs.core.sql import now
 from jobs.models import Owner, Worker
 from jobs.models.access import access_of
-from jobs.pages import workers as workers_page
 from jobs.runs.reads.workers import active_counts
-from jobs.system.state import system_state
 from tests.jobs.scenes import admitted, cut_off, living_worker, silence, submitted
 
 PAGE = reverse("jobs:workers")
@@ -81,23 +77,6 @@ def test_workers_are_found_by_queue_and_state(as_root: Client, workers: dict[str
     assert "takes from queue &lt;gpu&gt;." in text
     assert found(state="ill") == []
     assert "Select a valid choice" in as_root.get(PAGE, {"state": "ill"}).content.decode()
-
-
-def test_workers_that_stopped_do_not_hide_those_that_are_alive(
-    as_root: Client, workers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A day of deploys has more workers than the list shows."""
-    Worker.objects.filter(pk=workers["stopped"]).update(started_at=now() + timedelta(hours=1))
-    monkeypatch.setattr(workers_page, "MOST", 3)
-    shown = [one.state for one in as_root.get(PAGE).context["workers"]]
-    assert shown == ["alive", "idle", "lost"]
-
-
-def test_slots_of_the_system_are_no_slots_for_runs(db: None) -> None:
-    """Runs never take them."""
-    living_worker("w1@here", queues=("jobs", "system"))
-    living_worker("s1@here", queues=("system",))
-    assert (system_state().worker_count, system_state().slots) == (2, 4)
 
 
 def test_one_worker_has_the_runs_of_the_visitors_owners(

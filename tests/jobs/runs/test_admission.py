@@ -1,7 +1,7 @@
 """jobs/runs/admission.py: a hint becomes an attempt where its row allows it, and only once."""
 
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from pytest_django import Settings
@@ -146,13 +146,6 @@ def test_a_cap_holds_against_workers_at_once(committed: None, acme: Owner, cap: 
             recorded(at, Kind.SUCCEEDED)
 
 
-def test_under_a_cap_higher_priority_goes_first(acme: Owner) -> None:
-    """Inside a batch the worker's order means nothing."""
-    Owner.objects.update(max_running=1)
-    low, high = (submit("tests.add", 1, 2, owner=acme, priority=p) for p in (1, 9))
-    assert [type(answer) for answer in ask(living_worker(), [low, high])] == [Refusal, Admission]
-
-
 def test_a_lock_lets_one_run_at_a_time(committed: None, acme: Owner) -> None:
     """Also against workers at once; when its holder has ended, the next may go."""
     runs = submitted(acme, 4, lock="door")
@@ -177,14 +170,6 @@ def test_what_is_being_cancelled_keeps_its_place_and_its_lock(
     admitted(worker, locked[0])
     cancel_runs([capped[0].id, locked[0].id])
     assert ask(worker, [capped[1], locked[1]]) == [WAITS, WAITS]
-
-
-def test_a_worker_is_told_whose_end_others_wait_for(acme: Owner, northwind: Owner) -> None:
-    """A run under a cap or a lock is recorded at once, others when some have gathered."""
-    Owner.objects.filter(pk=acme.pk).update(max_running=3)
-    runs = [*submitted(acme, 1), *submitted(northwind, 1, lock="door"), *submitted(northwind, 1)]
-    answers = ask(living_worker(), runs)
-    assert [getattr(answer, "is_limited", None) for answer in answers] == [True, True, False]
 
 
 @pytest.mark.parametrize("is_seen", [True, False])
@@ -232,16 +217,6 @@ def test_past_its_deadline_a_run_expires(acme: Owner) -> None:
     assert runs[0].attempt_count == 0
 
 
-def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
-    """It is one for the first start."""
-    [run] = submitted(acme, deadline_seconds=60)
-    worker = living_worker()
-    recorded(admitted(worker, run), Kind.RETRYING, delay=0.0)
-    age(run, "deadline_at", seconds=1)
-    promote()
-    assert admitted(worker, run).attempt == 2
-
-
 def test_a_deadline_that_passes_behind_a_cap_is_kept(committed: None, acme: Owner) -> None:
     """Who waits for another's count reads PostgreSQL's clock when that is over, and not before."""
     admission._Limits.are_expected = True  # then the wait is in the admission's transaction
@@ -281,14 +256,6 @@ def test_a_hint_that_names_another_task_is_gone(acme: Owner) -> None:
     answers = admit(living_worker(), [AdmissionRequest(str(run.id), "tests.total")])
     assert answers == {str(run.id): GONE}
     assert states(run) == ["queued"]
-
-
-def test_what_is_not_queued_is_gone(acme: Owner) -> None:
-    """Unknown, not yet due, cancelled: no hint can start it."""
-    [later], [cancelled] = submitted(acme, countdown=60), submitted(acme)
-    cancel_runs([cancelled.id])
-    stray = Run(id=UUID(int=7), task="tests.add")
-    assert ask(living_worker(), [later, cancelled, stray]) == [GONE] * 3
 
 
 def test_an_unreadable_payload_ends_its_own_run_only(acme: Owner, encrypted: None) -> None:

@@ -1,7 +1,5 @@
 """jobs/runs/cancellation.py: what waits ends at once and for good, what runs is stopped."""
 
-import math
-
 import pytest
 import redis
 from django.db import transaction
@@ -9,7 +7,6 @@ from django.db import transaction
 from fleet import Kind, Refusal
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.runs import dispatch
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
 from tests.jobs.scenes import (
@@ -66,16 +63,6 @@ def test_hints_of_what_is_cancelled_are_taken_back(
     assert hinted() == [runs[2].id, runs[3].id]
 
 
-def test_a_cancel_needs_no_broker(
-    committed: None, broker: redis.Redis, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without it a worker finds out: the row decides."""
-    [run] = submitted(acme)
-    monkeypatch.setattr(dispatch.broker(), "_resume_at", math.inf)
-    assert run.cancel()
-    assert states(run)[-1] == "cancelled" and hinted() == [run.id]
-
-
 def test_cancelling_twice_is_harmless(acme: Owner) -> None:
     """And so is cancelling what has ended."""
     waiting, running, done = submitted(acme, 3)
@@ -103,14 +90,3 @@ def test_a_run_that_comes_back_meanwhile_is_not_missed(
         begin()
     assert outcomes == [[run.id]]
     assert states(run)[-1] == "cancelled"
-
-
-def test_a_run_that_is_admitted_meanwhile_is_told(committed: None, acme: Owner) -> None:
-    """The admission came first, so its worker has to hear of it."""
-    [run] = submitted(acme)
-    worker = living_worker()
-    with behind(lambda: cancel_runs([run.id])) as (begin, outcomes):
-        admitted(worker, run)
-        begin()
-    assert outcomes == [[run.id]]
-    assert states(run)[-1] == "cancelling"

@@ -3,7 +3,7 @@ there.
 """
 
 import pytest
-from celery import current_app, states
+from celery import states
 from celery.result import AsyncResult
 from django_celery_results.models import TaskResult
 
@@ -109,11 +109,3 @@ def test_the_sweep_tells_of_ends_that_were_left_untold(acme: Owner) -> None:
         *[states.PENDING] * 3,
     ]
     assert notify_missed() == 0
-
-
-def test_a_final_result_stays_as_it_was_stored(acme: Owner) -> None:
-    """The caller may have seen it."""
-    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
-    current_app.backend.mark_as_failure(str(run.id), OSError("no route"))
-    run.cancel()
-    assert AsyncResult(str(run.id)).state == states.FAILURE

@@ -18,7 +18,6 @@ from jobs.core import prepared
 from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Run
 from jobs.runs import closing, gate
-from jobs.runs.override import override_windows
 from jobs.system import promotion
 from tests.jobs.scenes import admitted, age, living_worker, recorded, states, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window
@@ -118,18 +117,6 @@ def test_a_calendar_that_comes_to_apply_ends_what_runs(acme: Owner) -> None:
     changes.attach(calendar, acme)
     promotion.promote()
     assert states(run)[-1] == "cancelling"
-
-
-def test_what_was_overridden_goes_on(acme: Owner, root: User) -> None:
-    """It was started outside its windows on purpose."""
-    calendar = calendar_of(acme, end="hard")
-    freeze(calendar)
-    [run] = submitted(acme)
-    override_windows([run.id], actor=root, reason="now")
-    recorded(admitted(living_worker(), run), Kind.STARTED)
-    freeze(calendar)
-    promotion.promote()
-    assert states(run)[-1] == "running"
 
 
 def test_what_runs_is_stopped_before_what_waits_is_gated(

@@ -4,8 +4,6 @@ import base64
 import json
 import logging
 import time
-from itertools import count
-from types import SimpleNamespace
 
 import pytest
 import redis
@@ -72,16 +70,3 @@ def test_a_hung_broker_does_not_hang_the_caller(
     assert "hints left in the outbox (1)" in caplog.text
     assert [row.run_ids for row in Outbox.objects.order_by("id")] == [[first.id], [second.id]]
     assert states(first) == states(second) == ["queued"]
-
-
-def test_a_large_bulk_is_published_in_slices(
-    acme: Owner, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When the time is up, the caller goes on and the rest stays in the outbox."""
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 1}
-    monkeypatch.setattr(dispatch, "SLICE", 10)
-    # Two seconds from each look at the clock to the next.
-    monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=count(0, 2).__next__))
-    runs = submitted(acme, 25)
-    assert hinted() == [run.id for run in runs[:10]]
-    assert Outbox.objects.get().run_ids == [run.id for run in runs[10:]]

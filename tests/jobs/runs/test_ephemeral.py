@@ -108,17 +108,6 @@ def test_a_policy_is_the_job_s_else_the_task_s_else_the_setting_s(
     assert (found.soft_time_limit, found.time_limit) == (20.0, 40.0)
 
 
-def test_an_admission_brings_the_hint_of_the_next_attempt(worker: UUID, acme: Owner) -> None:
-    """With the next token and attempt, in the queue, priority and lock that the job has."""
-    resolve(declared)
-    job = job_without_history(acme, task="tests.unkept.declared", lock_key="db")
-    hint = due_hint(job, attempt=3, token=3, submission=9)
-    next_one = hint._replace(attempt=4, token=4, priority=8, lock="db")
-    assert admitted(worker, hint).next_hint == next_one
-    Job.objects.filter(pk=job.pk).update(queue="bulk", priority=0)
-    assert admitted(worker, hint).next_hint == next_one._replace(queue="bulk", priority=0)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -136,14 +125,6 @@ def test_a_job_that_wants_no_such_run_has_none(
     hint = due_hint(job)
     Job.objects.filter(pk=job.pk).update(**change)
     assert answer_to(worker, admission_request_of(hint)) is Refusal.GONE
-
-
-def test_a_job_that_is_gone_has_no_run(worker: UUID, job: Job) -> None:
-    """Deleted, or never there."""
-    hint = due_hint(job)
-    asks = [admission_request_of(hint), admission_request_of(hint)._replace(job=2**63 - 1, token=2)]
-    Job.objects.all().delete()
-    assert set(admit(worker, asks).values()) == {Refusal.GONE}
 
 
 def test_a_hint_goes_to_the_account_of_its_job_s_owner(
@@ -282,11 +263,3 @@ def test_what_does_not_fit_is_recorded_too(
         is Refusal.GONE
     )
     assert Missed.objects.count() == 2
-
-
-def test_a_snooze_past_the_deadline_starts(worker: UUID, acme: Owner) -> None:
-    """It has started before; its attempt is still the first, as a snooze spends none."""
-    job = job_without_history(acme, deadline_seconds=60)
-    late = due_hint(job, datetime.now(UTC) - timedelta(seconds=120))
-    assert admitted(worker, late._replace(token=2)).attempt == 1
-    assert answer_to(worker, admission_request_of(late)) is Refusal.GONE

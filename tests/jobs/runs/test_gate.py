@@ -28,12 +28,9 @@ from jobs.models import (
     TargetGroup,
     Window,
 )
-from jobs.recurring.trigger import make_runs
 from jobs.runs import admission, gate
 from jobs.runs.cancellation import cancel_runs
-from jobs.schedules import slot_of
 from jobs.system import promotion
-from tests.jobs.recurring.scenes import recurring
 from tests.jobs.scenes import (
     admitted,
     age,
@@ -42,7 +39,6 @@ from tests.jobs.scenes import (
     behind,
     hinted,
     living_worker,
-    open_transaction,
     recorded,
     states,
     submitted,
@@ -370,20 +366,6 @@ def test_what_a_calendar_held_goes_when_it_does(acme: Owner, verb: str) -> None:
     assert hinted() == [run.id]
 
 
-def test_runs_of_jobs_are_gated_as_they_are_made(acme: Owner) -> None:
-    """Those that were due and those of a backfill alike, by their job's calendar too."""
-    closed = Calendar.objects.create(owner=acme, name="closed", needs_approval=False)
-    freeze(closed)
-    free, kept = recurring(acme, "free"), recurring(acme, "kept")
-    changes.attach(closed, kept)
-    due_at = now().replace(microsecond=0)
-    make_runs([(free.pk, slot_of(due_at)), (kept.pk, slot_of(due_at))])
-    make_runs([(kept.pk, slot_of(due_at - HOUR))], salt="backfill")
-    found = {(run.job_id, run.state) for run in Run.objects.all()}
-    assert found == {(free.pk, "queued"), (kept.pk, "held")}
-    assert Run.objects.filter(state="held", next_at__gt=now()).count() == 2
-
-
 @pytest.fixture
 def root(committed: None) -> Iterator[User]:
     """A superuser, who approves and revokes."""
@@ -414,19 +396,6 @@ def test_what_a_change_closes_admits_nothing_from_its_commit_on(
     assert states(run) == ["queued", "held"]
 
 
-def test_a_promotion_that_meets_a_gating_leaves_it_to_the_next(acme: Owner) -> None:
-    """One at a time gates; what that did not see is not forgotten."""
-    calendar = calendar_of(acme)
-    run = held(acme)
-    freeze(calendar)
-    gating = "SELECT pg_advisory_xact_lock(1720, hashtext('jobs.runs.gate.gate_changed'))"
-    with open_transaction(gating):
-        promotion.promote()
-        assert states(run) == ["queued"]
-    promotion.promote()
-    assert states(run) == ["queued", "held"]
-
-
 def test_a_promotion_gates_for_a_second_and_the_next_goes_on(
     acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,23 +421,3 @@ def test_a_promotion_gates_for_a_second_and_the_next_goes_on(
 def is_gated(owner: Owner) -> bool:
     owner.refresh_from_db()
     return owner.gated_to is None and owner.gated_version == owner.calendar_version
-
-
-def test_owners_whose_calendars_changed_are_gated_in_turns(
-    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One with many runs does not keep the other waiting."""
-    monkeypatch.setattr(gate, "CHUNK", 1)
-    gate_runs, order = gate.gate_runs, []
-
-    def watched(run_ids: list[UUID], *, cause: str) -> int:
-        order.extend(Run.objects.filter(id__in=run_ids).values_list("owner__slug", flat=True))
-        return gate_runs(run_ids, cause=cause)
-
-    for owner in (acme, northwind):
-        calendar = calendar_of(owner)
-        submitted(owner, 3)
-        freeze(calendar)
-    monkeypatch.setattr(gate, "gate_runs", watched)
-    promotion.promote()
-    assert sorted(order[:2]) == sorted(order[2:4]) == ["acme", "northwind"]

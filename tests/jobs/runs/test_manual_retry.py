@@ -9,7 +9,6 @@ from jobs.core.errors import StateConflict
 from jobs.core.states import ENDED, State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.runs import manual_retry
-from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import move
 from jobs.system import promotion
 from tests.jobs.scenes import admitted, age, hinted, living_worker, recorded, states, submitted
@@ -88,12 +87,6 @@ def test_what_may_not_move_is_a_conflict(acme: Owner, state: State) -> None:
     Run.objects.filter(id=run.id).update(state=state)
     with pytest.raises(StateConflict, match=f"is {state} and cannot be retried"):
         run.retry()
-
-
-def test_of_many_those_that_may_move(acme: Owner) -> None:
-    """A list picked a minute ago may hold others by now."""
-    failed, waiting = dead_letter(acme), submitted(acme)[0]
-    assert reopen_runs([failed.id, waiting.id]) == [failed.id]
 
 
 def test_what_failed_of_a_submission_is_retried(

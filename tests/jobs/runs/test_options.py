@@ -68,12 +68,6 @@ def test_what_no_database_holds_is_refused_in_every_text(option: str, bad: str) 
         assert str(caught.value).encode()
 
 
-def test_the_soft_limit_comes_before_the_hard_one() -> None:
-    """Else the task would never see it."""
-    with pytest.raises(OptionError, match="soft_time_limit_seconds: is less than"):
-        Options(soft_time_limit_seconds=5, time_limit_seconds=5)
-
-
 @pytest.mark.parametrize(
     "eta",
     [

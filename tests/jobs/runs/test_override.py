@@ -9,13 +9,10 @@ from django.contrib.auth.models import User
 from fleet import Kind, Refusal
 from jobs.calendars import changes
 from jobs.calendars.changes import changing
-from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import AuditEntry, Calendar, Owner
 from jobs.owners.tokens import make_token
-from jobs.runs.override import held_by, held_by_of, override_submission, override_windows
-from jobs.runs.recording import move
+from jobs.runs.override import held_by, held_by_of, override_windows
 from jobs.system.promotion import promote
 from tests.jobs.scenes import (
     admitted,
@@ -55,18 +52,6 @@ def test_what_is_held_is_queued_with_who_and_why(acme: Owner, ben: User) -> None
     assert (entry.object_id, entry.reason) == (str(run.id), "outage of a customer")
 
 
-def test_what_is_not_due_waits_for_its_time(acme: Owner, ben: User) -> None:
-    """The windows alone are overridden: its promotion finds nothing that keeps it."""
-    freeze(calendar_of(acme))
-    [run] = submitted(acme, countdown=3_600)
-    override_windows([run.id], actor=ben, reason="now")
-    run.refresh_from_db()
-    assert run.state == State.SCHEDULED
-    age(run, "next_at", seconds=1)
-    promote()
-    assert states(run) == ["scheduled", "queued"]
-
-
 def test_what_its_owner_or_a_deadline_keeps_is_kept(acme: Owner, ben: User) -> None:
     """Overriding is of windows: the deadline of a run counts on."""
     freeze(calendar_of(acme))
@@ -74,17 +59,6 @@ def test_what_its_owner_or_a_deadline_keeps_is_kept(acme: Owner, ben: User) -> N
     override_windows([run.id], actor=ben, reason="now")
     run.refresh_from_db()
     assert run.deadline_at is not None
-
-
-def test_a_submission_is_overridden_as_one(acme: Owner, ben: User) -> None:
-    """Each run that waits has an entry, the submission one with their number."""
-    freeze(calendar_of(acme))
-    runs = submitted(acme, 3)
-    move([runs[0].id], to=State.CANCELLED)
-    assert override_submission(runs[0].submission, actor=ben, reason="now") == 2
-    assert AuditEntry.objects.filter(object_type="run").count() == 2
-    assert AuditEntry.objects.get(object_type="submission").details == {"runs": 2}
-    assert [states(run)[-1] for run in runs] == ["cancelled", "queued", "queued"]
 
 
 def test_a_freeze_that_comes_later_does_not_hold_it(acme: Owner, ben: User) -> None:
@@ -144,20 +118,6 @@ def test_an_override_counts_where_its_actor_decides(
         assert states(run)[-1] == "held"
         assert (held_by([run.id]), held_by_of(run.submission)) == (["year end"], ["year end"])
         assert "year end" in run.why_waiting() and "nights" not in run.why_waiting()
-
-
-@pytest.mark.parametrize("kind", [*OWN, *ALL])
-def test_the_forecast_knows_which_calendars_count(acme: Owner, ben: User, kind: str) -> None:
-    """With the owner's calendar overridden, a shared freeze of an hour is still waited for."""
-    freeze(calendar_of(acme), seconds=7_200)
-    freeze(shared_calendar(acme))
-    [run] = submitted(acme)
-    override_windows([run.id], actor=actor_of(kind, acme, ben), reason="outage")
-    living_worker()
-    rest = forecast_rest(run.submission)
-    assert rest is not None and rest.starts_at is not None
-    minutes = (rest.starts_at - now()).total_seconds() / 60
-    assert (-1 < minutes < 30) if kind in ALL else (50 < minutes < 90)
 
 
 def test_a_shared_freeze_holds_an_overridden_run_at_its_admission(acme: Owner, ben: User) -> None:

@@ -2,15 +2,12 @@
 stored.
 """
 
-from itertools import count
 from typing import Any
 
 import pytest
 from celery import current_app, shared_task
-from kombu import Queue
 from pytest_django import Settings
 
-from jobs import submit_many
 from jobs.catalog import placeholders
 from jobs.catalog.registry import job, resolve
 from jobs.core.errors import ArgumentError, BatchError, OptionError, UnknownOwner
@@ -72,14 +69,6 @@ def test_an_error_that_no_class_has_is_refused(option: str) -> None:
         preparation.checked_options({option: "ValueEror"})
     for known in ("ValueError", "OptionError", "WorkerLostError", "elsewhere.NoSuch", OSError):
         preparation.checked_options({option: [known]})
-
-
-def test_an_endless_bulk_is_read_to_the_limit() -> None:
-    """At most one element more than allowed is read, and the error says the limit."""
-    read = count()
-    with pytest.raises(OptionError, match="holds at most 100,000 elements; these are more"):
-        submit_many("tests.add", ({"x": n} for n in read), owner="northwind")
-    assert next(read) == 100_001
 
 
 @pytest.mark.parametrize("arguments", [[1, 2], "x", 7])
@@ -166,20 +155,6 @@ def test_what_is_no_owner_nor_a_name_is_refused(given: Any) -> None:
         preparation.load_owner(given)
 
 
-@pytest.mark.parametrize("given", [{"x": 1}, "x", b"x", 5, None])
-def test_what_is_no_list_is_refused(given: Any) -> None:
-    """A mapping or a text would be taken to pieces, each of them wrong in a way of its own."""
-    with pytest.raises(OptionError, match="arguments: is a list of mappings, not "):
-        preparation.as_list("arguments", given, elements="mappings")
-    assert preparation.as_list("arguments", (one for one in [1, 2]), elements="numbers") == [1, 2]
-
-
-def test_an_owner_that_is_not_stored_is_unknown(acme: Owner) -> None:
-    """Its runs would belong to nobody."""
-    with pytest.raises(UnknownOwner):
-        preparation.load_owner(Owner(slug="draft"))
-
-
 def test_targets_are_made_once_and_belong_to_their_owner(acme: Owner, stranger: Owner) -> None:
     """A name known to another owner is another target."""
     first = preparation.make_targets(acme, ["fw-1", "", "fw-2", "fw-1"])
@@ -197,15 +172,6 @@ def test_only_queues_that_workers_know_are_allowed() -> None:
         with pytest.raises(OptionError, match="queue: is one of: jobs"):
             preparation.queue_name(Options(queue=name))
     assert "system" in current_app.amqp.queues
-
-
-def test_a_default_queue_that_no_worker_knows_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Who has passed none is told what to set, and not which to choose."""
-    monkeypatch.setattr(current_app.amqp, "queues", [Queue("celery")])
-    with pytest.raises(OptionError, match=r"defaults to 'jobs', .*CELERY_TASK_QUEUES"):
-        preparation.queue_name(Options())
 
 
 def test_a_lock_is_scoped_to_its_owner_and_fits_the_row(acme: Owner) -> None:
@@ -229,12 +195,6 @@ def test_option_before_the_task_s_policy_before_the_setting(
     assert shared.policy == {"soft_time_limit_seconds": 60}
     chosen = preparation.run_defaults(task, acme, Options(max_attempts=2, priority=0))
     assert (chosen.max_attempts, chosen.priority) == (2, 0)
-
-
-def test_a_hard_limit_below_the_task_s_soft_one_is_refused(acme: Owner) -> None:
-    """Together they make no sense, though each is a good one."""
-    with pytest.raises(OptionError, match="soft_time_limit_seconds: is less than"):
-        preparation.run_defaults(resolve(declared), acme, Options(time_limit_seconds=30))
 
 
 def test_a_deadline_counts_from_the_moment_that_the_run_is_due(acme: Owner) -> None:

@@ -80,15 +80,6 @@ def test_start_and_end_in_one_batch_are_one_write_with_both_moves(acme: Owner) -
     assert run.started_at is not None
 
 
-def test_a_start_and_a_failure_in_one_batch_are_both_told(acme: Owner) -> None:
-    """Of a failure alone nobody could say that it has started."""
-    [run] = submitted(acme)
-    at = admitted(living_worker(), run)
-    record([told(at, Kind.STARTED), told(at, Kind.FAILED)])
-    assert states(run) == ["queued", "admitted", "running", "failed"]
-    assert run.started_at is not None
-
-
 def test_a_repeated_batch_is_harmless(acme: Owner) -> None:
     """After a connection that broke, nobody knows whether its commit came through."""
     run, at = begun(acme)
@@ -223,15 +214,6 @@ def test_what_ends_while_it_is_cancelled_is_cancelled(
     assert attempts(run) == [(1, 1, outcome)]
 
 
-@pytest.mark.parametrize("cause", ["worker lost", "child lost", "time limit"])
-def test_the_cause_says_more_than_the_kind(acme: Owner, cause: str) -> None:
-    """It is the attempt's outcome and stands in the history."""
-    run, at = begun(acme)
-    recorded(at, Kind.FAILED, cause=cause)
-    assert states(run)[-1] == "failed"
-    assert (attempts(run), run.moves[-1][2]) == ([(1, 1, cause)], cause)
-
-
 @pytest.mark.parametrize("seconds", [-3_600, 0, 3_600])
 def test_a_worker_s_clock_cannot_turn_history_around(acme: Owner, seconds: float) -> None:
     """Ages are cut, so that no move comes before the one that it follows."""
@@ -293,23 +275,6 @@ def test_a_move_stays_inside_the_table(acme: Owner) -> None:
         assert bool(moved) == (target in MOVES[state]), (state, target)
         assert run.state == (target if moved else state)
         assert [entry[0] for entry in run.history] == [state, *([target] if moved else [])]
-
-
-def test_a_move_may_be_narrowed(acme: Owner) -> None:
-    """To the states that the caller has in mind, which cannot widen the table."""
-    [run] = submitted(acme)
-    assert move([run.id], to=State.CANCELLED, from_states=[State.SCHEDULED]) == []
-    assert move([run.id], to=State.SUCCEEDED, from_states=[State.QUEUED]) == []
-    assert move([run.id], to=State.CANCELLED, from_states=[State.QUEUED]) == [run.id]
-    assert states(run) == ["queued", "cancelled"]
-
-
-def test_runs_that_are_queued_are_published_after_the_commit(committed: None, acme: Owner) -> None:
-    """Whoever moves them."""
-    [run] = submitted(acme, countdown=60)
-    assert hinted() == []
-    move([run.id], to=State.QUEUED)
-    assert hinted() == [run.id]
 
 
 def test_an_end_publishes_what_waited_for_it(committed: None, acme: Owner) -> None:

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 import redis
-from django.db import connection, transaction
-from pytest_django import Settings
+from django.db import transaction
 
 from jobs import submit
 from jobs.core.errors import IdempotencyConflict
 from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run, Target
-from jobs.runs import dispatch, single
+from jobs.runs import single
 from tests.jobs.scenes import at_once, hinted
 from tests.jobs.windows_world import calendar_of, freeze
 
@@ -113,47 +112,11 @@ def test_a_key_makes_one_run(committed: None, acme: Owner, broker: redis.Redis) 
     assert hinted() == [Run.objects.get().id]
 
 
-def test_submits_of_one_transaction_are_published_together(
-    committed: None, acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After its commit, in one call; those of a savepoint that was rolled back are not."""
-    calls = []
-    real = dispatch.publish_singles
-    monkeypatch.setattr(
-        dispatch, "publish_singles", lambda singles: (calls.append(len(singles)), real(singles))
-    )
-    with transaction.atomic():
-        kept = [submit("tests.add", 1, n, owner=acme) for n in range(50)]
-        sid = transaction.savepoint()
-        gone = submit("tests.add", 1, 50, owner=acme)
-        transaction.savepoint_rollback(sid)
-        rolled_back(acme, 51)
-        kept += [submit("tests.add", 1, n, owner=acme) for n in range(52, 60)]
-        assert hinted() == []
-    found = hinted()
-    assert set(found) - {gone.id} == {run.id for run in kept}
-    assert not Run.objects.filter(id=gone.id).exists()
-    assert sum(calls) >= len(kept) and len(calls) <= 3
-
-
 def test_a_rolled_back_submit_leaves_nothing(committed: None, acme: Owner) -> None:
     """No run, no key, no outbox row, no hint."""
     rolled_back(acme, 2, idempotency_key="gone")
     assert not Run.objects.exists() and not Outbox.objects.exists()
     assert submit("tests.add", 1, 2, owner=acme, idempotency_key="gone").state == "queued"
-
-
-def test_without_autocommit_the_caller_s_transaction_decides(
-    committed: None, acme: Owner, settings: Settings
-) -> None:
-    """Django does not see it: all steps make a savepoint in it."""
-    connection.set_autocommit(False)
-    try:
-        submit("tests.add", 1, 2, owner=acme)
-        connection.rollback()
-    finally:
-        connection.set_autocommit(True)
-    assert not Run.objects.exists()
 
 
 def test_ids_rise_with_time(acme: Owner) -> None:

@@ -10,29 +10,15 @@ from django.db import connections, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from jobs import asubmit, asubmit_many, submit, submit_many
-from jobs.core.errors import ArgumentError, OptionError, UnknownTask
-from jobs.core.ids import time_of
-from jobs.core.sql import now
+from jobs.core.errors import ArgumentError, OptionError
 from jobs.models import IdempotencyKey, Job, Outbox, Owner, Run, Submission, Target
 from tests import tasks
 from tests.jobs.scenes import hinted, states
-from tests.waiting import wait_for
 
 
 def assert_nothing_is_stored() -> None:
     for model in (Run, Submission, Target, Outbox, IdempotencyKey):
         assert not model.objects.exists(), model
-
-
-def test_a_submit_returns_the_run_with_its_id(acme: Owner) -> None:
-    """Arguments by position or by name; the id carries PostgreSQL's time."""
-    run = submit(tasks.add, 1, y=2, owner="acme", labels={"site": "berlin"})
-    assert states(run) == ["queued"]
-    assert (run.owner, run.task, run.queue, run.priority) == (acme, "tests.add", "jobs", 5)
-    assert run.arguments == ([], {"x": 1, "y": 2})
-    assert list(Run.objects.labelled(site="berlin")) == [run]
-    assert abs(time_of(run.id) - now()) < timedelta(seconds=5)
-    assert run.queued_at == run.created_at
 
 
 @pytest.mark.parametrize("option", ["target", "lock"])
@@ -109,22 +95,6 @@ def test_wrong_input_is_refused_by_name_and_nothing_is_stored(
     assert_nothing_is_stored()
 
 
-@pytest.mark.parametrize("given", [{"x": 1, "y": 2}, "x", 5])
-def test_a_bulk_that_is_no_list_is_refused(acme: Owner, given: object) -> None:
-    """One mapping in the place of a list of them would be taken to pieces."""
-    with pytest.raises(OptionError, match="arguments: is a list of mappings, one for each run"):
-        submit_many("tests.add", given, owner=acme)  # type: ignore[arg-type]
-    assert not Submission.objects.exists()
-
-
-def test_what_is_no_task_is_refused_with_the_cure(acme: Owner) -> None:
-    """A function without its decorator, a name whose module nobody imports."""
-    with pytest.raises(UnknownTask, match="len is no Celery task; decorate its function with @job"):
-        submit(len, [1], owner=acme)  # type: ignore[arg-type]
-    with pytest.raises(UnknownTask, match="is its module imported"):
-        submit("billing.invoice_customer", owner=acme)
-
-
 def test_the_hint_follows_the_commit(committed: None, acme: Owner, broker: redis.Redis) -> None:
     """Not before it, and at once after it."""
     with transaction.atomic():
@@ -133,22 +103,6 @@ def test_the_hint_follows_the_commit(committed: None, acme: Owner, broker: redis
         assert hinted() == []
     assert hinted() == [run.id, *submission.runs.order_by("id").values_list("id", flat=True)]
     assert [batch.run_ids for batch in Outbox.objects.all()] == [[run.id]]
-
-
-def test_the_next_submit_deletes_the_outbox_row_of_a_published_run(
-    committed: None, acme: Owner, broker: redis.Redis
-) -> None:
-    """Once Redis has confirmed the hint; no submit waits for that."""
-    runs = [submit("tests.add", 1, 2, owner=acme) for _ in range(5)]
-    assert hinted() == [run.id for run in runs]
-
-    def only_the_last_are_left() -> bool:
-        runs.append(submit("tests.add", 1, 2, owner=acme))
-        left = [batch.run_ids for batch in Outbox.objects.all()]
-        return left in ([[run.id] for run in runs[-1:]], [[run.id] for run in runs[-2:]])
-
-    # A reply that is on its way is read by the submit after the next.
-    wait_for(only_the_last_are_left, what="confirmed rows to be deleted")
 
 
 def test_trouble_after_the_commit_does_not_reach_the_caller(

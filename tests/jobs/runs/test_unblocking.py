@@ -5,7 +5,6 @@ import redis
 from pytest_django import Settings
 
 from fleet import Admission, AdmissionRequest, Kind
-from jobs import submit
 from jobs.models import Outbox, Owner, Run, Worker
 from jobs.owners.limits import pause_owner, resume_owner
 from jobs.runs import dispatch, unblocking
@@ -14,7 +13,6 @@ from jobs.runs.unblocking import publish_unblocked, publish_with_known_task
 from tests.jobs.scenes import (
     admitted,
     ask,
-    held_by_somebody,
     hinted,
     living_worker,
     lose_hints,
@@ -54,15 +52,6 @@ def test_as_many_as_there_is_room_for(acme: Owner) -> None:
         admitted(worker, runs[2 + ended])
 
 
-def test_higher_priorities_first(acme: Owner) -> None:
-    """As admission itself decides."""
-    Owner.objects.update(max_running=1)
-    first, low, high = (submit("tests.add", 1, 2, owner=acme, priority=p) for p in (9, 1, 8))
-    answer, *_ = ask(living_worker(), [first, low, high])
-    run_through(answer)
-    assert blocked() == {low}
-
-
 def test_who_waits_for_a_lock_takes_no_place_under_the_cap(acme: Owner) -> None:
     """Only the first at each lock can start."""
     Owner.objects.update(max_running=2)
@@ -73,16 +62,6 @@ def test_who_waits_for_a_lock_takes_no_place_under_the_cap(acme: Owner) -> None:
     assert blocked() == {*locked, free}
     resume_owner(acme)
     assert blocked() == set(locked[1:])
-
-
-def test_an_end_frees_its_own_lock_only(acme: Owner, northwind: Owner) -> None:
-    """And looks at nobody else's runs."""
-    doors = [submitted(owner, 2, lock="door") for owner in (acme, northwind)]
-    answer, *_ = ask(living_worker(), [*doors[0], *doors[1]])
-    lose_hints()
-    run_through(answer)
-    assert hinted() == [doors[0][1].id]
-    assert blocked() == {doors[1][1]}
 
 
 def test_a_lock_of_a_capped_owner_waits_for_both(acme: Owner) -> None:
@@ -128,17 +107,6 @@ def test_freed_runs_are_in_the_outbox_until_they_are_published(
     assert blocked() == set()
     [row] = Outbox.objects.all()
     assert sorted(row.run_ids) == sorted(run.id for run in runs)
-
-
-def test_a_row_that_somebody_holds_is_left_for_the_next_time(acme: Owner) -> None:
-    """The others are freed, and nobody waits for anybody."""
-    runs = submitted(acme, 2)
-    pause_owner(acme)
-    ask(living_worker(), runs)
-    Owner.objects.update(paused_at=None)
-    with held_by_somebody(runs[0]):
-        assert freed() == 1
-    assert (freed(), blocked()) == (1, set())
 
 
 def test_trouble_after_an_end_does_not_reach_who_recorded_it(

@@ -9,28 +9,24 @@ import pytest
 from celery import current_app
 from django.contrib.auth.models import User
 
-from fleet import Kind, Node
+from fleet import Node
 from jobs import submit
 from jobs.core.crypto import read_message
 from jobs.core.errors import OptionError, UnknownTask
-from jobs.core.states import State
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
-from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads import unknown_tasks
 from jobs.runs.reads.unknown_tasks import Unknown
-from jobs.runs.renamed_tasks import fail_runs, fail_task, move_runs, move_task
+from jobs.runs.renamed_tasks import fail_task, move_runs, move_task
 from jobs.system.heartbeat import beat
 from tests.jobs.scenes import (
     AdmissionRequest,
     admitted,
-    hinted,
     known,
     living_worker,
     messages,
-    recorded,
     states,
     submitted,
 )
@@ -81,13 +77,6 @@ def test_a_task_that_some_live_worker_knows_is_not_counted(acme: Owner) -> None:
     assert [found.task for found in unknown_tasks.unknown_tasks()] == [OLD]
 
 
-def test_a_queue_without_a_worker_is_not_counted(acme: Owner) -> None:
-    """There the worker is missing, and not the task."""
-    submitted(acme)
-    worker_with(NEW, queues=("system",))
-    assert unknown_tasks.unknown_tasks() == []
-
-
 def test_a_long_backlog_hides_no_run_that_met_a_worker(acme: Owner) -> None:
     """Others are counted among the oldest runs of each state only; as many of those are read."""
     ready, first, second = submitted(acme, 3)
@@ -130,19 +119,6 @@ def test_a_hint_that_a_worker_holds_is_replaced_too(acme: Owner) -> None:
         assert [message["headers"]["task"] for message in messages()] == [NEW]
         run.refresh_from_db()
         assert f"{run.id}:{run.token + 1}" in known()
-
-
-def test_a_run_that_waited_for_its_task_is_freed(acme: Owner) -> None:
-    """One that waits for something else goes on waiting, under its new task."""
-    worker_with(NEW)
-    freed, paused = renamed(acme, 2)
-    refuse_unknown([AdmissionRequest(str(freed.id), "tests.old_record")])
-    Run.objects.filter(id=paused.id).update(blocked_by="paused")
-    pause_owner(acme)
-    Owner.objects.update(paused_at=None)
-    assert move_task("tests.old_record", to=NEW).runs == 2
-    assert hinted() == [freed.id]
-    assert set(Run.objects.values_list("task", "blocked_by")) == {(NEW, ""), (NEW, "paused")}
 
 
 def test_what_is_due_later_is_moved_too(acme: Owner) -> None:
@@ -265,31 +241,3 @@ def test_a_failed_run_says_why_and_may_be_opened_again(acme: Owner, options: Any
     assert known() == []
     reopen_runs([run.id])
     assert states(run)[-1] == "queued"
-
-
-def test_the_last_error_of_a_failed_run_stays(acme: Owner) -> None:
-    """Of a run that waited for its next attempt: why that is wanted is in its history."""
-    run = submit(NEW, n=1, owner=acme)
-    at = admitted(living_worker(), run)
-    recorded(at, Kind.STARTED)
-    recorded(at, Kind.RETRYING, delay=60.0, error_type="ValueError", error_message="no such host")
-    Run.objects.update(task="tests.old_record")
-    assert fail_task("tests.old_record", reason="removed in 2.0").runs == 1
-    run.refresh_from_db()
-    assert (run.error_type, run.error_message) == ("ValueError", "no such host")
-    assert run.moves[-1][2] == "removed in 2.0"
-
-
-def test_only_waiting_runs_of_the_task_fail(acme: Owner) -> None:
-    """What a worker has goes on, and so do other tasks."""
-    [running, other] = submitted(acme, 2)
-    admitted(living_worker(), running)
-    [old] = renamed(acme)
-    ids = [running.id, other.id, old.id]
-    assert fail_runs(ids, only_task="tests.old_record") == [old.id]
-    assert set(Run.objects.values_list("id", "state")) == {
-        (running.id, State.ADMITTED),
-        (other.id, State.QUEUED),
-        (old.id, State.FAILED),
-    }
-    assert AuditEntry.objects.get().action == "fail unstarted"

@@ -58,19 +58,6 @@ def test_without_a_worker(run: Run) -> None:
     assert why(run) == "No worker takes from queue 'jobs'."
 
 
-def test_with_a_worker_that_takes_nothing(run: Run) -> None:
-    """It beats, and it is named; one that is gone is not."""
-    living_worker("w1@here", queues=[])
-    Worker.objects.update(slots=0)
-    living_worker("w2@here", queues=[])
-    silence(living_worker("w3@here", queues=[]), seconds=31)
-    sentence = why(run)
-    assert sentence.startswith("No worker takes from queue 'jobs': ")
-    assert "worker w1@here has no process" in sentence
-    assert "worker w2@here consumes no queue" in sentence
-    assert "w3@here" not in sentence
-
-
 def test_with_a_worker_that_redis_does_not_answer(run: Run) -> None:
     """It is named, as long as no other one takes from the queue."""
     cut_off(living_worker("w1@here"))
@@ -234,17 +221,6 @@ def test_in_a_fair_queue(acme: Owner, stranger: Owner, broker: redis.Redis) -> N
     dispatch.owners().set([OwnerSettings("acme", max_running=1)], timeout=5)
     assert len(queue.take()) == 1
     assert why(second).startswith("Owner acme is at 1 of 1; place ")
-
-
-def test_the_hint_of_the_next_attempt_is_meant(acme: Owner, broker: redis.Redis) -> None:
-    """Not one of an earlier admission, which may still lie about."""
-    worker = living_worker()
-    [run] = submitted(acme)
-    Queue(broker).put("acme", f"{run.id}:1")
-    recorded(admitted(worker, run), Kind.GIVEN_BACK)
-    assert why(run) == NO_HINT.format("next of acme's runs")
-    Queue(broker).put("acme", f"{run.id}:2")
-    assert why(run) == "Place 2 of acme's 2 in queue 'jobs'; it is acme's turn."
 
 
 def test_while_the_broker_is_away_the_row_answers(

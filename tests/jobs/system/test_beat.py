@@ -146,14 +146,6 @@ def test_a_changed_crontab_holds_from_its_change(beat: Beat) -> None:
     assert beat.turn() == []
 
 
-def test_a_start_time_is_the_first_due_time(beat: Beat) -> None:
-    """Of an interval; a crontab entry waits for its first minute after that."""
-    start = now() - timedelta(seconds=3)
-    every(60, start_time=start)
-    daily(now() - 3 * HOUR, start_time=start)
-    assert beat.turn() == [("often", send_id("often", start))]
-
-
 def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
     """Also when the beat that has sent it is gone before it was off."""
     at = ClockedSchedule.objects.create(clocked_time=now() - HOUR)
@@ -167,32 +159,11 @@ def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
     assert not entry.enabled
 
 
-def test_a_page_that_writes_an_old_last_run_sends_nothing_twice(beat: Beat) -> None:
-    """The admin writes the whole row, as it was when its page was opened."""
-    entry = every(3600, last_run_at=now() - HOUR)
-    assert len(beat.turn()) == 1
-    entry.description = "edited meanwhile"
-    entry.save()
-    beat.read()
-    assert beat.turn() == []
-
-
 def test_an_entry_that_cannot_be_followed_stops_no_other(beat: Beat) -> None:
     """It is left out, with a word in the log. Stock's beat ends with it."""
     PeriodicTask.objects.bulk_create([PeriodicTask(name="broken", task="tests.any", queue=QUEUE)])
     every(10, last_run_at=now() - timedelta(seconds=10))
     assert [name for name, _ in beat.turn()] == ["often"]
-
-
-def test_an_entry_that_no_broker_takes_stops_no_other(
-    beat: Beat, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A durable task cannot be sent bare: that is said, and the next due time is tried."""
-    every(10, name="bare", last_run_at=now() - timedelta(seconds=10))
-    PeriodicTask.objects.update(task="flows.offered")
-    every(10, last_run_at=now() - timedelta(seconds=10))
-    assert [name for name, _ in beat.turn()] == ["often"]
-    assert "bare is not sent" in caplog.text
 
 
 def test_one_message_of_a_system_task_waits_at_most(beat: Beat) -> None:

@@ -12,7 +12,7 @@ from fleet import Kind
 from jobs.core import sql
 from jobs.models import Job, Owner, Run, Submission, Worker
 from jobs.system.changes import BEATING, UNREAD, changes
-from tests.jobs.scenes import admitted, living_worker, lose_hints, recorded, submitted
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.usefixtures("committed", "broker")
 
@@ -91,16 +91,6 @@ def test_a_heartbeat_is_no_change() -> None:
     before = seen()
     Worker.objects.update(slots=3)
     assert seen() == before
-
-
-def test_what_the_queues_have_is_seen(acme: Owner) -> None:
-    """A hint that is lost changes no row."""
-    submitted(acme)
-    before = seen()
-    lose_hints()
-    after = seen()
-    assert before is not None and after is not None and before != after
-    assert before.partition(" ")[0] == after.partition(" ")[0]
 
 
 def test_nothing_is_said_inside_a_transaction(acme: Owner) -> None:

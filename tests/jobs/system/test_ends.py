@@ -142,19 +142,3 @@ def test_a_silent_listener_is_removed_with_what_was_recorded_for_it(acme: Owner)
     sql.query("UPDATE jobs_endmark SET checked_at = checked_at - interval '8 days'")
     ends.remove_silent()
     assert not EndMark.objects.exists() and ends.is_listening("mine")
-
-
-def test_what_was_recorded_for_a_removed_listener_is_deleted_in_batches(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For a limited time; the next call deletes more. There may be millions of rows."""
-    ends.listen("gone")
-    finish(submitted(acme, 5))
-    EndListener.objects.all().delete()
-    monkeypatch.setattr(ends, "BATCH", 2, raising=False)
-    with monkeypatch.context() as patched:
-        patched.setattr(ends, "DELETE_SECONDS", 0.0, raising=False)
-        ends.remove_silent()
-        assert End.objects.count() == 3
-    ends.remove_silent()
-    assert not End.objects.exists()

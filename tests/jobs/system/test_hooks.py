@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from fleet import Kind
 from jobs import on_run_end, on_submission_end
@@ -14,7 +13,7 @@ from jobs.core import sql
 from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.models import End, HookCall, Owner
-from jobs.system import ends, hooks
+from jobs.system import hooks
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.usefixtures("committed")
@@ -71,15 +70,6 @@ def test_hooks_are_called_for_runs_and_submissions(acme: Owner) -> None:
     assert not HookCall.objects.exists() and not End.objects.exists()
 
 
-def test_a_worker_that_knows_a_hook_has_ends_recorded(acme: Owner) -> None:
-    """From its first heartbeat on, also before the system worker's next round."""
-    living_worker()
-    assert not ends.is_listening(hooks.LISTENER)
-    on_run_end(note_run)
-    living_worker()
-    assert ends.is_listening(hooks.LISTENER)
-
-
 def test_a_hook_that_raises_is_called_again_and_harms_no_other(
     acme: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -130,20 +120,3 @@ def test_a_hook_has_a_name(hook: Any) -> None:
     """It is found by its name after a restart."""
     with pytest.raises(OptionError, match="hook"):
         on_run_end(hook)
-
-
-def test_a_round_calls_a_hook_for_all_that_is_due(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Chunk after chunk while its time lasts: the table does not grow with the rate of ends."""
-    monkeypatch.setattr(hooks, "BUDGET_SECONDS", 300.0)
-    on_run_end(note_run)
-    hooks.begin_listening()
-    finished(acme)
-    name = f"{note_run.__module__}.{note_run.__qualname__}"
-    with transaction.atomic():
-        [end] = ends.take(hooks.LISTENER).runs
-    count = 2 * hooks.CHUNK + 50
-    HookCall.objects.bulk_create(HookCall(hook=name, facts=end.as_json()) for _ in range(count))
-    assert hooks.call_hooks() == {"called": count, "failed": 0}
-    assert len(called) == count and not HookCall.objects.exists()

@@ -42,14 +42,6 @@ def test_a_silent_server_is_given_up(way: Proxy, near: psycopg.Connection) -> No
     assert near.closed
 
 
-def test_a_server_that_answers_is_waited_for(near: psycopg.Connection) -> None:
-    """Each statement has the whole time, and a result that keeps coming has more."""
-    for _ in range(3):
-        near.execute("SELECT pg_sleep(%s)", [SECONDS / 2])
-    rows = near.execute("SELECT repeat('x', 1000), pg_sleep(0.005) FROM generate_series(1, 200)")
-    assert len(rows.fetchall()) == 200
-
-
 @pytest.mark.parametrize("lease", [7.6, 10, 29.9, 30, 86_400])
 def test_limits_end_before_the_lease(lease: float) -> None:
     """The server's own limit first, then the client's, then the lease."""

@@ -53,18 +53,6 @@ def test_an_old_transaction_is_named_with_its_process() -> None:
         wait_for(lambda: words in said("D106"), what="the transaction is named")
 
 
-def test_a_young_transaction_is_not_named() -> None:
-    with open_transaction(TAKES_AN_ID):
-        assert said("D106") == ""
-
-
-@pytest.mark.usefixtures("reported_at_once")
-def test_a_transaction_that_pins_nothing_is_not_named() -> None:
-    """Idle after a statement, with neither a snapshot nor an id: vacuum does not wait for it."""
-    with open_transaction("SELECT set_config('application_name', 'reader', false)"):
-        assert "application reader" not in said("D106")
-
-
 @pytest.mark.usefixtures("reported_at_once")
 def test_the_age_that_a_user_may_not_see_is_in_transactions(unprivileged: str) -> None:
     """The begin is hidden, its process and user are not; doctor says what is missing."""

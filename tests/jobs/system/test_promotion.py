@@ -14,7 +14,6 @@ from tests.jobs.scenes import (
     admitted,
     age,
     held_by_somebody,
-    hinted,
     living_worker,
     recorded,
     states,
@@ -55,16 +54,6 @@ def test_what_is_due_is_queued(acme: Owner, make: object) -> None:
     assert promote() == 0
 
 
-def test_a_promoted_run_has_a_hint(committed: None, acme: Owner) -> None:
-    """Of its next attempt."""
-    run = retrying(acme)
-    before = len(hinted())
-    age(run, "next_at", seconds=0)
-    promote()
-    assert hinted()[before:] == [run.id]
-    assert admitted(living_worker(), run).attempt == 2
-
-
 def test_what_has_not_started_by_its_deadline_expires(acme: Owner) -> None:
     """In every state in which nobody works on it; and its end has a reason."""
     [queued] = submitted(acme)
@@ -86,15 +75,6 @@ def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
     age(run, "next_at", seconds=0)
     assert (promote(), expire()) == (1, 0)
     assert admitted(living_worker(), run).attempt == 2
-
-
-def test_what_a_worker_holds_does_not_expire(acme: Owner) -> None:
-    """The deadline is for the start."""
-    [run] = submitted(acme)
-    admitted(living_worker(), run)
-    age(run, "deadline_at", seconds=1)
-    assert expire() == 0
-    assert states(run)[-1] == "admitted"
 
 
 def test_a_long_backlog_is_moved_in_chunks(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 import redis
-from pytest_django import DjangoAssertNumQueries, Settings
+from pytest_django import Settings
 
 from fleet import BrokerUnavailable, Refusal
 from jobs.core import sql
@@ -54,20 +54,6 @@ def test_the_outbox_is_published_when_its_writer_had_its_time(acme: Owner) -> No
     assert publish_outbox() == 2
     assert hinted() == [run.id for run in old]
     assert [row.run_ids for row in Outbox.objects.all()] == [[run.id for run in young]]
-
-
-def test_many_single_runs_are_published_together(
-    acme: Owner, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    """The number of statements does not grow with the number of runs."""
-    runs = submitted(acme, 50)
-    lose_hints()
-    for run in runs:
-        put_back_in_outbox([run], seconds=60)
-    with django_assert_max_num_queries(10):
-        assert publish_outbox() == 50
-    assert hinted() == [run.id for run in runs]
-    assert not Outbox.objects.exists()
 
 
 def test_one_transaction_publishes_a_bounded_number_of_runs(
@@ -203,13 +189,6 @@ def test_a_long_wait_is_not_filled_with_doubles(acme: Owner) -> None:
         assert abs((run.hint_check_at - now()).total_seconds() - pause) < 5
         assert publish_overdue() == 0
     assert hinted() == [run.id]
-
-
-def test_a_young_hint_is_on_its_way(acme: Owner) -> None:
-    """Within a lease nobody looks after it."""
-    submitted(acme, 3)
-    lose_hints()
-    assert publish_overdue() == 0
 
 
 def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> None:

@@ -15,7 +15,6 @@ from celery.worker.strategy import hybrid_to_proto2
 from django_celery_results.models import TaskResult
 from kombu import Exchange, Queue
 
-from fleet.broker.inbox import lists
 from jobs import tasks
 from jobs.system.system_task import SystemTask
 
@@ -176,11 +175,6 @@ def test_a_setting_of_the_project_changes_nothing(playing: Any, name: str) -> No
     assert playing(**{name: HOSTILE[name]}) == playing()
 
 
-def test_all_at_once_change_nothing(playing: Any) -> None:
-    """Not together either."""
-    assert playing(**HOSTILE) == playing()
-
-
 def test_every_setting_about_tasks_and_results_is_in_the_table() -> None:
     """A setting that a new version of Celery brings is named by this."""
     settings = {f"{part}_{name}" for part in ("task", "result") for name in NAMESPACES[part]}
@@ -210,9 +204,3 @@ def test_every_task_of_the_system_is_of_this_kind() -> None:
 def test_every_limit_is_longer_than_its_soft_one() -> None:
     """The soft limit ends a round with its transaction; the hard one is for a round that hangs."""
     assert [task.name for task in _ours() if not 0 < task.soft_time_limit < task.time_limit] == []
-
-
-def test_a_call_without_a_queue_goes_to_the_system_s(broker: redis.Redis) -> None:
-    """The project's default queue is for its own tasks."""
-    tasks.promote.delay()
-    assert sum(broker.llen(name) for name in lists(QUEUE)) == 1

@@ -10,7 +10,6 @@ from jobs.checks import broker as broker_checks
 from jobs.checks import wiring
 from jobs.management.doctor import running
 from jobs.management.status_lines import DEGRADED, HEALTHY, status_of
-from jobs.models import Worker
 from jobs.system.verdict.operator import Operator
 from jobs.system.verdict.reading import read
 from tests.jobs.scenes import keep_beating, living_worker
@@ -69,14 +68,6 @@ def test_messages_in_a_stock_queue_without_a_worker() -> None:
     assert "Messages wait in queue 'reports'" in in_checks()["W206"]
     living_worker("r1@here", queues=["reports"])
     assert (exit_status(), in_doctor(), in_checks()) == (HEALTHY, {}, {})
-
-
-def test_plain_calls_in_a_fair_queue_without_a_worker() -> None:
-    """No run waits there, only a message: broken, as no other project's worker can take it."""
-    Worker.objects.filter(hostname="w1@here").update(queues=["system"])
-    current_app.send_task("shop.report", queue=declared("jobs"))
-    assert "Work waits in queue jobs" in in_doctor()["D304"]
-    assert "'jobs'" in in_checks()["W206"]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """The form of a window: refused by field, previewed, decided on by who may."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from jobs.calendars import approvals
 from jobs.models import AuditEntry, Calendar, Owner, Window
@@ -153,48 +152,3 @@ def test_a_change_of_its_times_asks_again(as_root: Client, root: User, calendar:
     text = as_root.get(change(window)).content.decode()
     assert window.revision == 2
     assert "asked for again" in text and "of an earlier revision" in text
-
-
-def test_a_form_that_has_grown_old_is_refused(as_root: Client, calendar: Calendar) -> None:
-    """What somebody else has saved meanwhile stays."""
-    window = nightly(calendar)
-    sent = form_of(as_root, window)
-    Window.objects.update(reason="of somebody else")
-    answer = as_root.post(change(window), sent)
-    assert answer.status_code == 200 and "changed this since" in str(errors(answer))
-    window.refresh_from_db()
-    assert (window.revision, window.reason) == (1, "of somebody else")
-
-
-def test_who_sees_only_has_no_fields_but_is_told(person: Person, calendar: Calendar) -> None:
-    """Words, times and decisions, no button."""
-    window = nightly(calendar, reason="quiet hours")
-    client = person("ann", "view_window", acme="viewer")
-    text = client.get(change(window)).content.decode()
-    assert "every day at 22:00" in text and "quiet hours" in text
-    assert "_save" not in text and 'name="_preview"' not in text and "actions/approve" not in text
-
-
-def test_decisions_stand_in_the_history_and_are_filters_of_the_list(
-    person: Person, calendar: Calendar, root: User
-) -> None:
-    """With their ends and reasons."""
-    window, other = nightly(calendar), nightly(calendar)
-    client = person("ann", *APPROVE, acme="approver")
-
-    def counts() -> list[int]:
-        lists = (
-            reverse(LIST, query={"state": one}) for one in ("requested", "approved", "revoked")
-        )
-        return [client.get(url).context["cl"].result_count for url in lists]
-
-    until = (timezone.now() + timedelta(days=9)).replace(hour=0, minute=0, second=0, microsecond=0)
-    approvals.approve(window, actor=root, expires_at=until, reason="nine days")
-    text = client.get(change(window)).content.decode()
-    assert f"until {until:%Y-%m-%d} 00:00 UTC" in text and "nine days" in text
-    assert counts() == [1, 1, 0]
-    approvals.approve(other, actor=root)
-    approvals.revoke(other, actor=root, reason="no longer")
-    text = client.get(change(other)).content.decode()
-    assert "revoked" in text and "no longer" in text
-    assert counts() == [0, 1, 1]

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -67,16 +66,6 @@ def test_every_wrong_row_is_shown(as_root: Client, acme: Owner) -> None:
     ]
 
 
-def test_what_has_changed_since_it_was_looked_at_is_said(as_root: Client, acme: Owner) -> None:
-    """An import that is wrong by now changes nothing."""
-    answer = look(as_root, acme, GOOD)
-    kept = JobImport.objects.get()
-    JobImport.objects.update(content=zlib.compress(b'[{"key": "a"}]'))
-    again = as_root.post(address(answer), follow=True)
-    assert "Nothing was imported." in said(again)[0]
-    assert JobImport.objects.get() == kept and not Job.objects.exists()
-
-
 @pytest.mark.parametrize(
     "given",
     [{}, {"text": GOOD, "file": SimpleUploadedFile("a.csv", b"x")}, {"text": "\x00"}],
@@ -86,20 +75,6 @@ def test_a_file_or_text_is_wanted(as_root: Client, acme: Owner, given: dict[str,
     answer = as_root.post(URL, {"owner": acme.pk, **given})
     assert answer.status_code == 200 and answer.context["form"].errors
     assert not JobImport.objects.exists()
-
-
-def test_the_page_does_not_list_every_owner(
-    acme: Owner, northwind: Owner, person: Callable[..., Client]
-) -> None:
-    """Owners are searched for, among one's own; what is chosen is still there beside a mistake."""
-    client = person("ann", *MAY, "view_owner", acme="admin")
-    page = client.get(URL).content.decode()
-    assert "acme" not in page and "select2" in page
-    assert "At most 2 MB; more as a file." in page
-    field = {"app_label": "jobs", "model_name": "job", "field_name": "owner"}
-    found = client.get(reverse("admin:autocomplete", query=field)).json()["results"]
-    assert found == [{"id": str(acme.pk), "text": "acme"}]
-    assert "acme" in client.post(URL, {"owner": acme.pk}).content.decode()
 
 
 def test_only_who_may_make_and_change_jobs_may_import(
@@ -119,17 +94,6 @@ def test_only_who_may_make_and_change_jobs_may_import(
         assert URL not in client.get(LIST).content.decode()
         assert client.get(URL).status_code == client.get(mine).status_code == 403
     assert Client().get(URL).status_code == 302
-
-
-def test_what_is_shown_was_found_out_once(as_root: Client, acme: Owner) -> None:
-    """The page that asks, and its CSV, read a stored report: no look at them checks all rows."""
-    rows = [{"key": f"k{each}"} for each in range(3)]
-    answer = look(as_root, acme, json.dumps(rows))
-    JobImport.objects.update(content=b"not even compressed")
-    again = as_root.get(address(answer))
-    assert "3 of 3 rows are wrong" in again.content.decode()
-    table = as_root.get(address(answer) + "problems.csv").content.decode()
-    assert len(table.splitlines()) == 4
 
 
 def test_a_person_has_one_open_import(as_root: Client, acme: Owner) -> None:

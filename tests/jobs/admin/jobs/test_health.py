@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.core import sql
 from jobs.core.ids import scheduled_id
-from jobs.models import Cursor, Job, Missed, Owner, Run, Tick
+from jobs.models import Cursor, Job, Owner, Run, Tick
 from jobs.recurring import health as health_module
 from jobs.schedules import slot_of
 
@@ -124,27 +124,6 @@ def test_what_a_catch_up_has_passed_is_not_late(
     assert keys(as_root, health="late", owner="acme") == ["once"]
 
 
-def test_a_pause_that_began_after_the_due_time_hides_nothing(
-    as_root: Client, acme: Owner, due: datetime
-) -> None:
-    """The tick triggers that one all the same."""
-    handed_out(timezone.now())
-    Tick.objects.create(first_slot=slot_of(due), end_slot=slot_of(due) + 1)
-    Job.objects.filter(key="paused").update(paused_from=due + timedelta(seconds=1))
-    assert keys(as_root, health="late", owner="acme") == [*LATE, "paused"]
-
-
-def test_a_job_that_somebody_holds_is_late_by_itself(
-    as_root: Client, acme: Owner, due: datetime
-) -> None:
-    """It has a tick of its own; the others were triggered by theirs."""
-    handed_out(timezone.now())
-    held = Job.objects.get(key="interval")
-    slot = slot_of(due)
-    Tick.objects.create(first_slot=slot, end_slot=slot + 120, kind="held", after_job=held.pk - 1)
-    assert keys(as_root, health="late") == ["interval"]
-
-
 def test_a_job_is_failing_when_its_last_run_that_ended_has_failed(
     as_root: Client, acme: Owner
 ) -> None:
@@ -207,36 +186,6 @@ def test_jobs_are_searched_by_how_key_or_name_begins(
     assert keys(person("ann", *SEES, acme="viewer"), q="Backup") == ["Backup-1", "other"]
 
 
-def test_missed_spans_are_listed_newest_first_to_their_owner(
-    person: Person, as_root: Client, acme: Owner, stranger: Owner
-) -> None:
-    """Filtered by reason, owner and job; read only; strangers see none."""
-    at = timezone.now() - timedelta(hours=1)
-    jobs = [job(acme, "a"), job(acme, "b"), job(stranger, "s")]
-    for of, reason in zip(jobs, ("outage", "overlap", "paused"), strict=True):
-        Missed.objects.create(
-            job=of, owner=of.owner, first_at=at, last_at=at, count=1, reason=reason
-        )
-
-    def shown(client: Client, **query: Any) -> list[str]:
-        answer = client.get(reverse("admin:jobs_missed_changelist", query=query))
-        return [row.job.key for row in answer.context["cl"].result_list]
-
-    assert shown(as_root) == ["s", "b", "a"]
-    assert shown(as_root, reason="overlap") == ["b"]
-    assert shown(as_root, owner="stranger") == ["s"]
-    assert shown(as_root, job=jobs[0].pk) == ["a"]
-    client = person("ann", *SEES, "change_missed", "delete_missed", acme="admin")
-    assert shown(client) == ["b", "a"]
-    assert shown(client, owner="stranger") == []
-    strange = Missed.objects.get(job=jobs[2])
-    page = reverse("admin:jobs_missed_change", args=[strange.pk])
-    assert client.get(page).status_code == 302
-    own = reverse("admin:jobs_missed_change", args=[Missed.objects.get(job=jobs[0]).pk])
-    assert client.get(own).status_code == 200
-    assert client.post(own, {"count": 5}).status_code == 403
-
-
 @pytest.mark.parametrize(
     ("silent_seconds", "is_open", "verdict"),
     [(0, False, "healthy"), (0, True, "behind"), (60, False, "silent")],
@@ -280,21 +229,6 @@ def test_a_list_that_was_cut_says_that_there_may_be_more(
     assert is_all(as_root, health) and len(keys(as_root, health=health)) == 4
     most(3, monkeypatch)
     assert not is_all(as_root, health) and len(keys(as_root, health=health)) == 3
-
-
-def test_a_look_at_a_part_of_the_past_says_that_there_may_be_more(
-    as_root: Client, acme: Owner, due: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the expressions of cron jobs, and of the runs that failed."""
-    handed_out(due - timedelta(seconds=10))
-    job(acme, "another cron", schedule="cron", cron="@daily")
-    ended(Job.objects.get(key="cron"), "failed", at=due)
-    ended(Job.objects.get(key="cron"), "failed", at=due - timedelta(hours=1))
-    for limit, seen in (("PAIRS", ("late", "broken")), ("FAILED_RUNS", ("failing",))):
-        monkeypatch.setattr(health_module, limit, 2)
-        assert [is_all(as_root, health) for health in seen] == [True] * len(seen)
-        monkeypatch.setattr(health_module, limit, 1)
-        assert [is_all(as_root, health) for health in seen] == [False] * len(seen)
 
 
 def test_the_sites_clock_decides_nothing(

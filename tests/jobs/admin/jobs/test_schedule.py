@@ -1,17 +1,15 @@
 """The schedule of a job: refused by field, given its place, told in words and times."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.test import Client, TestCase
+from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
-from django_celery_beat.models import PeriodicTask
 from pytest_django import Settings
 
-from jobs.models import Job, Missed, Owner
-from tests.jobs.admin.conftest import confirm, stored_job
+from jobs.models import Job, Owner
+from tests.jobs.admin.conftest import stored_job
 from tests.jobs.admin.jobs.test_form import errors, fields
 
 pytestmark = pytest.mark.usefixtures("offered")
@@ -73,19 +71,6 @@ def test_each_kind_of_schedule_and_policy_is_saved(
     """In its normal form: a time within a minute means its end, an expression has one spelling."""
     job = made(as_root, acme, **changes)
     assert {name: getattr(job, name) for name in columns} == columns
-
-
-def test_a_job_in_seconds_that_is_saved_has_a_periodic_task(as_root: Client, acme: Owner) -> None:
-    """At once; and none when it is saved with another schedule."""
-    seconds = {"schedule": "seconds", "interval_seconds": "7"}
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        job = made(as_root, acme, **seconds)
-    entries = PeriodicTask.objects.filter(name=f"fairshift job {job.pk}")
-    assert entries.get().interval.every == 7
-    address = reverse("admin:jobs_job_change", args=[job.pk])
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        assert as_root.post(address, fields(acme, schedule="manual")).status_code == 302
-    assert not entries.exists()
 
 
 @pytest.mark.parametrize(
@@ -183,33 +168,6 @@ def test_a_schedule_that_cannot_be_read_says_so_on_its_page_and_in_the_list(
     assert problem in text and "broken" in text and "<b>nonsense" not in text
     listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
     assert "broken" in listed and "At 00:00" in listed
-
-
-def test_what_a_pause_kept_from_running_is_recorded_when_it_is_resumed(
-    as_root: Client, acme: Owner
-) -> None:
-    """Not only when the sweep comes by."""
-    now = timezone.now()
-    # Due half an hour ago, and an hour before that: no boundary is near.
-    phase = (now - timedelta(minutes=30)).minute
-    job = stored_job(acme, schedule="interval", interval_minutes=60, phase=phase, shard=0)
-    Job.objects.filter(pk=job.pk).update(paused_until=now + timedelta(hours=1))
-    Job.objects.filter(pk=job.pk).update(paused_from=now - timedelta(hours=2))
-    confirm(as_root, reverse("admin:jobs_job_actions", args=[job.pk, "resume"]))
-    [missed] = Missed.objects.all()
-    assert missed.reason == "paused" and missed.count == 2
-
-
-def test_a_schedule_is_told_while_it_is_typed(as_root: Client) -> None:
-    """The words and the next five times; nothing is stored."""
-    text = previewed(
-        as_root, schedule="cron", cron="5 4 * * *", zone="Asia/Tokyo", interval_minutes=9
-    )
-    assert "At 04:05" in text and text.count("04:05 JST") == 5
-    text = previewed(as_root, schedule="once", once_at_0="2031-03-04", once_at_1="05:06:07")
-    assert "2031-03-04 05:07" in text
-    assert "every 7 seconds" in previewed(as_root, schedule="seconds", interval_seconds="7")
-    assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -90,19 +90,6 @@ def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
 
 
-def test_rows_on_which_it_cannot_be_done_are_left_out(
-    as_root: Client, acme: Owner, failed_run: Run
-) -> None:
-    """Retry of a mixed selection takes the failed one; of none it says so."""
-    [queued] = submitted(acme)
-    url = reverse(RUNS)
-    confirm_bulk(as_root, url, "retry", [str(queued.id), str(failed_run.id)])
-    failed_run.refresh_from_db()
-    assert failed_run.state == "queued"
-    page = confirm_bulk(as_root, url, "retry", [str(queued.id)])
-    assert said(page) == ["It applies to none of the selected rows."]
-
-
 def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
     """A form with nonsense in it changes nothing."""
     page = as_root.post(
@@ -111,15 +98,3 @@ def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
         follow=True,
     )
     assert said(page) == ["The selection cannot be read. Nothing has been changed."]
-
-
-def test_owners_with_runs_are_not_deleted(as_root: Client, acme: Owner, failed_run: Run) -> None:
-    """The page says what keeps an owner, and deletes nothing; nor does the bulk."""
-    url = reverse("admin:jobs_owner_delete", args=[acme.pk])
-    page = as_root.post(url, {"post": "yes"})
-    assert "the runs of acme" in page.content.decode()
-    as_root.post(
-        reverse("admin:jobs_owner_changelist"),
-        {"action": "delete_selected", "_selected_action": acme.pk, "post": "yes"},
-    )
-    assert Owner.objects.filter(pk=acme.pk).exists()

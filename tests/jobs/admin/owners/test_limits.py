@@ -13,7 +13,7 @@ from jobs.core.errors import OptionError
 from jobs.models import Owner
 from jobs.owners.limits import limit_owner
 from jobs.runs import dispatch
-from tests.fleet.fair_queues import Queue, who
+from tests.fleet.fair_queues import Queue
 
 Committing = Callable[..., Any]
 
@@ -44,20 +44,6 @@ def save(client: Client, owner: Owner, **fields: Any) -> None:
     given = {"zone": "UTC", "weight": 3, "wait_objective_percent": 95, **fields}
     answer = client.post(url, {**given, **MEMBERS})
     assert answer.status_code == 302, answer.context["errors"]
-
-
-def test_saved_limits_act_at_once(
-    as_root: Client, acme: Owner, queue: Queue, django_capture_on_commit_callbacks: Committing
-) -> None:
-    """Weight, cap and rate; an empty field is no limit."""
-    with django_capture_on_commit_callbacks(execute=True):
-        save(as_root, acme, weight=7, max_running=1, rate_limit_per_minute=600)
-    assert (seen().weight, seen().max_running, seen().rate) == (7, 1, 10)
-    assert who(queue.take(3)) == ["a1"]
-    with django_capture_on_commit_callbacks(execute=True):
-        save(as_root, acme)
-    assert (seen().weight, seen().max_running, seen().rate) == (3, None, None)
-    assert who(queue.take(3)) == ["a2", "a3"]
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,3 @@ def test_a_shared_calendar_that_still_holds_is_named(
     [text] = said(confirm(root, url, reason="storm"))
     assert "still holds" not in text
     assert Run.objects.filter(state="queued").count() == (1 if of == "run" else 3)
-
-
-def test_where_no_calendar_has_ever_applied_there_is_nothing_to_override(
-    person: Person, acme: Owner
-) -> None:
-    """Its runs have no such button; one that must have a window has it, for it has none."""
-    [run] = submitted(acme)
-    client = person("ann", *VIEW, "override_window", acme="operator")
-    assert at(run) not in client.get(at(run, "change")).content.decode()
-    Run.objects.update(window_policy="required", state="held")
-    assert at(run) in client.get(at(run, "change")).content.decode()

@@ -73,14 +73,6 @@ def test_a_bulk_is_audited_once_with_its_actor(
     assert (entry.owner, entry.details["task"], entry.details["count"]) == (acme, "tests.old", 2)
 
 
-def test_arguments_that_do_not_fit_are_said(as_root: Client, renamed: Run) -> None:
-    """The run stays as it is."""
-    page = confirm(as_root, url(renamed, "move"), to="tests.add")
-    assert "does not take the arguments" in str(page.context["form"].errors)
-    renamed.refresh_from_db()
-    assert renamed.task == "tests.old"
-
-
 def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> None:
     """Neither alive nor lost: they beat, and have no process or no queue."""
     living_worker("w1@here")

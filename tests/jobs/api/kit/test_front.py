@@ -79,16 +79,6 @@ def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Setting
     problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
 
 
-def test_every_address_answers_with_problem_details(caller: Caller, acme: Owner) -> None:
-    """Also one that no operation has, and one that has no such method."""
-    client = caller(acme)
-    for path in ("/", "/nothing", "/runs/not-an-id", "/runs/%00", "/runs/"):
-        problem(client.get(f"{ROOT}{path}"), 404, "not_found")
-    refused = client.delete(f"{ROOT}/runs")
-    problem(refused, 405, "method_not_allowed")
-    assert set(refused["Allow"].split(", ")) == {"GET", "HEAD", "POST"}
-
-
 def test_head_is_answered_as_get_without_a_body(caller: Caller, acme: Owner) -> None:
     """With the same status and headers; a stream leaves its place."""
     client = caller(acme)

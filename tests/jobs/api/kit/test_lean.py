@@ -1,7 +1,5 @@
 """jobs/api/kit/lean.py: requests with a token pass no middleware of pages."""
 
-import pytest
-
 from jobs.models import Owner
 from tests.jobs.api.conftest import ROOT, Caller
 
@@ -15,11 +13,3 @@ def test_an_answer_to_a_token_has_no_cookie_and_the_strictest_policy(
     assert answer["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert (answer["X-Frame-Options"], answer["X-Content-Type-Options"]) == ("DENY", "nosniff")
     assert not hasattr(answer.wsgi_request, "session") and not hasattr(answer.wsgi_request, "user")
-
-
-@pytest.mark.parametrize("path", ["/admin/", f"{ROOT}/docs", "/nothing"])
-def test_pages_are_reached_as_ever(caller: Caller, acme: Owner, *, path: str) -> None:
-    """A token opens no page of the admin, and pages keep their middleware."""
-    answer = caller(acme).get(path)
-    assert answer.status_code in {302, 404}
-    assert hasattr(answer.wsgi_request, "session")

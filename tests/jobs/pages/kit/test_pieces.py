@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from django.utils import translation
-
-from jobs.core.counting import RoundCount
-from jobs.core.phrases import phrase
 from jobs.core.states import State
 from jobs.pages.kit import pieces
-from jobs.templatetags.fairshift import duration, number
 
 
 def test_each_state_has_a_sign_of_its_own() -> None:
@@ -27,16 +22,3 @@ def test_bars_say_in_words_what_they_show() -> None:
     share = pieces.share_bar(0.5, None)
     assert "received 50 %, entitled to –" in share and 'width="51.0"' in share
     assert 'width="102.0"' in pieces.share_bar(7, 0)
-
-
-def test_numbers_and_lengths() -> None:
-    assert [number(value) for value in (None, 12_408, RoundCount(9, "many"))] == [
-        "–",
-        "12,408",
-        "many",
-    ]
-    more = RoundCount(10_001, phrase("more than %(count)s", count=10_000))
-    assert number(more) == "more than 10,000"
-    with translation.override("de"):
-        assert number(more) == "mehr als 10.000"
-    assert [duration(value) for value in (None, 0.02, 75)] == ["–", "20 ms", "1 min 15 s"]

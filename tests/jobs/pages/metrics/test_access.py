@@ -7,8 +7,7 @@ from django.conf import settings as project
 from django.db import connection
 from psycopg import OperationalError
 
-from jobs.models import ApiToken, Owner
-from jobs.owners.tokens import revoke_token
+from jobs.models import Owner
 from jobs.pages.metrics import access
 from tests.jobs.pages.metrics.scraping import ask, parsed, secret_of, value
 
@@ -47,14 +46,6 @@ def test_a_token_of_one_owner_may_not_scrape(acme: Owner) -> None:
     for secret in (secret_of(owner=acme), secret_of("submit", "admin")):
         answer = ask(secret=secret)
         assert (answer.status_code, answer.content) == (403, b"")
-
-
-def test_a_revoked_token_may_not_scrape() -> None:
-    """From the next request on."""
-    secret = secret_of()
-    assert ask(secret=secret).status_code == 200
-    revoke_token(ApiToken.objects.get())
-    assert ask(secret=secret).status_code == 401
 
 
 @pytest.mark.parametrize("address", ["10.1.2.3", "fd00::7", "::ffff:10.1.2.3"])

@@ -12,7 +12,6 @@ from jobs.runs.dispatch import publish_slices
 from jobs.system.rollups.rolling import roll_up
 from tests.flows.world import broker_client
 from tests.jobs.pages.metrics.scraping import series, value
-from tests.jobs.scenes import submitted
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 
 pytestmark = pytest.mark.usefixtures("committed", "broker")
@@ -85,21 +84,6 @@ def test_100_000_owners_have_as_many_series_as_few(acme: Owner) -> None:
     assert value(series(), "outcomes_total", outcome="succeeded") == OWNERS + 3
     # A DELETE would look eleven times for what refers to each owner.
     sql.query("TRUNCATE jobs_owner CASCADE")
-
-
-@pytest.mark.usefixtures("few_names")
-def test_owners_in_redis_are_summed_up_beyond_the_named(acme: Owner) -> None:
-    """With a backlog of many owners, the sum of all is still that of the queue."""
-    for number in range(60):
-        submitted(Owner.objects.create(slug=f"o{number}"), 1 + number % 2)
-    found = series()
-    backlogs = {
-        labels: number for (name, labels), number in found.items() if name == "owner_backlog"
-    }
-    assert len(backlogs) <= NAMES + 10 + 1
-    assert sum(backlogs.values()) == value(found, "queue_ready", queue="jobs") == 90
-    entitled = [n for (name, _), n in found.items() if name == "owner_share_entitled"]
-    assert sum(entitled) == pytest.approx(1)
 
 
 @pytest.mark.proof

@@ -3,25 +3,22 @@
 import time
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import connections
 
 import tests.flows.tasks  # noqa: F401  registers the task with a secret
-from fleet import Kind, Node
-from jobs import __version__, submit
+from fleet import Kind
+from jobs import submit
 from jobs.core import sql
 from jobs.core.sql import now
-from jobs.core.states import State
 from jobs.models import Leader, Owner, Worker
 from jobs.owners.fair_queue import publish_all_settings
 from jobs.owners.limits import pause_owner
 from jobs.pages.metrics.families import BY_NAME, PREFIX
 from jobs.pages.metrics.queues import EVENTS
 from jobs.pages.metrics.scrape import REDIS_SECONDS, scraped
-from jobs.runs.recording import move, record
-from jobs.system.heartbeat import beat
+from jobs.runs.recording import record
 from tests.jobs.broken import all_have_waited
 from tests.jobs.pages.metrics.scraping import (
     NOWHERE,
@@ -102,42 +99,6 @@ def test_queues_and_owners_are_those_of_redis(acme: Owner, northwind: Owner) -> 
     assert value(found, "owner_backlog", owner="(other)") == 0
 
 
-def test_shares_received_are_those_of_the_last_minutes(acme: Owner, northwind: Owner) -> None:
-    """Of the owners with work; what others had is theirs together."""
-    for owner, seconds in ((acme, 30), (northwind, 10)):
-        run = ended(owner, minutes_ago(2))
-        sql.query(
-            "UPDATE jobs_attempt SET started_at = ended_at - make_interval(secs => %s) "
-            "WHERE run_id = %s",
-            [seconds, run.id],
-        )
-    rolled_up()
-    submitted(acme)
-    submitted(northwind)
-    publish_all_settings()
-    all_have_waited(seconds=100)
-    found = series()
-    assert value(found, "owner_share_received", owner="acme") == pytest.approx(0.75)
-    assert value(found, "owner_share_received", owner="northwind") == pytest.approx(0.25)
-    assert value(found, "owner_share_received", owner="(other)") == pytest.approx(0)
-    assert value(found, "jain_index") == pytest.approx(1)
-
-
-def test_only_workers_of_runs_have_slots(acme: Owner) -> None:
-    """The workers of the system's queue and of notices are counted apart."""
-    living_worker("w1@here")
-    living_worker("notices@here", queues=("notices",))
-    living_worker("system@here", queues=("system",))
-    beat(Node(uuid4(), "idle@here", 1, "prefork", 4, ()), [])
-    found = series()
-    assert value(found, "workers") == value(found, "queue_workers", queue="jobs") == 1
-    assert value(found, "slots") == 4
-    assert value(found, "system_workers") == value(found, "queue_workers", queue="notices") == 1
-    versions = {labels: count for (name, labels), count in found.items() if "versions" in name}
-    assert sum(versions.values()) == 3
-    assert value(found, "info", version=__version__) == 1
-
-
 def test_each_problem_of_the_installation_is_a_sample(acme: Owner) -> None:
     """By its code and level, while it lasts. What is about one owner is none."""
     keep_beating()
@@ -176,22 +137,6 @@ def test_lags_are_those_of_the_clock(no_ticks: None) -> None:
         "SELECT slot - 200, slot, 'due', 0 FROM jobs_cursor"
     )
     assert 200 <= value(series(), "tick_lag_seconds") < 230
-
-
-def test_unpublished_held_and_failed_runs_are_counted(acme: Owner) -> None:
-    """The outbox, and the runs of two states."""
-    [failed] = submitted(acme)
-    move([failed.id], to=State.FAILED)
-    with redis_at(NOWHERE):
-        submitted(acme, 2)
-    sql.query("UPDATE jobs_outbox SET created_at = created_at - interval '90 s'")
-    found = series()
-    assert value(found, "unpublished_runs") == 2
-    assert 90 <= value(found, "unpublished_seconds") < 120
-    assert value(found, "dead_letters") == 1
-    assert value(found, "held_runs") == 0
-    assert value(found, "partitions_ahead") >= 0
-    assert value(found, "database_bytes") > 1_000_000
 
 
 def test_while_redis_is_away_the_rest_is_answered(acme: Owner) -> None:

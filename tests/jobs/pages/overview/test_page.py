@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,18 +13,14 @@ from django.urls import reverse
 
 from fleet import Kind
 from jobs.core import sql
-from jobs.core.sql import now
 from jobs.management.status_lines import as_dict, as_text, status_of
 from jobs.models import Leader, Owner, Run
-from jobs.owners.limits import pause_owner
 from jobs.pages.metrics.scrape import scraped
 from jobs.pages.overview import page as overview_page
-from jobs.recurring.failing_long import failing_long, failing_since
 from jobs.system.state import system_state
 from jobs.system.verdict.operator import Operator
 from jobs.system.verdict.reading import read
-from tests.jobs.admin.conftest import stored_job
-from tests.jobs.broken import all_have_waited, ended_run
+from tests.jobs.broken import all_have_waited
 from tests.jobs.pages.test_failures import failed
 from tests.jobs.scenes import (
     admitted,
@@ -86,45 +80,6 @@ def test_a_worker_that_dies_is_named_until_it_is_back(alive: None) -> None:
     assert system_state().lost == ()
 
 
-def test_a_window_without_approval_whose_runs_wait_is_named(
-    as_root: Client, alive: None, acme: Owner
-) -> None:
-    """With the page on which it is approved; without runs it is no problem."""
-    asked = window(calendar_of(acme, needs_approval=True), opens_in=60, seconds=600)
-    assert verdict(as_root) == []
-    submitted(acme, 3)
-    [(problem, url)] = as_root.get(PAGE).context["problems"]
-    assert problem.code == "approval" and "3 runs wait" in problem.text
-    assert url == reverse("jobs:window", args=[asked.pk])
-
-
-def test_a_paused_owner_whose_runs_wait_is_named(
-    as_chief: Client, alive: None, acme: Owner
-) -> None:
-    """After five minutes: a short pause is nobody's problem."""
-    submitted(acme, 2)
-    pause_owner(acme, reason="audit")
-    assert verdict(as_chief) == []
-    [row] = as_chief.get(PAGE).context["owners"]
-    assert row["why"].word == "paused: audit" and row["backlog"] == 2
-
-
-def test_a_job_that_fails_for_an_hour_is_named(acme: Owner) -> None:
-    """Not one that failed a moment ago, nor one that has succeeded since."""
-    at = now()
-    jobs = {key: stored_job(acme, key) for key in ("long", "short", "mended")}
-    for key in ("long", "mended"):
-        ended_run(jobs[key], "failed", minutes=90)
-    ended_run(jobs["mended"], "succeeded", minutes=30)
-    last = {key: ended_run(job, "failed", minutes=1) for key, job in jobs.items()}
-    assert [job.key for job in failing_long(None, now=at)] == ["long"]
-    assert failing_long([acme.pk + 1], now=at) == []
-    assert failing_since(jobs["mended"]) == last["mended"]
-    since = failing_since(jobs["long"])
-    assert since is not None and since.due_at is not None
-    assert since.due_at < at - timedelta(minutes=89)
-
-
 def test_outcomes_and_failures_come_from_rollups(
     as_chief: Client, alive: None, acme: Owner
 ) -> None:
@@ -164,23 +119,6 @@ def test_figures_of_late_statistics_are_unknown(as_chief: Client, alive: None, a
     metrics = scraped().decode()
     assert "fairshift_jain_index" not in metrics
     assert "fairshift_owner_share_received{" not in metrics
-
-
-def test_shares_received_and_entitled_are_of_the_same_minutes(
-    as_chief: Client, alive: None, acme: Owner, northwind: Owner
-) -> None:
-    """An owner that had the workers alone, and has no work now, had what it was entitled to."""
-    ended(acme, minutes_ago(3), started_at=time.monotonic() - 5)
-    rolled_up()
-    submitted(northwind)
-    rows = {row["owner"].slug: row for row in as_chief.get(PAGE).context["owners"]}
-    acme_has, northwind_has = rows["acme"], rows["northwind"]
-    assert (acme_has["received"], acme_has["entitled"]) == (1.0, 1.0)
-    # Its run has only just come.
-    assert (northwind_has["received"], northwind_has["entitled"]) == (None, 0.0)
-    all_have_waited(seconds=600)
-    rows = {row["owner"].slug: row for row in as_chief.get(PAGE).context["owners"]}
-    assert rows["northwind"]["entitled"] == 0.25
 
 
 def test_a_member_sees_only_own_owners(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jobs.core.states import State
-from jobs.owners.standing import Standing
 from jobs.pages.overview.picture import outcome_bars
 from jobs.pages.overview.words import why_now
 from jobs.system.rollups.reads import Minute
@@ -26,16 +24,6 @@ from tests.jobs.system.verdict.test_rules import NOW, waiting
 )
 def test_an_owner_that_waits_says_why(limits: dict[str, Any], words: str) -> None:
     assert why_now(waiting(**limits)).word == words
-
-
-def test_an_owner_without_work_says_so() -> None:
-    """Also one that the queues do not know, unless Redis is away: then nothing is known."""
-    one = waiting()
-    assert one.seen is not None
-    assert why_now(replace(one, seen=replace(one.seen, backlog=0))).word == "nothing waits"
-    assert why_now(Standing(owner=one.owner, seen=None, entitled=0.0)).word == "nothing to do"
-    away = Standing(owner=one.owner, seen=None, entitled=None)
-    assert why_now(away).word == "unknown: Redis does not answer"
 
 
 def minute(good: int, bad: int) -> Minute:

@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from fleet import Kind
-from jobs import upsert_jobs
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Cursor, EventType, Job, JobAlarm, Owner
-from jobs.recurring import health
-from jobs.runs.submission import run_job
 from jobs.schedules import slot_of
-from tests.jobs.scenes import admitted, living_worker, recorded
 from tests.jobs.system.notices.scenes import allow, carry_out, collect, endpoint
 from tests.receivers import Receiver
 
@@ -46,43 +41,3 @@ def test_a_late_job_and_its_end_are_told_once_each(
     assert [one["type"] for one in told] == ["job.late", "job.on_time"]
     assert all(one["data"]["job"] == job.pk and one["data"]["key"] == "once" for one in told)
     assert not foreign.deliveries.exists() and not JobAlarm.objects.exists()
-
-
-def test_a_recovery_is_told_however_many_runs_have_failed(
-    acme: Owner,
-    settings: Settings,
-    ears: Receiver,
-    messages: Messages,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The list of failing jobs is cut off then; each alarmed job's own runs decide."""
-    allow(settings, ears)
-    endpoint(acme, ears, events=[EventType.JOB_FAILING, EventType.JOB_RECOVERED])
-    upsert_jobs(
-        acme,
-        [
-            {"key": key, "task": "tests.add", "arguments": {"x": 1, "y": 2}}
-            for key in ("a", "b", "quiet")
-        ],
-    )
-
-    def look(*ends: tuple[str, Kind]) -> list[tuple[str, str]]:
-        """Let runs of jobs end, look twice; return what was told."""
-        del ears.got[:]
-        for key, kind in ends:
-            admission = admitted(living_worker(), run_job(Job.objects.get(key=key)))
-            recorded(admission, Kind.STARTED)
-            recorded(admission, kind)
-        for _look in range(2):
-            collect()
-            carry_out(messages)
-        told = [json.loads(one.body) for one in ears.got]
-        return sorted((one["data"]["key"], one["type"]) for one in told)
-
-    failing, recovered = "job.failing", "job.recovered"
-    began = look(("quiet", Kind.FAILED), ("a", Kind.FAILED), ("b", Kind.FAILED))
-    assert began == [("a", failing), ("b", failing), ("quiet", failing)]
-    monkeypatch.setattr(health, "FAILED_RUNS", 1)
-    assert look(("a", Kind.SUCCEEDED)) == [("a", recovered)]
-    assert look(("a", Kind.FAILED)) == [("a", failing)]
-    assert set(JobAlarm.objects.values_list("job__key", flat=True)) == {"a", "b", "quiet"}

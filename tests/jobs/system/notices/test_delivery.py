@@ -7,8 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
@@ -17,9 +15,7 @@ from jobs.core.sql import now
 from jobs.models import (
     DeliveryState,
     EventType,
-    Membership,
     Owner,
-    Role,
     Submission,
     WebhookEndpoint,
 )
@@ -213,45 +209,6 @@ def test_both_keys_sign_until_the_old_one_ends(
     carry_out(messages)
     assert len(ears.got[1].headers["webhook-signature"].split()) == 1
     assert Webhook(rotated.secret).verify(ears.got[1].body, ears.got[1].headers)
-
-
-def test_a_test_goes_before_what_waits(acme: Owner, settings: Settings, messages: Messages) -> None:
-    """Also to an endpoint that fails, and would be tried in an hour."""
-    with receiver(500) as ears:
-        allow(settings, ears, WEBHOOK_BACKOFF_SECONDS=3_600)
-        made = endpoint(acme, ears)
-        end_runs(acme, 2)
-        collect()
-        carry_out(messages)
-        ears.status = 204
-        send_test(made)
-        collect()
-        assert carry_out(messages) == ["delivered"]
-        assert json.loads(ears.got[-1].body)["type"] == "webhook.test"
-
-
-def test_details_are_those_that_their_maker_may_see(
-    acme: Owner, settings: Settings, ears: Receiver, messages: Messages
-) -> None:
-    """Arguments and result are there while the maker has the permission, and not any more after."""
-    allow(settings, ears)
-    user = get_user_model().objects.create_user("ann")
-    arguments = Permission.objects.get(codename="view_arguments")
-    user.user_permissions.add(arguments, Permission.objects.get(codename="view_run"))
-    Membership.objects.create(owner=acme, user=user, role=Role.ADMIN)
-    wanted = {"name": "ci", "url": ears.url, "events": ["run.ended"], "has_details": True}
-    make_endpoint(wanted, owner=acme, actor=get_user_model().objects.get(pk=user.pk))
-    end_runs(acme)
-    collect()
-    carry_out(messages)
-    assert json.loads(ears.got[0].body)["data"]["details"]["kwargs"] == {"x": 0, "y": 1}
-    user.user_permissions.remove(arguments)
-    end_runs(acme)
-    collect()
-    carry_out(messages)
-    assert json.loads(ears.got[1].body)["data"]["details"] is None
-    # Users stay when a scene's rows are removed.
-    user.delete()
 
 
 def test_a_message_that_is_lost_is_sent_again(

@@ -3,16 +3,12 @@
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, transaction
 from pytest_django import Settings
 
-from jobs.core import sql
-from jobs.core.locks import LockClass
 from jobs.models import Owner, WebhookEndpoint
 from jobs.system import ends
-from jobs.system.notices import listening, rounds
+from jobs.system.notices import rounds
 from jobs.system.notices.delivery import deliver
-from tests.jobs.scenes import open_transaction
 from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, endpoint
 from tests.receivers import Receiver
 
@@ -64,16 +60,3 @@ def test_an_endpoint_that_is_made_in_a_round_misses_no_end(
     monkeypatch.setattr(ends, "take", late)
     collect()
     assert made[0].deliveries.count() == 1
-
-
-def test_listeners_are_synced_one_at_a_time(acme: Owner) -> None:
-    """Two at once would not see each other's endpoints, and could remove their listeners."""
-    sync_all = transaction.atomic(listening.sync_all)
-    with open_transaction(f"SELECT pg_advisory_xact_lock({LockClass.NOTICE_LISTENERS:d}, 0)"):
-        sql.query("SET lock_timeout = '200ms'")
-        try:
-            with pytest.raises(DatabaseError, match="lock timeout"):
-                sync_all()
-        finally:
-            sql.query("RESET lock_timeout")
-    assert sync_all() is False

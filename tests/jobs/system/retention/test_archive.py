@@ -65,16 +65,6 @@ def test_a_file_has_the_runs_of_a_day_that_leave(acme: Owner, folder: Path) -> N
         assert path.stat().st_size == part.size_bytes
 
 
-def test_runs_that_leave_one_by_one_are_archived(acme: Owner, folder: Path) -> None:
-    """Of an owner with few days, and of the default partition."""
-    Owner.objects.filter(pk=acme.pk).update(run_days=40)
-    runs = {50: old_run(acme, 50), 300: old_run(acme, 300, has_partition=False)}
-    remove_old_history()
-    assert not left(runs.values()) and not attempts_left(runs.values())
-    for day, run in runs.items():
-        assert _archived(folder, day) == {1: {run}}
-
-
 @pytest.mark.parametrize("what", ["missing", "a file", "unwritable", "full"])
 def test_without_a_file_nothing_is_removed(
     acme: Owner, folder: Path, settings: Settings, monkeypatch: Any, what: str

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from pytest_django import Settings
 
@@ -13,14 +12,10 @@ from jobs.core import sql
 from jobs.models import (
     AuditEntry,
     IdempotencyKey,
-    Job,
-    JobImport,
-    Missed,
     Owner,
     Submission,
     Worker,
 )
-from jobs.system.retention import other_tables
 from jobs.system.retention.other_tables import remove_keys, remove_others
 from jobs.system.retention.rules import rules_now
 from tests.jobs.scenes import without_triggers
@@ -64,17 +59,6 @@ def test_keys_are_forgotten_after_their_days(acme: Owner, settings: Settings) ->
     assert remove_keys(rules_now()) == (1, True)
 
 
-def test_a_round_removes_a_bounded_number(acme: Owner, monkeypatch: Any) -> None:
-    """It says that some are left; then no run is removed, as a key might ask for it."""
-    monkeypatch.setattr(other_tables, "BATCH", 2)
-    monkeypatch.setattr(other_tables, "BATCHES", 2)
-    for number in range(5):
-        IdempotencyKey.objects.create(owner=acme, key=str(number), fingerprint=b"")
-    IdempotencyKey.objects.update(created_at=midnight(40))
-    assert remove_keys(rules_now()) == (4, False)
-    assert remove_keys(rules_now()) == (1, True)
-
-
 def test_the_audit_stays_for_three_years(acme: Owner, settings: Settings) -> None:
     """Or as long as AUDIT_DAYS says, but never less than 90 days."""
     for days in (89, 91, 1_096, 1_097):
@@ -100,21 +84,6 @@ def test_only_retention_removes_old_entries(acme: Owner) -> None:
     assert AuditEntry.objects.count() == 2
 
 
-def test_missed_due_times_are_forgotten(acme: Owner) -> None:
-    """After 90 days."""
-    job = Job.objects.create(
-        owner=acme, key="a", task="tests.add", schedule="interval", interval_minutes=1
-    )
-    for days in (90, 91):
-        at = midnight(days) + NOON
-        made = Missed.objects.create(
-            job=job, owner=acme, first_at=at, last_at=at, count=1, reason="outage"
-        )
-        Missed.objects.filter(pk=made.pk).update(created_at=at)
-    assert removed()["missed"] == 1
-    assert Missed.objects.get().first_at == midnight(90) + NOON
-
-
 def test_workers_are_forgotten_when_no_run_needs_them(acme: Owner) -> None:
     """After 180 days without a heartbeat; one that an active run names is to be rescued from."""
     gone, stays, named = worker(181), worker(180), worker(400)
@@ -137,13 +106,3 @@ def test_a_submission_goes_after_its_last_run(acme: Owner) -> None:
     old_run(acme, 100, submission=made["full"], has_partition=False)
     assert removed()["submissions"] == 1
     assert set(Submission.objects.values_list("label", flat=True)) == {"full", "young"}
-
-
-def test_unconfirmed_imports_are_removed(acme: Owner) -> None:
-    """A file that no user can confirm any more takes space."""
-    for name, days in (("ada", 3), ("eve", 0)):
-        user = User.objects.create(username=name)
-        made = JobImport.objects.create(owner=acme, user=user, name=name, content=b"x")
-        JobImport.objects.filter(pk=made.pk).update(created_at=midnight(days))
-    assert removed()["imports"] == 1
-    assert JobImport.objects.get().name == "eve"

@@ -10,7 +10,7 @@ from jobs.models import HistoryRound, Owner
 from jobs.system.retention import replacement
 from jobs.system.retention.rounds import remove_old_history
 from tests.jobs.scenes import open_transaction
-from tests.jobs.system.retention.old import attempts_left, left, midnight, old_run
+from tests.jobs.system.retention.old import left, old_run
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -34,17 +34,6 @@ def test_a_partition_in_use_stays_until_later(acme: Owner) -> None:
     remove_old_history()
     assert not left([gone])
     assert HistoryRound.objects.get().problem == ""
-
-
-@pytest.mark.usefixtures("impatient")
-def test_attempts_follow_runs_that_were_in_use(acme: Owner) -> None:
-    """Their partition was looked at while the runs were still there; it is looked at again."""
-    gone = old_run(acme, 100)
-    with open_transaction("SELECT FROM jobs_run WHERE id = %s FOR UPDATE", gone):
-        remove_old_history(looks_again=False)
-    assert f"jobs_attempt_{midnight(100):%Y%m%d}" in HistoryRound.objects.get().looked_at
-    remove_old_history(looks_again=False)
-    assert not left([gone]) and not attempts_left([gone])
 
 
 REOPEN = "UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s"

@@ -124,17 +124,6 @@ def test_a_key_finds_its_run_as_long_as_it_is_there(acme: Owner, settings: Setti
     assert set(IdempotencyKey.objects.values_list("key", flat=True)) == {"29", "30"}
 
 
-def test_days_with_nothing_that_stays_have_no_partition(acme: Owner) -> None:
-    """They are dropped, also empty ones; those of younger days stay."""
-    for day in (89, 91, 95, 200):
-        old_run(acme, day)
-    old_run(acme, 120, state="failed")
-    before = old_tables()
-    remove_old_history()
-    gone = {f"{midnight(day):%Y%m%d}" for day in (91, 95, 200)}
-    assert old_tables() == [name for name in before if name[-8:] not in gone]
-
-
 def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
     """A partition costs planning time: those of up to 31 days become one, with each of its runs."""
     failed = [old_run(acme, day, state="failed") for day in (100, 101, 103, 120, 125, 140)]
@@ -148,14 +137,6 @@ def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
     assert old_tables() == names
 
 
-def test_runs_without_a_partition_leave_too(acme: Owner) -> None:
-    """A run that was due before its partition was dropped lies in the default one."""
-    gone = old_run(acme, 400, has_partition=False)
-    stays = old_run(acme, 400, ended_days_ago=3, has_partition=False)
-    remove_old_history()
-    assert left([gone, stays]) == {stays} == attempts_left([gone, stays])
-
-
 def test_runs_of_the_default_partition_move_into_a_new_one(acme: Owner) -> None:
     """When a partition that is replaced covers their day."""
     failed = [old_run(acme, day, state="failed") for day in (100, 110)]
@@ -166,16 +147,3 @@ def test_runs_of_the_default_partition_move_into_a_new_one(acme: Owner) -> None:
     assert left([*failed, lone]) == {*failed, lone} == attempts_left([*failed, lone])
     rows = sql.query("SELECT DISTINCT tableoid::regclass::text AS home FROM jobs_run")
     assert [row["home"] for row in rows] == [f"jobs_run_{midnight(110):%Y%m%d}"]
-
-
-def test_attempts_may_leave_before_their_runs(acme: Owner, settings: Settings) -> None:
-    """After ATTEMPT_DAYS; those of open runs stay."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ATTEMPT_DAYS": 100}
-    runs = [old_run(acme, day, state="failed") for day in (100, 101)]
-    sql.query(
-        "UPDATE jobs_run SET state = 'queued', ended_at = NULL WHERE id = %s",
-        [opened := old_run(acme, 150, state="failed")],
-    )
-    remove_old_history()
-    assert left([*runs, opened]) == {*runs, opened}
-    assert attempts_left([*runs, opened]) == {runs[0], opened}

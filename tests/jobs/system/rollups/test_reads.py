@@ -118,13 +118,6 @@ def test_an_owner_is_entitled_to_its_weight_of_the_minutes_in_which_it_had_work(
         barrier.lower()
 
 
-@pytest.mark.usefixtures("_rollups", "northwind")
-def test_no_owner_is_not_all_owners() -> None:
-    """A reader without an owner sees nothing."""
-    assert by_owner([], **SPAN) == failures([], **SPAN) == []
-    assert not any(minute.outcomes for minute in minutes([], **SPAN))
-
-
 def test_the_last_minutes_are_not_known_while_the_statistics_lag() -> None:
     """A minute that is not counted two minutes after its end: what ended in it is no 0."""
     position = RollupPosition.objects.create(

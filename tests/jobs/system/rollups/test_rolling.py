@@ -17,14 +17,12 @@ from jobs.models import Owner, Rollup, RollupPosition, RollupTotal
 from jobs.models.rollup import OUTCOMES
 from jobs.system.rollups import rolling
 from jobs.system.rollups.rolling import count_minute, roll_up
-from tests.jobs.scenes import open_transaction
 from tests.jobs.system.rollups.minutes import (
     MINUTE,
     ended,
     history,
     minutes_ago,
     plain_count,
-    recorded_at,
     rolled_count,
     rolled_up,
     rows,
@@ -114,36 +112,6 @@ def test_a_late_commit_is_counted_once(acme: Owner) -> None:
     assert [row["succeeded"] for row in totals()] == [2]
     assert RollupPosition.objects.get().final_until > at
     assert roll_up() == 0
-
-
-def test_a_minute_that_has_just_ended_waits_for_open_transactions(acme: Owner) -> None:
-    """Only after PATIENCE it is counted without them."""
-    at = minutes_ago(1)
-    ended(acme, at)
-    with open_transaction(LATE, acme.pk, at):
-        assert roll_up() == 0
-        assert roll_up() == 0
-        assert rows() == []
-    assert roll_up() == 1
-    assert rolled_count().total() == 1
-
-
-def test_the_running_minute_is_not_counted(acme: Owner) -> None:
-    """It has not ended."""
-    ended(acme, minutes_ago(0) + MINUTE)
-    rolled_up()
-    assert rows() == []
-
-
-def test_an_outcome_that_was_reported_late_is_in_the_minute_of_its_report(acme: Owner) -> None:
-    """The minute in which it ended may be final by then."""
-    run = ended(acme, minutes_ago(5))
-    rolled_up()
-    sql.query("UPDATE jobs_attempt SET ended_at = %s", [minutes_ago(5)])
-    recorded_at(run, minutes_ago(0))
-    sql.query("UPDATE jobs_rollupposition SET final_until = %s", [minutes_ago(1)])
-    count_minute(minutes_ago(0), is_final=True)
-    assert rolled_count()[minutes_ago(0), acme.pk, "tests.add", "succeeded", ""] == 1
 
 
 def test_a_failed_run_is_counted_once(acme: Owner) -> None:
