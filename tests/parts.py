@@ -20,7 +20,6 @@ WORKER: Final = (
         f"flows/test_{name}.py"
         for name in (
             *(
-                "autoscale",
                 "boots",
                 "busy",
                 "callbacks",
@@ -43,8 +42,8 @@ QUEUE: Final = (
     *(
         f"flows/test_{name}.py"
         for name in (
-            *("drop_in", "hung_redis", "refused_password"),
-            *("acl", "broker_faults", "epochs", "far_redis", "foreign", "forged", "lost_broker"),
+            *("drop_in", "refused_password"),
+            *("acl", "broker_faults", "epochs", "foreign", "forged", "lost_broker"),
             *("lost_connections", "plain_celery", "remote", "wrong_types"),
         )
     ),
