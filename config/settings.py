@@ -47,8 +47,6 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 # Only what the environment sets; jobs/core/conf.py has every key, its default and its limits.
 FAIRSHIFT = env.section("FAIRSHIFT_", RULES)
 FLOWER_URL = env.url("FLOWER_URL", schemes=("http", "https"), default="http://127.0.0.1:5555")
-# Used by Flower's process; known here so that all processes can share one file of variables.
-SITE_URL = env.url("FAIRSHIFT_SITE_URL", schemes=("http", "https"), default="")
 
 # Read by fleet/alive.py; known here so that a wrong path is refused.
 env.setting("FAIRSHIFT_ALIVE_FILE", Rule("", Kind.FOLDER))

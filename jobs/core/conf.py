@@ -53,6 +53,7 @@ class Kind(Enum):
     NETWORKS = "a list of networks, such as '10.0.0.0/8'"
     NAME = f"a name of 1 to {LONGEST} characters"
     FOLDER = "an absolute path, or empty"
+    SITE = "a URL that begins with http:// or https://, or empty"
     TEXT = "a text"
     KEYS = "a key ring"
 
@@ -83,6 +84,9 @@ class Rule:
             return isinstance(value, str | os.PathLike) and (
                 not str(value) or Path(value).is_absolute()
             )
+        if self.kind is Kind.SITE:
+            is_url = isinstance(value, str) and value.startswith(("http://", "https://"))
+            return is_url or value == ""
         if self.kind in {Kind.TEXT, Kind.KEYS}:
             return isinstance(value, str)
         if self.kind in {Kind.WORDS, Kind.PAIRS, Kind.NETWORKS}:
@@ -146,6 +150,7 @@ RULES: Final[dict[str, Rule]] = {
     "WEBHOOK_FAILURES": Rule(30, Kind.WHOLE, 1, 10_000),
     "WEBHOOK_DAYS": Rule(30, Kind.WHOLE, 1, 3660),
     "MAIL_QUIET_SECONDS": Rule(900.0, Kind.SECONDS, 0, 86_400),
+    "SITE_URL": Rule("", Kind.SITE),
     "REMOTE_COMMANDS": Rule((), Kind.WORDS),
     "INBOX_ALLOWED": Rule((), Kind.PAIRS),
     "OFFERED_TASKS": Rule((), Kind.WORDS),

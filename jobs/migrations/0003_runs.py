@@ -84,7 +84,12 @@ class Migration(migrations.Migration):
                         name="rollout_open",
                         fields=["submission"],
                         condition=~models.Q(state="ended") | models.Q(due_from__isnull=False),
-                    )
+                    ),
+                    models.Index(
+                        name="rollout_untold",
+                        fields=["submission"],
+                        condition=models.Q(untold__isnull=False),
+                    ),
                 ],
             },
             submission=models.OneToOneField(
@@ -108,8 +113,6 @@ class Migration(migrations.Migration):
             released_to=models.UUIDField(),
             due_from=models.UUIDField(null=True),
             stop_at=models.CharField("stops at", max_length=10, blank=True),
-            accepted_failed=models.PositiveIntegerField(default=0),
-            accepted_ended=models.PositiveIntegerField(default=0),
             between_seconds=models.PositiveIntegerField("seconds between waves", null=True),
             needs_approval=models.BooleanField("needs approval", default=False),
             next_at=models.DateTimeField("next wave at", null=True),
@@ -122,6 +125,7 @@ class Migration(migrations.Migration):
             ),
             reason=models.CharField("reason", max_length=500, blank=True),
             changed_at=models.DateTimeField("changed at", db_default=Now()),
+            untold=models.JSONField(null=True),
         ),
         migrations.SeparateDatabaseAndState(
             state_operations=[

@@ -34,6 +34,9 @@ def interests() -> dict[str, models.Field]:
                 choices=[
                     ("run.ended", "a run ended"),
                     ("submission.ended", "all runs of a submission ended"),
+                    ("wave.ended", "all runs of a wave ended"),
+                    ("rollout.stopped", "a rollout stopped: too many failures"),
+                    ("rollout.waits", "the next wave of a rollout needs an approval"),
                     ("job.failing", "a job began to fail"),
                     ("job.recovered", "a job no longer fails"),
                     ("job.late", "a job is late"),

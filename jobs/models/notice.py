@@ -18,6 +18,9 @@ class EventType(models.TextChoices):
 
     RUN_ENDED = "run.ended", _("a run ended")
     SUBMISSION_ENDED = "submission.ended", _("all runs of a submission ended")
+    WAVE_ENDED = "wave.ended", _("all runs of a wave ended")
+    ROLLOUT_STOPPED = "rollout.stopped", _("a rollout stopped: too many failures")
+    ROLLOUT_WAITS = "rollout.waits", _("the next wave of a rollout needs an approval")
     JOB_FAILING = "job.failing", _("a job began to fail")
     JOB_RECOVERED = "job.recovered", _("a job no longer fails")
     JOB_LATE = "job.late", _("a job is late")

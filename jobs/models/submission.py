@@ -129,7 +129,8 @@ class Rollout(models.Model):
 
     Ids of runs rise with their wave, so a wave is a range of ids. `waves` has a mapping for each:
     `size`, `first` and `last` (ids of runs), and of those that are released `released_at`,
-    `released_by` ("" for the rollout itself) and `ended_at` (ISO 8601, or null).
+    `released_by` ("" for the rollout itself), `ended_at` (ISO 8601) once its runs have ended, and
+    `accepted_failed` and `accepted_ended`: failed and ended runs that an operator has accepted.
     """
 
     submission = models.OneToOneField(Submission, models.CASCADE, primary_key=True)
@@ -144,9 +145,6 @@ class Rollout(models.Model):
     # Released runs after this one are still to be made due; null: none.
     due_from = models.UUIDField(null=True)
     stop_at = models.CharField(_("stops at"), max_length=10, blank=True)
-    # Failed and ended runs of the wave that an operator has accepted by continuing.
-    accepted_failed = models.PositiveIntegerField(default=0)
-    accepted_ended = models.PositiveIntegerField(default=0)
     between_seconds = models.PositiveIntegerField(_("seconds between waves"), null=True)
     needs_approval = models.BooleanField(_("needs approval"), default=False)
     # When the next wave is released, while it waits for its time.
@@ -159,6 +157,8 @@ class Rollout(models.Model):
     # Why it is in its state: the failures at which it stopped, or an operator's reason.
     reason = models.CharField(_("reason"), max_length=500, blank=True)
     changed_at = models.DateTimeField(_("changed at"), db_default=Now())
+    # Events that webhooks and mails have not got yet (`jobs/rollouts/telling.py`); null: none.
+    untold = models.JSONField(null=True)
 
     class Meta:
         verbose_name = _("rollout")
@@ -169,7 +169,12 @@ class Rollout(models.Model):
                 name="rollout_open",
                 fields=("submission",),
                 condition=~models.Q(state="ended") | models.Q(due_from__isnull=False),
-            )
+            ),
+            models.Index(
+                name="rollout_untold",
+                fields=("submission",),
+                condition=models.Q(untold__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from jobs.core.phrases import Phrase, joined, phrase
 from jobs.core.states import ENDED, State
 from jobs.models import Rollout, RolloutState, Run
 from jobs.rollouts import rounds
+from jobs.rollouts.telling import states_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def steps_of(rollout: Rollout) -> list[Step]:
 
 def _steps(rollout: Rollout) -> Iterator[Step]:
     for number, wave in enumerate(rollout.waves, 1):
-        counts = _counts(rollout, wave) if number <= rollout.wave else {}
+        counts = states_of(rollout, number) if number <= rollout.wave else {}
         yield Step(
             number=number,
             size=wave["size"],
@@ -56,12 +56,6 @@ def _steps(rollout: Rollout) -> Iterator[Step]:
             ended=sum(count for state, count in counts.items() if state in ENDED),
             is_current=number == rollout.wave,
         )
-
-
-def _counts(rollout: Rollout, wave: Mapping[str, Any]) -> dict[State, int]:
-    runs = Run.objects.filter(submission=rollout.pk, id__range=(wave["first"], wave["last"]))
-    rows = runs.order_by().values_list("state").annotate(count=Count("*"))
-    return {State(state): count for state, count in rows}
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -95,11 +89,8 @@ def why_it_waits(rollout: Rollout, *, wave: int | None = None) -> Phrase:
     before = (wave or rollout.wave + 1) - 1
     if before > rollout.wave or rollout.state == RolloutState.ROLLING:
         if rollout.needs_approval:
-            return phrase(
-                "waits until wave %(before)s has ended and is approved by somebody.",
-                before=before,
-            )
-        return phrase("waits until wave %(before)s has ended.", before=before)
+            return phrase("waits until the waves before it have ended and somebody approves it.")
+        return phrase("waits until the waves before it have ended.")
     if rollout.needs_approval:
         return phrase("waits until somebody approves it.")
     at = "" if rollout.next_at is None else f"{rollout.next_at:%Y-%m-%d %H:%M:%S %Z}"

@@ -7,7 +7,7 @@ and its advisory lock, which admissions share, so that none that began earlier e
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -20,8 +20,9 @@ from jobs.core import log_events, sql
 from jobs.core.apart import VALUE_ERRORS, name_spoilt
 from jobs.core.errors import OptionError
 from jobs.core.locks import LockClass
-from jobs.models import AuditEntry, Rollout, RolloutState
-from jobs.rollouts.deciding import Facts, Next, decide
+from jobs.models import AuditEntry, EventType, Rollout, RolloutState
+from jobs.rollouts.deciding import Facts, Next, Released, decide
+from jobs.rollouts.telling import note
 from jobs.rollouts.waves import Limit, limit_from
 
 logger = logging.getLogger(__name__)
@@ -36,11 +37,12 @@ _ALONE: Final = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 
 
 def advance() -> int:
-    """Bring each open rollout as far as it can go now; return how many have changed.
+    """Bring each rollout as far as it can go now; return how many have changed.
 
     One whose row cannot be read is named and left out: promotion goes on for all others.
     """
-    rollouts = Rollout.objects.filter(state__in=OPEN) | Rollout.objects.exclude(due_from=None)
+    open_ = Rollout.objects.exclude(state=RolloutState.ENDED)
+    rollouts = open_ | Rollout.objects.exclude(due_from=None)
     ids = list(rollouts.order_by("submission_id").values_list("pk", flat=True))
     changed = 0
     for submission_id in ids:
@@ -66,13 +68,13 @@ def examine(submission_ids: Iterable[int]) -> None:
 
 
 def advance_one(submission_id: int) -> bool:
-    """Go on with one rollout; say whether it has changed. Harmless for one that is not open."""
+    """Go on with one rollout; say whether it has changed. Harmless for one that has ended."""
     is_changed = False
     while True:
         with locked(submission_id, waits=False) as rollout:
             if rollout is None:
                 return is_changed
-            if rollout.state in OPEN and _step(rollout):
+            if rollout.state != RolloutState.ENDED and _step(rollout):
                 pass
             elif rollout.state not in STOPPED and rollout.due_from is not None:
                 make_due(rollout)
@@ -128,31 +130,48 @@ def release(rollout: Rollout, *, by: str = "") -> None:
         wave=number,
         released_to=UUID(wave["last"]),
         due_from=UUID(int=UUID(wave["first"]).int - 1),
-        accepted_failed=0,
-        accepted_ended=0,
         next_at=None,
         reason="",
     )
     crash_point("rollout.after_release")
 
 
-def counts_of(rollout: Rollout, wave: int) -> tuple[int, int]:
-    """Return how many runs of a wave have failed, and how many have ended if some have."""
-    found = rollout.waves[wave - 1]
-    given = {"submission": rollout.pk, "first": found["first"], "last": found["last"]}
-    [row] = sql.run("rollouts/wave_counts", given)
-    return row["failed"], found["size"] - row["open"]
+def counts_of(rollout: Rollout) -> list[tuple[int, int]]:
+    """Return how many runs of each released wave have failed, and how many have not ended.
+
+    Behind them the same of all later waves. Of waves without failures the second is 0 or 1.
+    """
+    released = [rollout.waves[place] for place in range(rollout.wave)]
+    waves = [(wave["first"], wave["last"]) for wave in released]
+    if later := rollout.waves[rollout.wave :]:
+        waves.append((later[0]["first"], later[-1]["last"]))
+    given = {"submission": rollout.pk, **sql.columns(waves, "firsts", "lasts")}
+    return [(row["failed"], row["open"]) for row in sql.run("rollouts/wave_counts", given)]
 
 
-def facts_of(rollout: Rollout) -> Facts:
-    failed, ended = counts_of(rollout, rollout.wave)
-    size = rollout.waves[rollout.wave - 1]["size"]
+def accept(rollout: Rollout) -> None:
+    """Let the failures of a locked rollout so far no longer count; the caller saves it."""
+    for wave, (failed, unended) in zip(rollout.waves, counts_of(rollout), strict=False):
+        ended = wave["size"] - unended if failed else 0
+        wave |= {"accepted_failed": failed, "accepted_ended": ended}
+
+
+def facts_of(rollout: Rollout, counts: Sequence[tuple[int, int]]) -> Facts:
     return Facts(
-        failed=max(0, failed - rollout.accepted_failed),
-        ended=max(0, ended - rollout.accepted_ended),
-        size=size,
-        is_open=ended < size,
-        is_last=rollout.wave == len(rollout.waves),
+        released=[
+            Released(
+                number=number,
+                size=wave["size"],
+                failed=max(0, failed - wave.get("accepted_failed", 0)),
+                ended=max(0, wave["size"] - unended - wave.get("accepted_ended", 0)),
+                is_open=unended > 0,
+            )
+            for number, (wave, (failed, unended)) in enumerate(
+                zip(rollout.waves[: rollout.wave], counts, strict=False), 1
+            )
+        ],
+        has_open=any(unended for _failed, unended in counts),
+        is_stopped=rollout.state in STOPPED,
         is_waiting=rollout.state == RolloutState.WAITING,
         limit=limit_of(rollout),
         between=timedelta(seconds=rollout.between_seconds) if rollout.between_seconds else None,
@@ -170,29 +189,45 @@ def limit_of(rollout: Rollout) -> Limit | None:
 
 def _step(rollout: Rollout) -> bool:
     """Do what is next, if anything; say whether the rollout has changed."""
-    facts = facts_of(rollout)
+    counts = counts_of(rollout)
+    has_noted = _note_waves(rollout, counts)
+    facts = facts_of(rollout, counts)
     following = decide(facts)
-    if following is Next.STOP:
-        reason = f"{facts.failed} of {facts.ended} ended runs of wave {rollout.wave} have failed"
-        change(rollout, state=RolloutState.STOPPED, reason=reason, next_at=None)
+    if following is Next.STOP and (over := facts.over_limit):
+        rollout.reason = (
+            f"{over.failed} of {over.ended} ended runs of wave {over.number} have failed"
+        )
+        note(rollout, EventType.ROLLOUT_STOPPED, wave=over.number)
+        change(rollout, state=RolloutState.STOPPED, next_at=None)
         crash_point("rollout.after_stop")
-        AuditEntry.write("stop rollout", on=rollout.submission, reason=reason)
-        log_events.ROLLOUT_STOPPED.log(logger, submission=rollout.pk, reason=reason)
+        AuditEntry.write("stop rollout", on=rollout.submission, reason=rollout.reason)
+        log_events.ROLLOUT_STOPPED.log(logger, submission=rollout.pk, reason=rollout.reason)
     elif following is Next.RELEASE:
-        _end_wave(rollout)
         release(rollout)
     elif following is Next.WAIT:
-        _end_wave(rollout)
+        if facts.needs_approval:
+            note(rollout, EventType.ROLLOUT_WAITS, wave=rollout.wave)
         change(
             rollout,
             state=RolloutState.WAITING,
             next_at=None if facts.between is None else facts.now + facts.between,
         )
     elif following is Next.END:
-        _end_wave(rollout)
-        change(rollout, state=RolloutState.ENDED)
-    return following is not None
+        change(rollout, state=RolloutState.ENDED, next_at=None)
+    elif has_noted:
+        change(rollout)
+    return has_noted or following is not None
 
 
-def _end_wave(rollout: Rollout) -> None:
-    rollout.waves[rollout.wave - 1].setdefault("ended_at", sql.now().isoformat())
+def _note_waves(rollout: Rollout, counts: Sequence[tuple[int, int]]) -> bool:
+    """Note which waves have ended, and which accepted failures are none any more; say if any."""
+    before = str(rollout.waves)
+    for number, (failed, unended) in enumerate(counts[: rollout.wave], 1):
+        wave = rollout.waves[number - 1]
+        if not unended and "ended_at" not in wave:
+            wave["ended_at"] = sql.now().isoformat()
+            note(rollout, EventType.WAVE_ENDED, wave=number)
+        # A run that is retried is no accepted failure: it may fail again.
+        if (gone := wave.get("accepted_failed", 0) - failed) > 0:
+            wave |= {"accepted_failed": failed, "accepted_ended": wave["accepted_ended"] - gone}
+    return before != str(rollout.waves)

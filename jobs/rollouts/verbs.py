@@ -28,19 +28,12 @@ def pause(submission: Submission, *, actor: Actor = None, reason: str = "") -> R
 def resume(submission: Submission, *, actor: Actor = None, reason: str = "") -> Rollout:
     """Continue a stopped or paused rollout; return it.
 
-    The failed runs of its wave are accepted: those that fail later count against the limit. Raises
+    Its failed runs are accepted: those that fail later count against the limit. Raises
     ActionRefused.
     """
     with _changing(submission, rounds.STOPPED, reason) as rollout:
-        failed, ended = rounds.counts_of(rollout, rollout.wave)
-        rounds.change(
-            rollout,
-            state=RolloutState.ROLLING,
-            reason="",
-            due_from=rounds.FIRST,
-            accepted_failed=failed,
-            accepted_ended=ended if failed else 0,
-        )
+        rounds.accept(rollout)
+        rounds.change(rollout, state=RolloutState.ROLLING, reason="", due_from=rounds.FIRST)
         AuditEntry.write("resume rollout", on=submission, actor=actor, reason=reason)
     return rollout
 

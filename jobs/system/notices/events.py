@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-from jobs.models import Job
+from jobs.models import Job, Rollout
 from jobs.models.notice import EventType, Interest
 from jobs.system.ends import RunEnd, SubmissionEnd
 
@@ -26,6 +26,8 @@ class Event:
     owner_id: int
     task: str
     job_id: int | None = None
+    rollout: int | None = None
+    """The submission, if the event is about its waves."""
     states: frozenset[str] = frozenset()
     """The states in which runs have ended; empty for events of jobs."""
     data: dict[str, Any] = field(default_factory=dict)
@@ -33,12 +35,16 @@ class Event:
 
     @property
     def subject(self) -> str:
-        """What the event is about, as mails are counted by: its job, or its task."""
+        """What the event is about, as mails are counted by: its rollout, its job, or its task."""
+        if self.rollout is not None:
+            return f"submission {self.rollout}"
         return f"job {self.job_id}" if self.job_id is not None else f"task {self.task}"
 
     @property
     def change(self) -> str:
-        """The kind of the event, with the state of an ended run."""
+        """The kind of the event, with the state of an ended run, or the wave to decide about."""
+        if self.type in (EventType.ROLLOUT_STOPPED, EventType.ROLLOUT_WAITS):
+            return f"{self.type.value} {self.data['wave']}"
         is_run = self.type == EventType.RUN_ENDED
         return " ".join([self.type.value, *sorted(self.states)]) if is_run else self.type.value
 
@@ -103,6 +109,35 @@ def of_job(job: Job, kind: EventType, *, since: datetime, at: datetime) -> Event
             "job": job.pk,
             "key": job.key,
             "since": since.isoformat(),
+        },
+    )
+
+
+def of_rollout(rollout: Rollout, told: Mapping[str, Any], *, url: str) -> Event:
+    """Return an event that a rollout has noted (`jobs/rollouts/telling.py`)."""
+    kind, at = EventType(told["type"]), datetime.fromisoformat(told["at"])
+    submission, counts = rollout.submission, dict(told["counts"])
+    number = f"{submission.pk}_{told['wave']}_{_micros(at)}"
+    return Event(
+        id=f"evt_{kind.value.replace('.', '_')}_{number}",
+        type=kind,
+        at=at,
+        owner_id=rollout.owner_id,
+        task=submission.task,
+        rollout=submission.pk,
+        states=frozenset(counts) if kind == EventType.WAVE_ENDED else frozenset(),
+        data={
+            "owner": submission.owner.slug,
+            "task": submission.task,
+            "submission": submission.pk,
+            "label": submission.label,
+            "wave": told["wave"],
+            "waves": len(rollout.waves),
+            "counts": counts,
+            "stop_at": rollout.stop_at,
+            "reason": told["reason"],
+            "at": told["at"],
+            "url": url,
         },
     )
 

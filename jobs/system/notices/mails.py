@@ -201,14 +201,25 @@ def _what(digest: MailDigest) -> str:
     """Return the change in words, with the job's key or the task's name."""
     kind, _space, state = digest.change.partition(" ")
     data = (digest.sending or [{}])[-1]
+    wave = data.get("wave", 0)
     facts = {
-        "name": data.get("key") or data.get("task"),
+        "wave": wave,
+        "next": wave + 1,
+        "waves": data.get("waves"),
+        "name": data.get("key") or ("waves" in data and data.get("label")) or data.get("task"),
         "owner": data.get("owner"),
         "state": word_of(state),
     }
     texts = {
         EventType.RUN_ENDED: _("%(name)s of %(owner)s: run %(state)s"),
         EventType.SUBMISSION_ENDED: _("%(name)s of %(owner)s: all runs ended"),
+        EventType.WAVE_ENDED: _("%(name)s of %(owner)s: wave %(wave)s of %(waves)s ended"),
+        EventType.ROLLOUT_STOPPED: _(
+            "%(name)s of %(owner)s: stopped, too many runs of wave %(wave)s of %(waves)s failed"
+        ),
+        EventType.ROLLOUT_WAITS: _(
+            "%(name)s of %(owner)s: wave %(next)s of %(waves)s needs an approval"
+        ),
         EventType.JOB_FAILING: _("job %(name)s of %(owner)s fails"),
         EventType.JOB_RECOVERED: _("job %(name)s of %(owner)s no longer fails"),
         EventType.JOB_LATE: _("job %(name)s of %(owner)s is late"),
@@ -219,12 +230,16 @@ def _what(digest: MailDigest) -> str:
 
 def _line(data: Mapping[str, Any]) -> str:
     """Return one event as a line of facts: ids, times, counts."""
-    parts = [str(data.get("ended_at") or data.get("since"))]
-    parts += [f"{name} {data[name]}" for name in ("run", "submission", "job") if data.get(name)]
+    parts = [str(data.get("ended_at") or data.get("since") or data.get("at"))]
+    named = ("run", "submission", "job", "wave")
+    parts += [f"{name} {data[name]}" for name in named if data.get(name)]
     if "counts" in data:
         parts += [f"{count:,} {word_of(state)}" for state, count in sorted(data["counts"].items())]
     if data.get("error"):
         parts.append(str(data["error"]))
+    if data.get("stop_at"):
+        parts.append(_("stops above %(limit)s") % {"limit": data["stop_at"]})
+    parts += [str(data[name]) for name in ("reason", "url") if data.get(name)]
     return "- " + " · ".join(parts)
 
 

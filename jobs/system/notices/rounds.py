@@ -14,16 +14,18 @@ from typing import Any, Final
 
 from celery import current_app
 from django.db import transaction
+from django.urls import NoReverseMatch, reverse
 from kombu.exceptions import OperationalError
 
 from fleet import SHARED, BrokerUnavailable, one_line, owner_header
 from jobs.core import log_events, sql
-from jobs.core.apart import apart, in_savepoint, name_spoilt
+from jobs.core.apart import VALUE_ERRORS, apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 from jobs.models import (
     DeliveryState,
     MailDigest,
     MailSubscription,
+    Rollout,
     WebhookDelivery,
     WebhookEndpoint,
 )
@@ -55,7 +57,7 @@ def notify() -> dict[str, int]:
             is_asked = listening.sync_all()
     if not is_asked:
         return {"events": 0, "sent": 0}
-    stored = _store_ends() + _store_alarms()
+    stored = _store_ends() + _store_rollouts() + _store_alarms()
     return {"events": stored, "sent": send_due()}
 
 
@@ -81,6 +83,31 @@ def _store_ends() -> int:
         if not taken.is_full:
             break
     return stored
+
+
+def _store_rollouts() -> int:
+    with transaction.atomic():
+        rows = Rollout.objects.filter(untold__isnull=False).select_related("submission__owner")
+        taken = list(rows.select_for_update(of=("self",), skip_locked=True)[:MOST])
+        found = [event for rollout in taken for event in _events_of(rollout)]
+        if taken:
+            store(found, *_interests())
+            Rollout.objects.filter(pk__in=[one.pk for one in taken]).update(untold=None)
+    return len(found)
+
+
+def _events_of(rollout: Rollout) -> list[Event]:
+    try:
+        url = setting("SITE_URL").rstrip("/") + reverse("jobs:submission", args=[rollout.pk])
+    except NoReverseMatch:
+        # A project without our pages.
+        url = ""
+    try:
+        return [events.of_rollout(rollout, told, url=url) for told in rollout.untold or ()]
+    except (*VALUE_ERRORS, LookupError, TypeError) as error:
+        # Raw SQL has written what is no event.
+        name_spoilt(logger, f"the events of the rollout of submission {rollout.pk}", error)
+        return []
 
 
 def _store_alarms() -> int:

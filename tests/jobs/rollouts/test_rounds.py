@@ -172,6 +172,53 @@ def test_a_late_success_counts_for_its_wave(acme: Owner) -> None:
     assert Rollout.objects.get(pk=submission.pk).state == "rolling"
 
 
+def test_a_wave_that_was_released_early_leaves_the_one_before_its_limit(acme: Owner) -> None:
+    """Each released wave is examined, and the next one waits for all of them."""
+    submission = rollout(acme, sizes=[5, 5, 10], stop_at=0)
+    first = runs(submission)
+    verbs.release(submission)
+    round_()
+    second = [run for run in runs(submission) if run not in first]
+    end(second)
+    round_()
+    assert states_of(submission) == {"succeeded": 5, "queued": 5, "held": 10}
+    waves = Rollout.objects.get(pk=submission.pk).waves
+    assert ["ended_at" in wave for wave in waves] == [False, True, False]
+    end(first[:1], Kind.FAILED)
+    found = Rollout.objects.get(pk=submission.pk)
+    assert (found.state, found.reason) == ("stopped", "1 of 1 ended runs of wave 1 have failed")
+    verbs.resume(submission)
+    end(first[1:])
+    round_()
+    assert Rollout.objects.get(pk=submission.pk).wave == 3
+
+
+def test_an_accepted_failure_that_is_retried_may_not_fail_again(acme: Owner) -> None:
+    """Late failures of any released wave count for it until all runs have ended."""
+    submission = rollout(acme, sizes=[5, 15], stop_at=0)
+    first = runs(submission)
+    end(first[:1], Kind.FAILED)
+    verbs.resume(submission)
+    end(first[1:])
+    round_()
+    reopen_runs([first[0].id])
+    round_()
+    assert Rollout.objects.get(pk=submission.pk).state == "rolling"
+    end(first[:1], Kind.FAILED)
+    found = Rollout.objects.get(pk=submission.pk)
+    assert (found.state, found.reason) == ("stopped", "1 of 5 ended runs of wave 1 have failed")
+
+
+@pytest.mark.parametrize("waves", [{"stop_at": 0}, {"between": "approval"}])
+def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any) -> None:
+    """Stopped or not: it asks for no decision, and no wave of cancelled runs for an approval."""
+    submission = rollout(acme, **waves)
+    end(runs(submission)[:1], Kind.FAILED)
+    submission.cancel()
+    round_()
+    assert Rollout.objects.get(pk=submission.pk).state == "ended"
+
+
 def test_a_wave_waits_for_its_time(acme: Owner) -> None:
     """The time counts from the end of the wave before; an operator may release it earlier."""
     submission = rollout(acme, between=timedelta(hours=1))

@@ -1,0 +1,132 @@
+"""jobs/rollouts/telling.py and its events: each change of waves is told once, with its counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import transaction
+from pytest_django import Settings
+
+from fleet import Kind
+from jobs import Waves, submit_many
+from jobs.models import EventType, MailDigest, Owner, Rollout, Submission, WebhookDelivery
+from jobs.rollouts import rounds
+from jobs.runs.recording import record
+from jobs.system.notices.mails import make_subscription
+from tests.jobs.scenes import admitted, living_worker, told
+from tests.jobs.system.notices.scenes import allow, carry_out, collect, endpoint
+from tests.receivers import Receiver
+
+pytestmark = pytest.mark.usefixtures("committed")
+Messages = list[dict[str, Any]]
+OF_WAVES = [EventType.WAVE_ENDED, EventType.ROLLOUT_STOPPED, EventType.ROLLOUT_WAITS]
+
+
+def rollout(owner: Owner, **waves: Any) -> Submission:
+    """Submit six runs in waves of two and four."""
+    calls = [{"x": number, "y": 0} for number in range(6)]
+    asked = Waves(sizes=[2, "100%"], **waves)
+    options: Any = {"owner": owner, "label": "firmware 7", "max_attempts": 1}
+    return submit_many("tests.add", calls, waves=asked, **options)
+
+
+def end(submission: Submission, kind: Kind, count: int) -> None:
+    """End queued runs, the lowest first."""
+    worker = living_worker()
+    queued = submission.runs.filter(state="queued").order_by("id")[:count]
+    record([told(admitted(worker, run), kind) for run in queued])
+
+
+def events_of(owner: Owner | None = None) -> list[tuple[str, int, dict[str, int]]]:
+    rows = WebhookDelivery.objects.filter(endpoint__owner=owner).order_by("id")
+    return [(row.event_type, row.data["wave"], row.data["counts"]) for row in rows]
+
+
+def test_each_change_of_waves_is_told_once(
+    acme: Owner, stranger: Owner, settings: Settings, ears: Receiver, messages: Messages
+) -> None:
+    """With the counts of its wave, the limit and the address of the page; to its owner only."""
+    allow(settings, ears, SITE_URL="https://jobs.acme.example/")
+    endpoint(acme, ears, events=OF_WAVES)
+    endpoint(stranger, ears, events=OF_WAVES)
+    submission = rollout(acme, stop_at="30%", between="approval")
+    end(submission, Kind.SUCCEEDED, 2)
+    for _look in range(2):
+        rounds.advance()
+        collect()
+    ended = ("wave.ended", 1, {"succeeded": 2})
+    assert events_of(acme) == [ended, ("rollout.waits", 1, {"succeeded": 2})]
+    rounds.release(Rollout.objects.get(pk=submission.pk))
+    rounds.advance()
+    submission.runs.filter(state="held").update(state="queued", blocked_by="", next_at=None)
+    end(submission, Kind.FAILED, 2)
+    collect()
+    stopped = events_of(acme)[2:]
+    assert stopped == [("rollout.stopped", 2, {"failed": 2, "queued": 2})]
+    data = WebhookDelivery.objects.order_by("id")[2].data
+    assert data["url"] == f"https://jobs.acme.example/submissions/{submission.pk}/"
+    assert (data["stop_at"], data["waves"], data["label"]) == ("30%", 2, "firmware 7")
+    assert data["reason"] == "2 of 2 ended runs of wave 2 have failed"
+    assert not events_of(stranger)
+
+
+def test_an_event_is_noted_with_its_change_or_not_at_all(
+    acme: Owner, settings: Settings, ears: Receiver, messages: Messages
+) -> None:
+    """A change that is rolled back tells nothing; a process that dies after it loses nothing."""
+    allow(settings, ears)
+    hook = endpoint(acme, ears, events=OF_WAVES)
+    submission = rollout(acme)
+    end(submission, Kind.SUCCEEDED, 2)
+
+    with transaction.atomic():
+        rounds.advance()
+        transaction.set_rollback(True)
+    collect()
+    assert not hook.deliveries.exists()
+    rounds.advance()
+    for _look in range(2):
+        collect()
+    assert events_of(acme) == [("wave.ended", 1, {"succeeded": 2})]
+
+
+def test_without_interest_nothing_is_noted(acme: Owner, ears: Receiver, settings: Settings) -> None:
+    """A webhook that is made later gets no old events; a spoilt note keeps back no other."""
+    allow(settings, ears)
+    one, other = rollout(acme), rollout(acme)
+    end(one, Kind.SUCCEEDED, 2)
+    rounds.advance()
+    endpoint(acme, ears, events=OF_WAVES)
+    end(other, Kind.SUCCEEDED, 2)
+    rounds.advance()
+    Rollout.objects.filter(pk=one.pk).update(untold=[{"type": "none"}])
+    collect()
+    [delivery] = WebhookDelivery.objects.all()
+    assert delivery.data["submission"] == other.pk
+    assert not Rollout.objects.exclude(untold=None).exists()
+
+
+def test_a_mail_that_asks_for_a_person_does_not_wait(
+    acme: Owner, settings: Settings, messages: Messages
+) -> None:
+    """Each stop and each approval has its own; ends of waves are summed up."""
+    allow(settings, MAIL_QUIET_SECONDS=900, SITE_URL="https://jobs.acme.example")
+    given = {"name": "ops", "events": OF_WAVES, "addresses": ["ops@acme.example"]}
+    make_subscription(given, owner=acme)
+    submission = rollout(acme, stop_at=0, between="approval")
+    end(submission, Kind.SUCCEEDED, 2)
+    rounds.advance()
+    collect()
+    carry_out(messages)
+    subjects = sorted(one.subject for one in mail.outbox)
+    assert subjects == [
+        "[Fairshift] firmware 7 of acme: wave 1 of 2 ended",
+        "[Fairshift] firmware 7 of acme: wave 2 of 2 needs an approval",
+    ]
+    assert f"https://jobs.acme.example/submissions/{submission.pk}/" in mail.outbox[0].body
+    assert "2 succeeded" in mail.outbox[0].body
+    assert set(MailDigest.objects.values_list("subject", flat=True)) == {
+        f"submission {submission.pk}"
+    }
