@@ -105,38 +105,6 @@ def test_pages_fit_a_phone_and_states_can_be_read(
     fit_a_phone(page, paths, CONTRASTS)
 
 
-@pytest.mark.parametrize(
-    ("path", "columns"),
-    [
-        ("run", ("state_mark", "task_name", "origin", "owner_link", "target_name", "error")),
-        ("job", ("title", "life", "task_name", "due", "results")),
-        ("submission", ("name", "task_name", "progress", "owner_link", "submitted")),
-        ("owner", ("slug", "pause", "weight", "running", "waiting", "failed")),
-    ],
-)
-def test_lists_show_what_tells_most_at_1280_pixels(
-    browse: Browse, failed_run: Run, acme: Owner, path: str, columns: tuple[str, ...]
-) -> None:
-    """Beside the menu and the filters; 20 results of a job stand in one line, and the page fits."""
-    job = Job.objects.create(owner=acme, key="nightly", task="tests.add", payload=b"[[], {}, {}]")
-    runs = submitted(acme, 20, label="backup of all configurations", target="sw-2")
-    Run.objects.filter(pk__in=[run.pk for run in runs]).update(job=job, state="succeeded")
-    page = browse(f"/admin/jobs/{path}/", viewport={"width": 1280, "height": 850})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
-    assert page.locator("#nav-sidebar").is_visible()
-    for name in columns:
-        assert page.evaluate(IS_SHOWN, f"#result_list .field-{name}"), name
-    if path == "job":
-        marks = page.locator(".fs-strip .fs-mark")
-        assert marks.count() == 20
-        assert len({mark.bounding_box()["y"] for mark in marks.all()}) == 1
-
-
-IS_SHOWN = """found => {
-    const list = document.querySelector('.results').getBoundingClientRect();
-    return [...document.querySelectorAll(found)].every(
-        cell => cell.getBoundingClientRect().right <= list.right + 1);
-}"""
 CONTRASTS = """() => {
     const numbers = text => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
     const light = rgb => {

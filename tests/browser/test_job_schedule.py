@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from jobs.models import Job, Missed, Owner
-from tests.browser.conftest import NARROW, fit_a_phone
-from tests.browser.test_admin import CONTRASTS
+from jobs.models import Job, Owner
 
 pytestmark = pytest.mark.proof
 
@@ -72,29 +69,3 @@ def test_a_page_says_when_a_job_is_due_without_script(browse: Browse, acme: Owne
     page.fill("#id_cron", "@daily")
     save(page)
     assert "At 00:00" in page.locator(BOX).inner_text()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_of_schedules_fit_a_phone(browse: Browse, acme: Owner, scheme: str) -> None:
-    """No page is wider than 360 px, and a state's word can be read."""
-    job = stored(acme, "nightly", schedule="cron", cron="30 2 * * *", zone="America/New_York")
-    stored(acme, "spoilt", schedule="cron", cron="nonsense")
-    stored(acme, "paused", paused_until=datetime(2100, 1, 1, tzinfo=UTC))
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    Missed.objects.create(
-        job=job, owner=acme, first_at=at, last_at=at + timedelta(days=3), count=4, reason="outage"
-    )
-    job.backfill(at, at + timedelta(days=3))
-    page = browse("/admin/", viewport=NARROW, color_scheme=scheme)
-    paths = [
-        "/admin/jobs/job/",
-        "/admin/jobs/job/?health=broken",
-        "/admin/jobs/job/add/",
-        "/admin/jobs/missed/",
-        "/admin/jobs/backfill/",
-        "/admin/jobs/cursor/",
-        *(f"/admin/jobs/job/{of.pk}/change/" for of in Job.objects.all()),
-        f"/admin/jobs/job/{job.pk}/actions/pause/",
-        f"/admin/jobs/job/{job.pk}/actions/backfill/",
-    ]
-    fit_a_phone(page, paths, CONTRASTS)

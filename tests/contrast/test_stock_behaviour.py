@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from celery import chain, chord, group
 from django.conf import settings
 
 from fleet.transport import scripts
@@ -99,27 +97,6 @@ def test_no_queue_starves_behind_another_s_backlog(world: World) -> None:
     assert max(starts.index(name) for name in few) < 100
 
 
-def test_canvas(world: World) -> None:
-    """Groups, chords and chains give what they give on any broker."""
-    add, total = (lambda *a: world.signature("add", *a)), world.signature("total")
-    adds = [add(n, n) for n in range(10)]
-    assert group(adds, app=world.app).apply_async().get(timeout=300) == [2 * n for n in range(10)]
-    assert chord(adds, total, app=world.app).apply_async().get(timeout=300) == 90
-    assert chain(add(1, 1), add(2), add(3), app=world.app).apply_async().get(timeout=300) == 7
-    within = chain(add(1, 1), group([add(1), add(2)], app=world.app), total, app=world.app)
-    assert within.apply_async().get(timeout=300) == 7
-
-
-def test_a_retry_waits_its_countdown(world: World) -> None:
-    """Each try is later by its countdown, none is lost, and none is too many."""
-    world.call("again", "again", 2, 0.5)
-    world.await_line("end", "again")
-    tries = [line.at for line in world.scene.lines if (line.word, line.name) == ("start", "again")]
-    waits = [later - one for one, later in itertools.pairwise(tries)]
-    assert len(tries) == 3
-    assert all(0.5 <= wait <= 1.0 for wait in waits), waits
-
-
 @pytest.mark.parametrize("how", ["countdown", "eta"])
 def test_what_is_due_later_waits_in_redis(world: World, how: str) -> None:
     """Not before its time, half a second late at most; meanwhile no worker holds it."""
@@ -130,17 +107,6 @@ def test_what_is_due_later_waits_in_redis(world: World, how: str) -> None:
     assert world.seen(world.worker, "reserved") == []
     [start] = world.await_line("start", how)
     assert 0 <= start.at - due.timestamp() <= 0.5
-
-
-def test_what_is_late_expires(world: World) -> None:
-    """A task whose time has passed when its turn comes does not run, and is revoked."""
-    with world.all_busy():
-        late = world.call("add", 1, 1, expires=0.3)
-        delayed = world.call("add", 1, 1, expires=0.3, countdown=0.6)
-        in_time = world.call("add", 1, 1, expires=30)
-        time.sleep(0.4)
-    assert in_time.get(timeout=300) == 2
-    wait_for(lambda: (late.state, delayed.state) == ("REVOKED", "REVOKED"))
 
 
 def test_priority_0_comes_first(world: World) -> None:
@@ -155,14 +121,6 @@ def test_priority_0_comes_first(world: World) -> None:
 
 
 # --- ends ------------------------------------------------------------------------------------
-
-
-def test_what_is_revoked_does_not_start(world: World) -> None:
-    """Waiting or delayed: the worker that gets it drops it."""
-    with world.all_busy():
-        revoked = [world.call("add", 1, 1), world.call("add", 1, 1, countdown=0.5)]
-        world.app.control.revoke([result.id for result in revoked], reply=True, limit=1)
-    wait_for(lambda: {result.state for result in revoked} == {"REVOKED"})
 
 
 def test_what_runs_is_terminated(world: World) -> None:
@@ -180,44 +138,7 @@ def test_what_runs_is_terminated(world: World) -> None:
     assert (running, finished) == (0, 1) and served >= 400_000
 
 
-def test_time_limits(world: World) -> None:
-    """The soft one is raised in the task; the hard one ends its process, for good."""
-    world.call("soft", "soft", 10, soft_time_limit=0.5)
-    world.call("nap", "hard", 10, time_limit=1)
-    world.await_line("soft", "soft")
-    world.await_line("start", "hard")
-    world.await_idle()
-    assert world.scene.said("start").count("hard") == 1
-    assert not {"soft", "hard"} & set(world.scene.said("end"))
-
-
-def test_early_acknowledgement_is_late(world: World) -> None:
-    """A task that asks for it is held until it has ended, as all others are."""
-    world.call("early", "early", 0.6)
-    world.await_line("start", "early")
-    time.sleep(0.2)  # time for an acknowledgement to be sent
-    assert world.count("leased") == 1
-    assert "early" not in world.scene.said("end")
-
-
 # --- sight -----------------------------------------------------------------------------------
-
-
-def test_inspect(world: World) -> None:
-    """Active is what runs; nothing slow is reserved beyond the slots; the rest is as ever."""
-    running = world.busy(60)
-    for n in range(3):
-        world.call("nap", f"seen-{n}", 0)
-    assert world.inspect(world.worker).ping()[world.node(world.worker)] == {"ok": "pong"}
-    active = world.seen(world.worker, "active")
-    assert [task["name"] for task in active] == ["contrast.nap"] * SLOTS
-    assert len(world.seen(world.worker, "reserved")) == 0
-    stats = world.seen(world.worker, "stats")
-    assert stats["prefetch_count"] == SLOTS and stats["total"]["contrast.nap"] > 0
-    assert "contrast.run" in world.seen(world.worker, "registered")
-    names = {queue["name"] for queue in world.seen(world.worker, "active_queues")}
-    assert names == {world.scene.queue + more for more in ("", "-b", "-stock")}
-    world.app.control.revoke(running, terminate=True)
 
 
 def test_the_length_of_the_list_is_the_backlog(world: World) -> None:
@@ -286,17 +207,6 @@ def test_queues_are_added_and_cancelled(world: World) -> None:
     assert "cancelled" not in world.scene.said("start")
     names = {queue["name"] for queue in world.seen(world.worker, "active_queues")}
     assert world.scene.queue + "-c" not in names
-
-
-def test_a_rate_limit_of_celerys(world: World) -> None:
-    """Each worker starts no more than that: it holds what waits for it, as stock does."""
-    world.command(world.worker, "rate_limit", "contrast.limited", "4/s")
-    for n in range(4):
-        world.call("limited", f"limited-{n}")
-    lines = world.await_line("end", *(f"limited-{n}" for n in range(4)))
-    at = sorted(line.at for line in lines)
-    assert min(later - one for one, later in itertools.pairwise(at)) > 0.2
-    world.command(world.worker, "rate_limit", "contrast.limited", "0")
 
 
 # --- stock clients ---------------------------------------------------------------------------
@@ -424,39 +334,6 @@ def test_a_cold_shutdown(world: World, soft: float) -> None:
             leaving.wait(100)
     starts = world.scene.said("start")
     assert (starts.count(short), starts.count(long)) == (1 if soft else 2, 2)
-
-
-def test_autoscale(world: World) -> None:
-    """What is taken makes the pool grow at once, up to its most; what is idle ends again."""
-    with _worker(world, "--autoscale=3,1", more="-scale") as scaled:
-        for n in range(4):
-            world.call("nap", f"scaled-{n}", 1, more="-scale")
-        starts = world.await_line("start", "scaled-0", "scaled-1", "scaled-2")
-        assert max(line.at for line in starts) - starts[0].at < 0.8
-        assert (world.count("leased", "-scale"), world.count("ready", "-scale")) == (3, 1)
-        wait_for(lambda: len(world.seen(scaled, "stats")["pool"]["processes"]) == 1)
-        world.command(scaled, "autoscale", 2, 1)
-        for n in range(4):
-            world.call("nap", f"fewer-{n}", 0.5, more="-scale")
-        world.await_line("start", "fewer-0", "fewer-1")
-        assert (world.count("leased", "-scale"), world.count("ready", "-scale")) == (2, 2)
-
-
-def test_children_are_replaced(world: World) -> None:
-    """After so many tasks, or with so much memory: nothing is lost or started twice meanwhile."""
-    options = ["--max-tasks-per-child=3", "--max-memory-per-child=150000"]
-    with _worker(world, *options, more="-child"):
-        names = [f"child-{n}" for n in range(4)]
-        for name in names:
-            world.call("run", name, more="-child")
-        pids = [line.pid for line in world.await_line("end", *names)]
-        assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 1]
-        world.call("fill", "filled", 200, more="-child")
-        world.call("run", "after", more="-child")
-        [filled], [after] = (world.await_line("end", name) for name in ("filled", "after"))
-        assert filled.pid == pids[-1] and after.pid != filled.pid
-    starts = world.scene.said("start")
-    assert [starts.count(name) for name in (*names, "filled", "after")] == [1] * 6
 
 
 def test_without_prefetch(world: World) -> None:

@@ -58,16 +58,6 @@ def test_another_line_boots_only_if_it_is_allowed(
     assert 'set "allow_untested_versions": True' in untested.sentence
 
 
-def test_all_untested_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one line, each with the tested ones."""
-    untested = installed(monkeypatch, billiard="4.3.9", kombu="5.8.0")
-    assert untested is not None and untested.sentence == (
-        "Fairshift was not tested with billiard 4.3.9 (tested: 4.3.2) and kombu 5.8.0 (tested:"
-        ' 5.7.0): install tested versions, or set "allow_untested_versions": True in'
-        " broker_transport_options (docs/operate/pools.md)."
-    )
-
-
 def test_names_that_are_missing_are_named_before_anything_is_imported() -> None:
     """Whatever is allowed: such a version would fail in a worker, in the middle of its work."""
     imported = subprocess.run(

@@ -3,17 +3,14 @@
 import json
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from fleet.broker.inbox import lists
 from jobs import tasks
-from jobs.catalog.hooks import run_hooks
-from jobs.core import sql
-from jobs.models import End, EndListener, EndMark, HookCall, Owner
+from jobs.models import Owner
 from jobs.runs.dispatch import broker
-from jobs.system import hooks, promotion, rescue
+from jobs.system import promotion, rescue
 from tests.jobs.scenes import at_once
 from tests.jobs.system.notices.scenes import endpoint
 
@@ -64,11 +61,6 @@ def sent_by_pulse() -> list[str]:
     return sorted(name.removeprefix("fairshift.system.") for name in names - {tasks.tick.name})
 
 
-@pytest.fixture
-def hooked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(run_hooks, "scene", lambda end: None)
-
-
 def test_the_pulse_sends_rounds_that_have_work(committed: None, acme: Owner) -> None:
     """No other: an idle installation has no message for them. They stand behind ticks."""
     assert sent_by_pulse() == []
@@ -88,29 +80,6 @@ def test_one_message_of_a_round_waits_at_most(acme: Owner) -> None:
     with broker().client(timeout=5) as client:
         [message] = client.lrange(lists("system")[-1], 0, -1)
     assert json.loads(message)["headers"]["expires"] is None
-
-
-@pytest.mark.usefixtures("committed", "hooked")
-def test_hooks_have_work_when_ends_or_calls_are_due(acme: Owner) -> None:
-    """And once an hour, so that nobody takes their listener for one whose code is gone."""
-    assert sent_by_pulse() == ["call_hooks"], "there is no listener yet"
-    hooks.call_hooks()
-    assert sent_by_pulse() == []
-    call = HookCall.objects.create(hook="scene", facts={}, next_at=sql.now())
-    assert sent_by_pulse() == ["call_hooks"]
-    call.delete()
-    ended = {"state": "succeeded", "ended_at": sql.now(), "recorded_at": sql.now()}
-    end = End.objects.create(listener="hooks", run_id=uuid4(), owner_id=acme.pk, **ended)
-    assert sent_by_pulse() == ["call_hooks"]
-    end.delete()
-    mark = EndMark.objects.create(
-        listener="hooks", submission_id=1, checked_at=sql.now(), waits=True
-    )
-    assert sent_by_pulse() == ["call_hooks"], "its backfill may have made its last run"
-    mark.delete()
-    assert sent_by_pulse() == []
-    EndListener.objects.update(taken_at="2026-01-01T00:00:00Z")
-    assert sent_by_pulse() == ["call_hooks"]
 
 
 def test_rounds_are_sent_though_ticks_or_the_inbox_fail(

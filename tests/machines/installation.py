@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -44,9 +44,9 @@ BEATS: Final = ("beat1", "beat2")
 FAR: Final = "worker2"
 """Its connections to PostgreSQL and Redis lead through proxies, which may delay replies."""
 CLOCKS: Final = {"worker1": "+120s", "worker3": "-120s", "beat2": "+300s"}
-"""Machines whose clock is wrong from their boot on, unless the scene sets the clocks."""
+"""Machines whose clock is wrong."""
 PROGRAMS: Final = ("web", "system", *BEATS, *WORKERS)
-"""Machines with a program of ours, whose clock a scene may set."""
+"""Machines with a program of ours."""
 SLOTS: Final = 4
 MARK: Final = 77
 SERVERS: Final = ("db1", "db2", "cache1", "cache2")
@@ -76,12 +76,8 @@ class Installation:
         folder: Path,
         home: Path,
         ending: ExitStack,
-        *,
-        sets_clocks: bool,
-        settings: Mapping[str, str],
     ) -> None:
         self.folder, self._home, self._ending = folder, home, ending
-        self._sets_clocks, self._settings = sets_clocks, settings
         self.machines = {name: network.machine(name, end) for name, end in ADDRESSES.items()}
         self.tasks = TaskLog(folder / "tasks.log")
         for log in ("tasks.log", "submits.log"):
@@ -112,7 +108,6 @@ class Installation:
         [self.token] = [line.split()[1] for line in done.splitlines() if line.startswith("token ")]
         second.copy(first)
         self._detour()
-        self.set_clocks({})
         for name in PROGRAMS:
             self.boot(name)
         for name in PROGRAMS:
@@ -152,10 +147,7 @@ class Installation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of every program: all settings but these are the shipped ones.
-
-        A scene may have settings of its own.
-        """
+        """The variables of every program: all settings but these are the shipped ones."""
         sentinels = [self.machines[name].address for name in ("cache1", "cache2", "web")]
         hosts = ",".join(f"{one.machine.address}:5432" for one in self.databases)
         options = "target_session_attrs=read-write&connect_timeout=2"
@@ -173,35 +165,17 @@ class Installation:
             "FAIRSHIFT_OFFERED_TASKS": "machines.*",
             "PYTHONPATH": str(ROOT),
             "JUDGE_LOG": str(self.tasks.path),
-            **self._settings,
         }
 
     def boot(self, name: str) -> None:
         """Start the program of a machine."""
         program = _program(name)
         environ = {**self.environment, **program.environment}
-        if self._sets_clocks:
-            file = {"FAKETIME_TIMESTAMP_FILE": str(self._clock_of(name))}
-            environ |= {**FAKING, **file, "FAKETIME_CACHE_DURATION": "1"}
-        elif name in CLOCKS:
+        if name in CLOCKS:
             environ |= {**FAKING, "FAKETIME": CLOCKS[name]}
         placed = Program(name, program.command, environ, ready_text=program.ready_text)
         logs = self.folder / "logs" / f"{name}-{time.monotonic_ns()}"
         self.machines[name].start(placed, logs=logs)
-
-    def set_clocks(self, seconds: Mapping[str, int]) -> None:
-        """Have the clocks of these machines be wrong by so much from now on, and others right.
-
-        A program sees it within a second, as when a clock is stepped.
-        """
-        for name in PROGRAMS:
-            path = self._clock_of(name)
-            new = path.with_suffix(".new")
-            new.write_text(f"{seconds.get(name, 0):+d}s\n")
-            new.replace(path)
-
-    def _clock_of(self, name: str) -> Path:
-        return self.folder / f"{name}.clock"
 
     def run(self, name: str, *words: str, seconds: float = 180) -> str:
         """Run Python on a machine; return what it printed."""
@@ -281,16 +255,12 @@ def _program(name: str) -> Program:
 
 
 @contextmanager
-def installed(
-    folder: Path, *, sets_clocks: bool = False, **settings: str
-) -> Iterator[Installation]:
-    """Such an installation at work, with these settings; afterwards nothing of it is left."""
+def installed(folder: Path) -> Iterator[Installation]:
+    """Such an installation at work; afterwards nothing of it is left."""
     home = new_state_dir()
     with ExitStack() as ending:
         ending.callback(remove_state_dir, home)
         network = ending.enter_context(switch())
-        installation = Installation(
-            *(network, folder, home, ending), sets_clocks=sets_clocks, settings=settings
-        )
+        installation = Installation(network, folder, home, ending)
         installation.start()
         yield installation

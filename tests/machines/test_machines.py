@@ -1,14 +1,11 @@
 """Several machines in a network that breaks (G24): `make chaos WHAT=machines`, with RUNS and SEED.
 
 RUNS are submitted over HTTP while every fault happens, one after the other by the seed, with the
-shipped settings. With many RUNS the faults are repeated. Another play has five faults at the same
-time.
+shipped settings. With many RUNS the faults are repeated. `test_at_once` has five at the same time.
 """
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
@@ -21,7 +18,6 @@ from tests.machines.needs import lacking
 from tests.machines.play import judge
 
 RUNS = amount("RUNS", 2_000)
-FEW_RUNS = 400
 BETWEEN_SECONDS = 5.0
 RUNS_PER_SECOND = 20
 """As many as two cores can execute while all machines of the play share them."""
@@ -32,28 +28,8 @@ pytestmark = [
 ]
 
 
-def test_faults_at_once(tmp_path: Path) -> None:
-    """Two workers, Redis's master and PostgreSQL's primary are lost together.
-
-    The worker that is left is behind proxies, which hide for 25 s that its servers are gone.
-    """
-    with installed(tmp_path) as at:
-
-        def faults(hand: Hand) -> None:
-            with ExitStack() as stack:
-                stack.enter_context(hand.from_both("worker1"))
-                stack.enter_context(hand.vanishes("worker3"))
-                stack.enter_context(hand.is_slow())
-                stack.enter_context(hand.redis_fails_over())
-                stack.enter_context(hand.postgres_fails_over())
-                began = min(record.began for record in hand.records)
-                hand.last(began + CUT_SECONDS - time.monotonic())
-
-        judge(at, faults, runs=FEW_RUNS, seconds=CUT_SECONDS, chance=Random(1))
-
-
 def test_every_fault(tmp_path: Path) -> None:
-    """The same with every fault, one after the other, each with a worker by the seed."""
+    """One after the other, each with a worker by the seed: all of it is judged."""
     chance = dice(RUNS=RUNS)
     with installed(tmp_path) as at:
         plan = _plan(chance)

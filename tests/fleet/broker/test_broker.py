@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from uuid import UUID
 
 import pytest
 import redis
@@ -126,39 +125,12 @@ def test_a_posted_hint_waits_for_the_first_connection_and_its_receipt_comes_late
     assert receipts[:2] == [(1,), (2,)]
 
 
-def test_threads_that_post_first_all_wait_for_one_connection(
-    broker: Broker, client: redis.Redis
-) -> None:
-    """None of their hints is left to the sweep, at whatever moment the connection opens."""
-    client.client_pause(400)
-    threads = [
-        threading.Timer(0.05 * number, broker.post, ([hint()], (number,)), {"timeout": 5})
-        for number in range(12)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(200)
-    wait_for(lambda: len(hinted()) == len(threads), what="all hints")
-
-
 def _refuses(broker: Broker) -> bool:
     try:
         broker.post([hint()], (2,), timeout=5)
     except BrokerUnavailable:
         return True
     return False
-
-
-def test_a_hint_in_no_outbox_waits_for_the_first_connection(
-    broker: Broker, client: redis.Redis
-) -> None:
-    """Also for one that a thread or another caller is opening: its caller could only fail."""
-    client.client_pause(1_000)
-    assert unavailable(broker, timeout=5, are_in_outbox=True) < 0.75
-    sent = hint()
-    broker.publish([sent], timeout=5)
-    assert UUID(sent.run_id) in hinted()
 
 
 def test_a_connection_that_could_not_be_opened_is_tried_again(

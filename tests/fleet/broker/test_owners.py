@@ -66,15 +66,6 @@ def test_owners_are_seen_as_they_stand(owners: Owners, queue: Queue) -> None:
     assert look.received() == {"acme": 1, "northwind": 0}
 
 
-def test_all_queues_are_told_once_a_minute(owners: Owners, client: redis.Redis) -> None:
-    """Only once for the same settings, at once for others."""
-    assert owners.keep([ACME, NORTHWIND], timeout=5)
-    assert not owners.keep([NORTHWIND, ACME], timeout=5)
-    assert owners.keep([replace(ACME, weight=4), NORTHWIND], timeout=5)
-    assert owners.snapshot("acme", timeout=5).owners["acme"].weight == 4
-    assert all(0 < client.ttl(settings_key(queue)) <= 60 for queue in owners.queues)
-
-
 def test_what_was_set_in_between_is_told_again(owners: Owners) -> None:
     """A pause that begins and ends between two publications leaves no owner paused."""
     owners.keep([ACME], timeout=5)

@@ -80,11 +80,3 @@ def test_a_forked_process_begins_though_a_pooled_connection_waits(
         return received == ["a"]
 
     wait_for(has_come, seconds=SECONDS)
-
-
-def test_the_process_itself_closes_its_pool(waiting: tuple[Connection, list[str]]) -> None:
-    """Its channels, too: what they hold is given back at once."""
-    connection, _ = waiting
-    channel = connection.default_channel
-    connection.collect()
-    assert channel.closed

@@ -150,25 +150,6 @@ def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leas
     assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
 
 
-def test_saying_it_twice_changes_nothing(broker: redis.Redis, leases: Leases) -> None:
-    """Here, and in Redis, where the lease has passed to another worker meanwhile."""
-    put(broker, "a")
-    [tag] = taken(leases, broker)
-    lease = leases.remove(tag)
-    assert lease is not None
-    for act in (leases.ack, leases.give_back, lambda tag: leases.finish(tag, 1)):
-        act(tag)
-    assert not leases.has_pending
-    scripts.run(broker, QUEUE, "give_back", leases.worker, lease.id, lease.number, 0)
-    [again] = taken(leases, broker)
-    assert again != tag
-    for act, *more in (("finish", 9), ("done", 9), ("ack",), ("give_back", 0)):
-        assert scripts.run(broker, QUEUE, act, leases.worker, lease.id, lease.number, *more) == 0, (
-            act
-        )
-    assert known() == ["a"]
-
-
 WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
     "take": taken,
     "flush": Leases.flush,
@@ -233,19 +214,6 @@ def test_the_last_words_are_heard_before_a_worker_leaves(
     assert known() == []
 
 
-def test_what_was_said_ahead_is_heard_in_a_moment(broker: redis.Redis, leases: Leases) -> None:
-    """Also without newer operations: a refused end keeps its cap and lock."""
-    put(broker, "a")
-    [one] = taken(leases, broker)
-    end(leases, one)
-    broker.script_flush()
-    leases.flush_async(broker, [QUEUE])
-    assert not leases.is_collect_due, "it is not asked for at every turn"
-    wait_for(lambda: leases.is_collect_due, seconds=2)
-    leases.flush_async(broker, leases.due())
-    assert (known(), leases.has_pending) == ([], False)
-
-
 def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leases: Leases) -> None:
     """Its answer is read when it comes; a worker with nothing to send continues."""
     put(broker, "a")
@@ -261,20 +229,6 @@ def test_what_a_hung_server_was_told_is_not_waited_for(broker: redis.Redis, leas
         os.kill(pid, signal.SIGCONT)
     wait_for(lambda: leases.is_collect_due, seconds=2)
     leases.flush_async(broker, [])
-    assert (known(), leases.has_pending) == ([], False)
-
-
-def test_a_connection_that_was_given_up_is_not_waited_for(
-    broker: redis.Redis, leases: Leases
-) -> None:
-    """As a lost channel closes its own: a new connection never answers the old operations."""
-    put(broker, "a")
-    [one] = taken(leases, broker)
-    end(leases, one)
-    leases.flush_async(broker, [QUEUE])
-    broker.connection_pool.disconnect()
-    wait_for(lambda: leases.is_collect_due, seconds=2)
-    leases.flush(broker)
     assert (known(), leases.has_pending) == ([], False)
 
 
@@ -318,23 +272,6 @@ def test_a_lost_reply_costs_nothing(
     assert ids(taken(leases, broker)) == ["b", "c"]
     numbers = counters(broker)
     assert (numbers["finished"], numbers["acked"], numbers["unconfirmed"]) == (1, 1, 2)
-
-
-def test_an_end_and_its_acknowledgement_are_one_word(broker: redis.Redis, leases: Leases) -> None:
-    """Where the one is still unsaid when the other comes: as with most short runs."""
-    make_known(broker, "finish", "done", "ack")
-    put(broker, *"abc")
-    one, two, three = taken(leases, broker)
-    leases.finish(one, 0.01)
-    leases.flush(broker)
-    for tag in (two, three):
-        leases.finish(tag, 0.01)
-    leases.ack(one)
-    leases.ack(two)
-    broker.config_resetstat()
-    leases.flush(broker)
-    assert broker.info("commandstats")["cmdstat_evalsha"]["calls"] == len(["finish", "done", "ack"])
-    assert (known(), counters(broker)["finished"], counters(broker)["acked"]) == (["c"], 3, 2)
 
 
 def test_a_renewed_worker_keeps_its_leases(broker: redis.Redis, leases: Leases) -> None:

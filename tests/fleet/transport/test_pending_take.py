@@ -165,23 +165,6 @@ def test_a_server_that_does_not_answer_is_an_error(
     leases.end_take(broker, pending)
 
 
-def test_an_end_is_not_overtaken_by_its_acknowledgement(
-    broker: redis.Redis, leases: Leases, connection: Any
-) -> None:
-    """While an operation of the queue is unanswered, a take carries no further one."""
-    put(broker, "a")
-    [tag] = taken(leases, broker, channel="it")
-    leases.finish(tag, 0.01)
-    broker.client_pause(200)
-    leases.flush_async(broker, [QUEUE])
-    leases.ack(tag)
-    pending = begin(leases, broker, connection)
-    assert [act for act, _arguments in pending.calls] == ["take"]
-    leases.end_take(broker, pending)
-    leases.flush(broker)
-    assert (known(), counters(broker)["finished"]) == ([], 1)
-
-
 @pytest.fixture
 def channel(broker: redis.Redis) -> Iterator[Any]:
     """A channel in an event loop, with two slots, on two fair queues that have been primed."""

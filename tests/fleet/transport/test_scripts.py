@@ -24,12 +24,6 @@ def send_all() -> list[str]:
     return [each.run_id for each in sent]
 
 
-def test_all_that_is_sent_ahead_arrives_in_its_order(client: redis.Redis) -> None:
-    """A bulk larger than one batch."""
-    client.flushdb()
-    assert send_all() == [str(run_id) for run_id in hinted()]
-
-
 def test_a_server_that_has_forgotten_the_scripts_is_told(client: redis.Redis) -> None:
     """After a restart: nothing of a script that it does not know has happened."""
     client.flushdb()

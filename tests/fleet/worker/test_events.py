@@ -76,17 +76,6 @@ def test_who_listens_hears_every_task(dispatcher: EventDispatcher, monitor: Moni
     assert {event["hostname"] for event in events} == {"w@here"}
 
 
-@pytest.mark.usefixtures("broker")
-def test_nothing_is_made_for_nobody(dispatcher: EventDispatcher) -> None:
-    """For a second after an event without a listener; then it is tried again."""
-    tell(dispatcher, "into the void")
-    dispatcher.send("task-received", uuid="not even made")
-    assert made(dispatcher) == 0
-    time.sleep(DEAF_SECONDS)
-    dispatcher.send("task-received", uuid="tried again")
-    assert made(dispatcher) == 1
-
-
 def test_who_begins_to_listen_hears_what_comes_then(
     dispatcher: EventDispatcher, broker: redis.Redis
 ) -> None:

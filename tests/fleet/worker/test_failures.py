@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from fleet.worker.failures import (
     MESSAGE_CHARACTERS,
-    TRACEBACK_CHARACTERS,
     failure,
     format_traceback,
     safe_text,
@@ -52,21 +51,6 @@ def test_an_error_that_cannot_be_shown_is_still_told() -> None:
 def test_time_limits_have_sentences(error: Exception, text: str) -> None:
     """Except those that a task raised itself, with its own text."""
     assert safe_text(error) == text
-
-
-def test_a_deep_traceback_is_cut() -> None:
-    """The innermost frames are kept."""
-
-    def dig(depth: int) -> None:
-        if depth == 0:
-            raise ValueError("bottom")
-        dig(depth - 1)
-
-    with pytest.raises(ValueError, match="bottom") as caught:
-        dig(500)
-    text = failure("run", 1, caught.value, format_traceback(caught.value) * 10).traceback
-    assert text.endswith("ValueError: bottom\n")
-    assert len(text) <= TRACEBACK_CHARACTERS + MARK
 
 
 class _Rich(Exception):

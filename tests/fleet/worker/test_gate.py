@@ -19,7 +19,6 @@ from jobs.catalog.registry import job, resolve
 from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
-from jobs.runs.dispatch import publish
 from jobs.runs.unblocking import publish_unblocked
 from jobs.system.promotion import promote
 from jobs.system.rescue import rescue_runs
@@ -120,19 +119,6 @@ def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> 
     assert hinted() == [run.id]
 
 
-def test_a_hint_that_is_published_twice_is_one(node: Node, acme: Owner) -> None:
-    """While it waits, and while a worker holds it."""
-    run = submit(double, 1, owner=acme)
-    publish([run.id])
-    message = node.receive()
-    publish([run.id])
-    assert hinted() == []
-    node.begin()
-    node.turn(until=lambda: message.acknowledged)
-    node.channel.settle()
-    assert known() == []
-
-
 def test_a_hint_that_is_published_while_it_is_dropped_comes_again(
     node: Node, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,16 +162,6 @@ def test_what_has_no_slot_in_time_is_handed_back(node: Node, acme: Owner) -> Non
     assert (run.attempt_count, hinted()) == (0, [run.id])
     node.begin()
     assert states(run)[-1] == "queued"
-
-
-def test_what_gets_its_slot_too_late_does_not_start(node: Node, acme: Owner) -> None:
-    """The gate checks the clock itself, when it was not handed back before."""
-    run = submit(double, 1, owner=acme)
-    message = node.admit()
-    node.gate._held[str(run.id)].admitted_at -= 31
-    node.begin()
-    node.turn(until=lambda: message.acknowledged)
-    assert states(run) == ["queued", "admitted", "queued"]
 
 
 def test_nothing_starts_when_the_lease_of_its_worker_has_ended(node: Node, acme: Owner) -> None:

@@ -25,7 +25,7 @@ from jobs.runs.dispatch import broker as hint_broker
 from jobs.wiring import application
 from tests.fleet.nodes import Node, double
 from tests.fleet.worker.test_gate import FailingPool
-from tests.jobs.scenes import hinted, known, messages, states
+from tests.jobs.scenes import known, messages, states
 from tests.jobs.without_history import due_hint, job_without_history, written_count
 from tests.logged import logged
 
@@ -93,15 +93,6 @@ def test_it_runs_and_nothing_is_written(node: Node, acme: Owner) -> None:
     assert (str(context.run_id), context.attempt, context.max_attempts) == (hint.run_id, 1, 3)
     assert (context.job_id, context.due_at, context.labels) == (job.pk, NOW, {"site": "north"})
     assert context.submission_id is None
-
-
-def test_a_child_may_be_as_late_as_it_is(node: Node, job: Job) -> None:
-    """Refused there, it would be gone: no row would bring it again."""
-    published(job)
-    node.admit()
-    [held] = node.gate._held.values()
-    node.begin()
-    assert held.request.request_dict[HEADER]["begins_by"] is None
 
 
 def test_a_failed_try_publishes_the_next_one(
@@ -247,15 +238,6 @@ def test_what_has_no_slot_in_time_goes_back(node: Node, job: Job) -> None:
     node.turn(until=lambda: second.acknowledged)
     node.channel.settle()
     assert known() == []
-
-
-def test_a_stopping_node_gives_it_back(node: Node, job: Job) -> None:
-    """Runs that are not in the pool start elsewhere."""
-    hint = published(job)
-    node.admit()
-    node.gate.close()
-    node.channel.settle()
-    assert [str(run_id) for run_id in hinted()] == [hint.run_id]
 
 
 def test_with_a_lost_connection_it_is_let_go(node: Node, job: Job) -> None:

@@ -158,19 +158,6 @@ def gather(io_thread: IOThread, fake: FakeApplication, *run_ids: str) -> None:
         )
 
 
-def test_what_nobody_waits_for_gathers_for_a_moment(
-    io_thread: IOThread, fake: FakeApplication
-) -> None:
-    """One statement for many, instead of one for each."""
-    gather(io_thread, fake, "a", "b")
-    assert fake.calls == []
-    wait_for(lambda: len(fake.calls) == 2, what="both statements")
-    assert fake.calls == [
-        ("record", [("a", "succeeded"), ("b", "succeeded")]),
-        ("admit", ["a", "b"]),
-    ]
-
-
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("hurry", ["report", "ask", "flush"])
 def test_all_goes_with_what_somebody_waits_for(
@@ -230,23 +217,6 @@ def test_queues_that_have_forgotten_are_told_once_a_second(
     assert fake.closed_count == 1
 
 
-def test_a_start_waits_a_moment_for_its_end(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Both are then one write; alone, it is written after that pause."""
-    began_at = time.monotonic()
-    io_thread.note_start("a", 1, began_at)
-    telling(io_thread, fake, "a", Kind.SUCCEEDED)
-    wait_for_answers(fake, 1)
-    assert fake.calls == [("record", [("a", "succeeded")])]
-    assert fake.starts == [began_at]
-    io_thread.note_start("b", 1, began_at := time.monotonic())
-    wait_for(lambda: len(fake.calls) == 2, what="the start")
-    assert time.monotonic() >= began_at + io_thread_module.START_SECONDS
-    assert fake.calls[1:] == [("record", [("b", "started")])]
-    telling(io_thread, fake, "b", Kind.SUCCEEDED)
-    wait_for_answers(fake, 2)
-    assert fake.starts[1:] == [None, None], "once"
-
-
 def test_a_start_is_taken_back_until_it_is_written(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:
@@ -268,14 +238,6 @@ def test_what_could_not_be_written_is_written_again(
     assert wait_for_answers(fake, 1) == [("a", "succeeded")]
     assert fake.calls == [("record", [("a", "succeeded")])] * 3
     assert fake.closed_count == 2
-
-
-def test_what_could_not_be_asked_is_asked_again(io_thread: IOThread, fake: FakeApplication) -> None:
-    """A database that is away costs time and nothing else."""
-    fake.fails = [OSError("down")]
-    asking(io_thread, fake, "a")
-    assert wait_for_answers(fake, 1) == [("a", Refusal.GONE)]
-    assert fake.calls == [("admit", ["a"])] * 2
 
 
 def test_a_row_that_somebody_holds_keeps_nobody_else(
@@ -319,16 +281,6 @@ def test_a_broker_that_is_away_keeps_hints_and_nothing_else(
     assert fake.closed_count == 0
     said = [(line.getMessage(), line.exc_info) for line in caplog.records]
     assert said == [("could not publish; trying again: away", None)]
-
-
-def test_flush_waits_for_every_hint(io_thread: IOThread, fake: FakeApplication) -> None:
-    """Or it returns that the time was too short: its message then goes back, nothing is lost."""
-    fake.fails = [BrokerUnavailable("away")] * 1_000
-    publishing(io_thread, fake, "a")
-    assert not io_thread.flush(timeout=0.1)
-    fake.fails.clear()
-    assert io_thread.flush(timeout=10)
-    assert fake.answers == [("a", "out")]
 
 
 def test_two_attempts_of_a_run_without_a_row_are_two_asks(

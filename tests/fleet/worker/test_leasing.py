@@ -15,18 +15,15 @@ from celery.contrib.testing.worker import start_worker
 from celery.exceptions import ImproperlyConfigured
 from django.conf import settings
 from kombu import Queue
-from kombu import transport as kombu_transport
 
 from fleet.keys import queue_key
 from fleet.refusal import Refused
 from fleet.transport import scripts
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
-from fleet.transport.transport import fair_queues
 from fleet.versions import TESTED
-from fleet.wiring import SCHEMES, register
 from fleet.worker.consumer import Consumer
-from fleet.worker.leasing import DEFAULT_CONSUMER, FairQueues, leases_of, refuse_stock_transport
+from fleet.worker.leasing import DEFAULT_CONSUMER, FairQueues, leases_of
 from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
 
@@ -94,18 +91,6 @@ def test_another_transport_for_fair_queues_is_refused(
         FairQueues(worker := worker_of(app)).create(worker)
 
 
-def test_a_process_that_registered_nothing_is_refused(
-    app: Celery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker of a project that has forgotten it."""
-    for scheme in SCHEMES:
-        monkeypatch.setitem(kombu_transport.TRANSPORT_ALIASES, scheme, STOCK)
-        monkeypatch.delitem(kombu_transport._transport_cache, scheme, raising=False)
-    with pytest.raises(ImproperlyConfigured, match=r"redis is kombu\.transport\.redis\.Transport"):
-        FairQueues(worker := worker_of(app)).create(worker)
-    register()
-
-
 @pytest.fixture
 def untested(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another line of billiard than the installed one is the tested one."""
@@ -119,25 +104,6 @@ def test_fair_queues_are_not_served_on_untested_versions(app: Celery) -> None:
         FairQueues(worker := worker_of(app)).create(worker)
     app.conf.broker_transport_options = {**FAIR, "allow_untested_versions": True}
     FairQueues(worker).create(worker)
-
-
-@pytest.mark.parametrize(
-    ("url", "options"),
-    [
-        ("redis://localhost/1", FAIR),
-        ("rediss://localhost/1", FAIR),
-        ("redis+socket:///run/redis.sock", FAIR),
-        ("sentinel://localhost:26379", {**FAIR, "master_name": "main"}),
-        ("memory://", {}),
-    ],
-)
-def test_what_is_served_fairly_or_not_at_all_is_let_through(
-    app: Celery, url: str, options: dict[str, Any]
-) -> None:
-    """Every way to write a Redis; and a project without fair queues is no affair of ours."""
-    app.conf.update(broker_url=url, broker_transport_options=options)
-    refuse_stock_transport(app)
-    assert fair_queues(app) == tuple(options.get("fair_queues", ()))
 
 
 def test_on_fair_queues_everything_is_acknowledged_late(app: Celery) -> None:

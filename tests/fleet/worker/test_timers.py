@@ -28,17 +28,3 @@ def test_only_what_the_connection_has_added_ends_with_it() -> None:
     )
     assert not heartbeat.canceled and not limit.canceled
     assert of_connection.canceled and message.canceled
-
-
-def test_a_connection_that_is_lost_while_it_opens_takes_what_is_new() -> None:
-    """The loop has not begun, so nothing else has added entries."""
-    timer = Timer()
-    heartbeat = later(timer)
-    before = timer_entries(timer)
-    of_connection = later(timer)
-    cancel_entries_of_connection(
-        SimpleNamespace(
-            timer=timer, timer_entries_before_start=before, timer_entries_registered=None
-        )
-    )
-    assert of_connection.canceled and not heartbeat.canceled

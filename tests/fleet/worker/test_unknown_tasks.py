@@ -16,7 +16,7 @@ from fleet.worker import unknown_tasks as unknown_module
 from fleet.worker.consumer import Consumer
 from fleet.worker.unknown_tasks import UnknownTasks, pause_before
 from jobs import submit
-from jobs.models import Owner, Run, Worker
+from jobs.models import Owner, Worker
 from jobs.runs.dispatch import broker
 from jobs.system.heartbeat import beat
 from tests.fleet.nodes import Node, double
@@ -130,15 +130,6 @@ def test_a_worker_that_boots_frees_what_has_waited_for_it(node: OldNode, acme: O
     assert known() == [f"{run.id}:1"]
 
 
-def test_a_hint_of_no_queued_run_is_dropped(node: OldNode, acme: Owner) -> None:
-    """Ended meanwhile, of another task, or of no run at all."""
-    run = submit(double, 1, owner=acme)
-    Run.objects.update(task="tests.gate.renamed")
-    node.has_settled(node.meet())
-    run.refresh_from_db()
-    assert (run.blocked_by, known()) == ("", [])
-
-
 @pytest.mark.parametrize("task", [1.5, 7, True, None, "half \ud800", "with \0"])
 def test_a_hint_whose_task_is_no_name_is_dropped(node: OldNode, acme: Owner, task: Any) -> None:
     """PostgreSQL could not be asked of it, nor of any other run of the same batch."""
@@ -157,17 +148,6 @@ def test_a_run_without_a_row_stays_in_the_queue(node: OldNode, acme: Owner) -> N
     broker().publish([hint], timeout=5)
     node.has_settled(node.meet())
     assert known() == [f"{hint.run_id}:1"]
-
-
-def test_a_plain_message_is_dropped_as_celery_does(
-    node: OldNode, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With its log: the message has no row."""
-    current_app.send_task("tests.old", queue="jobs")
-    with caplog.at_level(logging.ERROR):
-        node.has_settled(node.meet())
-    assert "Received unregistered task" in caplog.text
-    assert known() == []
 
 
 def test_a_task_is_logged_once_a_minute(

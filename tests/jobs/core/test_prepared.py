@@ -2,7 +2,7 @@
 
 import re
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.db import ProgrammingError, connection, transaction
@@ -133,36 +133,6 @@ def test_on_one_partition_a_row_is_looked_up_by_its_id_alone(
         assert not analysed_at or is_by_id(plans_of_then, table), plans_of_then
     plan = generic_plan(name, table)
     assert is_by_id(plan, table), plan
-
-
-def test_what_took_long_is_planned_for_the_size_of_now(
-    acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A plan for an empty partition reads all of it, and would do so until PostgreSQL looks.
-
-    Not in the I/O thread; but who rescues records, too.
-    """
-    table = emptied(as_at_the_edge())
-    database.query("SELECT set_config('enable_seqscan', 'on', true)")
-    asked = {"ids": [], "tasks": [], "worker": uuid4(), "lease": 30.0}
-    asked |= {"owners": [], "rooms": [], "held_locks": [], "keys": [], "are_locked": True}
-
-    def admitted() -> str:
-        prepared.run("runs/admit", [run_id], asked)
-        [statement] = database.query(
-            "SELECT name FROM pg_prepared_statements WHERE statement LIKE %s",
-            [f"-- Admit%{table}%"],
-        )
-        return plan_of(f"EXPLAIN EXECUTE {statement['name']}({', '.join(['NULL'] * 9)})")
-
-    look_at(table)
-    run_id = queued_at(acme, days=0)
-    assert not is_by_id(admitted(), table)
-    copied(run_id, 5_000)
-    assert not is_by_id(admitted(), table)
-    monkeypatch.setattr(prepared, "SLOW_SECONDS", -1.0)
-    admitted()
-    assert is_by_id(admitted(), table)
 
 
 def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:

@@ -1,6 +1,5 @@
 """jobs/forecast/estimate.py: what it tells is what a plain simulation sees, second by second."""
 
-import time
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
@@ -192,38 +191,3 @@ def test_who_never_starts_is_counted_with_the_reason() -> None:
         "Waiting for a window that is not approved: 3.",
         "Without an opening within a year that is long enough: 2.",
     )
-
-
-def test_three_thousand_targets_in_fifty_windows_take_less_than_a_second() -> None:
-    """With forty other owners whose work comes and goes."""
-    groups = [
-        Group(
-            count=60,
-            seconds=60,
-            needed=timedelta(minutes=15),
-            calendars=(
-                CalendarHours(
-                    (
-                        Entry(
-                            Effect.WINDOW,
-                            starts=datetime(2026, 6, 1, 18, minute),
-                            duration=timedelta(hours=2),
-                            zone="Europe/Berlin",
-                            rule="FREQ=DAILY",
-                        ),
-                    )
-                ),
-            ),
-        )
-        for minute in range(50)
-    ]
-    rivals = {f"other {one}": OwnerSetting(one + 1) for one in range(40)}
-    works = [
-        Work(count=500, seconds=100, owner=name, since=600 * one) for one, name in enumerate(rivals)
-    ]
-    begun = time.process_time()
-    found = forecast(
-        groups, Capacity(slots=8, own=OwnerSetting(40), others=rivals, works=works), now=NOW
-    )
-    assert found.finishes_at is not None and sum(done.count for done in found.done) == 3_000
-    assert time.process_time() - begun < 1

@@ -1,6 +1,5 @@
 """Rates of requests: one algorithm in plain Python and in Redis; caps; Redis away."""
 
-import threading
 import time
 from collections.abc import Callable
 from math import inf
@@ -14,7 +13,7 @@ from fleet import Bucket, RequestRates, SharedRequestRates, Verdict
 from jobs.core.errors import LimitExceeded
 from jobs.models import Owner
 from jobs.models.access import access_of
-from jobs.owners import caps, request_rates
+from jobs.owners import request_rates
 from jobs.owners.request_rates import refuse_fast_caller
 from jobs.owners.tokens import make_token
 
@@ -73,32 +72,3 @@ def test_without_redis_each_process_counts_alone(
     with pytest.raises(LimitExceeded):
         refuse_fast_caller(access)
     assert time.monotonic() - began < 3
-
-
-def test_a_slow_count_delays_its_own_owner_alone(
-    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else an owner with a million waiting runs would delay every submit of the process."""
-    caps._counts.clear()
-    is_counting, goes_on = threading.Event(), threading.Event()
-
-    def slow(_milliseconds: int, _ask: Callable[[], int]) -> int:
-        is_counting.set()
-        assert goes_on.wait(100)
-        return 0
-
-    monkeypatch.setattr(caps, "within", slow)
-    thread = threading.Thread(target=caps.refuse_more_runs, args=(acme.pk,), kwargs={"adding": 1})
-    thread.start()
-    try:
-        assert is_counting.wait(100)
-        monkeypatch.setattr(caps, "within", lambda _milliseconds, _ask: 0)
-        other = threading.Thread(
-            target=caps.refuse_more_runs, args=(northwind.pk,), kwargs={"adding": 1}, daemon=True
-        )
-        other.start()
-        other.join(100)
-        assert not other.is_alive()
-    finally:
-        goes_on.set()
-        thread.join(100)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -85,46 +83,6 @@ def test_a_month_shows_windows_freezes_requests_and_planned_work(
     assert reverse("jobs:calendar_day", args=[calendar.pk, "2026-11-28"]) in shown
     assert "month=2026-10" in shown and "month=2026-12" in shown
     assert reverse("admin:jobs_calendar_change", args=[calendar.pk]) in shown
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize(("count", "minutes"), [(500, 1), (24, 30)])
-def test_a_day_of_many_windows_is_one_line_of_the_month(
-    as_root: Client, acme: Owner, count: int, minutes: int
-) -> None:
-    """And each of them is on the page of the day, in pages of 200."""
-    calendar = calendar_of(acme)
-    start = datetime(2026, 11, 12)  # noqa: DTZ001  by the clock of its zone
-    every = [
-        Window(
-            calendar=calendar,
-            starts=(start + timedelta(minutes=2 * minutes * number)).isoformat(),
-            duration_seconds=60,
-            reason=f"site {number}",
-        )
-        for number in range(count)
-    ]
-    with changes.changing(calendar):
-        Window.objects.bulk_create(every)
-    cell = cells(as_root, calendar, month="2026-11")["2026-11-12"]
-    assert cell.lines == [("window", f"{count} windows")]
-    assert len(cell.day.open_hours) == 1 and len(cell.day.strips) <= 100
-    shown = text(as_root, "calendar", calendar.pk, month="2026-11")
-    assert "site 7" not in shown and len(shown) < 60_000
-    Calendar.objects.filter(pk=calendar.pk).update(needs_approval=True)
-    shown = text(as_root, "calendar", calendar.pk, month="2026-11")
-    assert f"{count} windows wait for approval" in shown and "The oldest 10." in shown
-    Calendar.objects.filter(pk=calendar.pk).update(needs_approval=False)
-    address = reverse("jobs:calendar_day", args=[calendar.pk, "2026-11-12"])
-    assert ("The first of 500." in text(as_root, "calendar_day", calendar.pk, "2026-11-12")) == (
-        count == 500
-    )
-    found = []
-    for first in range(0, count, 200):
-        page = as_root.get(address, {"start": first})
-        found += [piece.text.reason for piece in page.context["pieces"]]
-        assert (page.context["following"] is None) == (first + 200 >= count)
-    assert found == [f"site {number}" for number in range(count)]
 
 
 def test_a_window_that_cannot_be_read_is_named_and_hides_no_other(

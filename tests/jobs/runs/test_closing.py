@@ -5,7 +5,6 @@ behaviour.
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,7 +16,7 @@ from jobs.calendars.windows import change_window
 from jobs.core import prepared
 from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Run
-from jobs.runs import closing, gate
+from jobs.runs import closing
 from jobs.system import promotion
 from tests.jobs.scenes import admitted, age, living_worker, recorded, states, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window
@@ -117,29 +116,6 @@ def test_a_calendar_that_comes_to_apply_ends_what_runs(acme: Owner) -> None:
     changes.attach(calendar, acme)
     promotion.promote()
     assert states(run)[-1] == "cancelling"
-
-
-def test_what_runs_is_stopped_before_what_waits_is_gated(
-    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also of a calendar that changes while many runs of another owner are gated."""
-    monkeypatch.setattr(gate, "CHUNK", 1)
-    monkeypatch.setattr(closing, "CHECK_SECONDS", 0.0)
-    ours, theirs = calendar_of(acme, end="hard"), calendar_of(northwind, end="hard")
-    mine, other = running(acme), running(northwind)
-    submitted(acme, 3)
-    gate_runs, seen = gate.gate_runs, []
-
-    def watched(run_ids: list[UUID], *, cause: str) -> int:
-        seen.append((states(mine)[-1], states(other)[-1]))
-        if len(seen) == 1:
-            freeze(theirs)
-        return gate_runs(run_ids, cause=cause)
-
-    monkeypatch.setattr(gate, "gate_runs", watched)
-    freeze(ours)
-    promotion.promote()
-    assert seen[:2] == [("cancelling", "running"), ("cancelling", "cancelling")]
 
 
 def due(owner: Owner) -> None:

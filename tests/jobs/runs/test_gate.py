@@ -396,28 +396,6 @@ def test_what_a_change_closes_admits_nothing_from_its_commit_on(
     assert states(run) == ["queued", "held"]
 
 
-def test_a_promotion_gates_for_a_second_and_the_next_goes_on(
-    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Due runs do not wait for all of it; an owner whose calendar changes on and on gets done."""
-    monkeypatch.setattr(gate, "CHUNK", 1)
-    monkeypatch.setattr(gate, "GATING_SECONDS", 0.0)
-    calendar = calendar_of(acme)
-    runs = [held(acme) for _ in range(3)]
-    free = held(northwind, countdown=60)
-    age(free, "next_at", seconds=1)
-    for held_count in (1, 2, 3):
-        freeze(calendar)
-        promotion.promote()
-        assert [states(run)[-1] for run in runs].count("held") == held_count
-        assert states(free)[-1] == "queued"
-    # What has changed meanwhile is gated after that.
-    assert not is_gated(acme)
-    for _ in range(5):
-        promotion.promote()
-    assert is_gated(acme)
-
-
 def is_gated(owner: Owner) -> bool:
     owner.refresh_from_db()
     return owner.gated_to is None and owner.gated_version == owner.calendar_version

@@ -4,16 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from jobs.admin.runs.page import RunAdmin
 from jobs.core import counting, sql
 from jobs.models import AuditEntry, Backfill, Missed, Owner, Run
-from tests.bench.rows import fill
 from tests.jobs.admin.conftest import stored_job
 from tests.jobs.scenes import submitted
 
@@ -106,52 +103,3 @@ def test_a_count_that_takes_too_long_is_given_up(
     submitted(acme, 5)
     full = as_root.get(reverse(RUNS), {"owner": "acme"}).context["cl"]
     assert (str(full.result_count), full.multi_page) == ("many", True)
-
-
-QUESTIONS: tuple[dict[str, str], ...] = (
-    {},
-    {"state": "failed"},
-    {"owner": "acme", "state": "queued"},
-    {"age": "1h"},
-    {"q": "rack:7"},
-    {"q": "acme-sw-0007"},
-)
-
-
-@pytest.mark.proof  # it fills and analyzes partitions
-def test_no_question_of_the_run_list_reads_a_whole_partition(as_root: Client) -> None:
-    """Each is answered by an index, once PostgreSQL knows that the table is large.
-
-    Right after midnight the day's partition is small, and a scan of it is the best plan.
-    """
-    fill(30_000)
-    sql.query("ANALYZE jobs_owner, jobs_submission, jobs_target, jobs_job")
-    rows = sql.query(
-        "SELECT relname FROM pg_class WHERE relname ~ '^jobs_run_' AND reltuples > 5000"
-    )
-    large = [row["relname"] for row in rows]
-    assert large
-    for query in QUESTIONS:
-        plans = _plans(as_root, query)
-        assert plans, query
-        scanned = [
-            line
-            for line in plans
-            if any(f"Seq Scan on {name} " in line for name in large)
-            and "rows=0" not in line
-            and "never executed" not in line
-        ]
-        assert not scanned, f"{query}:\n" + "\n".join(plans)
-
-
-def _plans(client: Client, query: dict[str, str]) -> list[str]:
-    """Ask for the list of runs; return the lines of the plans of its questions about runs."""
-    with CaptureQueriesContext(connection) as asked:
-        page = client.get(reverse(RUNS), query)
-    assert page.status_code == 200
-    plans = []
-    for question in asked:
-        if 'FROM "jobs_run"' in question["sql"] and question["sql"].startswith("SELECT"):
-            explained = "EXPLAIN (ANALYZE, COSTS OFF) " + question["sql"].replace("%", "%%")
-            plans += [row["QUERY PLAN"] for row in sql.query(explained)]
-    return plans

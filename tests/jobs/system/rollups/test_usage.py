@@ -12,10 +12,8 @@ from jobs.core import sql
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from jobs.system.rollups import usage as module
 from jobs.system.rollups.usage import daily_usage, received_by_owner, usage
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
-from tests.jobs.system.rollups.late import counted_until
 from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, moved, rolled_up
 
 HOUR = timedelta(hours=1)
@@ -90,26 +88,3 @@ def test_counted_minutes_need_no_rows(acme: Owner) -> None:
         {},
         {"succeeded": 1},
     ]
-
-
-def test_what_takes_long_is_left_out_or_unknown(
-    failed_run: Run, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last minutes are left out, more of them are unknown; so is all without rollups."""
-    counted_until(minutes_ago(1))
-    slow = module.LIVE_MILLISECONDS
-    real = module.within
-    monkeypatch.setattr(module, "within", lambda ms, ask: None if ms == slow else real(ms, ask))
-    end = now()
-    left = usage(acme, start=end - HOUR, end=end)
-    assert (left.runs, left.worker_seconds, left.received) == ({}, 0.0, None)
-    counted_until(minutes_ago(9))
-    lagging = usage(acme, start=end - HOUR, end=end)
-    assert lagging.runs is lagging.worker_seconds is lagging.received is None
-    assert received_by_owner(start=end - HOUR, end=end) is None
-    monkeypatch.setattr(module, "within", lambda _ms, _ask: None)
-    unknown = usage(acme, start=end - HOUR, end=end)
-    assert unknown.runs is unknown.worker_seconds is unknown.received is None
-    [day] = daily_usage(acme, days=1, zone=ZoneInfo("UTC"))
-    assert day.runs is day.worker_seconds is None
-    assert received_by_owner(start=end - HOUR, end=end) is None
