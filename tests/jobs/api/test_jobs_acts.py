@@ -4,30 +4,11 @@ import pytest
 
 from jobs.models import (
     Backfill,
-    IdempotencyKey,
     Job,
     Owner,
-    Run,
 )
 from tests.jobs.api.conftest import Caller, post, problem
-from tests.jobs.api.job_scenes import change, made
-
-
-def test_the_same_key_runs_a_job_once(caller: Caller, acme: Owner) -> None:
-    """Also after the job has changed; another job with the key is a conflict."""
-    client = caller(acme)
-    made(client, labels={"site": "berlin"})
-    made(client, key="other")
-    first, other = Job.objects.order_by("pk")
-    key = {"Idempotency-Key": "by-hand-1"}
-    answer = post(client, f"/jobs/{first.pk}/run", {}, **key)
-    assert answer.status_code == 202 and answer.json()["job"] == "nightly"
-    assert client.get(answer["Location"]).json()["labels"] == {"site": "berlin"}
-    change(client, "patch", f"/jobs/{first.pk}", {"arguments": {"x": 7, "y": 7}})
-    again = post(client, f"/jobs/{first.pk}/run", {}, **key)
-    assert again.json()["id"] == answer.json()["id"] and Run.objects.count() == 1
-    problem(post(client, f"/jobs/{other.pk}/run", {}, **key), 409, "idempotency_conflict")
-    assert Run.objects.count() == IdempotencyKey.objects.count() == 1
+from tests.jobs.api.job_scenes import made
 
 
 def test_a_backfill_counts_first(caller: Caller, acme: Owner) -> None:

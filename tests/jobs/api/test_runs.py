@@ -29,18 +29,6 @@ def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner)
     }
 
 
-def test_the_same_key_makes_one_run(caller: Caller, acme: Owner, stranger: Owner) -> None:
-    """A repeated request gets the same run; another body 409; another owner's key is unrelated."""
-    client = caller(acme)
-    key = {"Idempotency-Key": "order-7"}
-    first, second = (post(client, "/runs", ADD, **key) for _ in range(2))
-    assert first.json()["id"] == second.json()["id"]
-    other = post(client, "/runs", {**ADD, "arguments": {"x": 9, "y": 9}}, **key)
-    problem(other, 409, "idempotency_conflict")
-    assert post(caller(stranger), "/runs", ADD, **key).json()["id"] != first.json()["id"]
-    assert Run.objects.count() == IdempotencyKey.objects.count() == 2
-
-
 @pytest.mark.parametrize(
     ("changed", "field", "told"),
     [

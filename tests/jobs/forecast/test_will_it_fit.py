@@ -164,27 +164,6 @@ def in_flight(runs: list[Run], *, ended: int, each: float, gap: float) -> None:
     )
 
 
-def test_two_seconds_after_a_submit_its_own_pace_counts(acme: Owner, northwind: Owner) -> None:
-    """Runs of 0.05 s that end 20 times a second fill no slot, and still take 20 s for 400."""
-    living_worker()
-    runs = submitted(acme, 440)
-    in_flight(runs, ended=40, each=0.05, gap=0.05)
-    sql.query(
-        "INSERT INTO jobs_attempt (run_id, token, number, outcome, run_state, admitted_at,"
-        " started_at, ended_at, recorded_at) SELECT id, 1, 1, 'succeeded', 'succeeded', started_at,"
-        " started_at, ended_at, ended_at FROM jobs_run WHERE state = 'succeeded'"
-    )
-    rest = forecast_rest(Submission.objects.get())
-    assert rest is not None
-    assert seconds_to(rest.finishes_at) == pytest.approx(20, rel=0.3)
-    assert seconds_to(rest.earliest_at) < 18 and 22 < seconds_to(rest.latest_at) < 40
-    # What others wait for now has not slowed down these runs.
-    submitted(northwind, 4)
-    beside = forecast_rest(Submission.objects.get(pk=runs[0].submission_id))
-    assert beside is not None
-    assert seconds_to(beside.finishes_at) == pytest.approx(20, rel=0.3)
-
-
 def test_in_windows_the_pace_is_that_of_their_open_time(acme: Owner) -> None:
     """What ended in the opening before, with a shut time between, says no slower pace."""
     living_worker()

@@ -38,23 +38,6 @@ def test_the_audit_is_newest_first_with_its_reasons(as_root: Client, done: None)
     assert "stocktaking &lt;now&gt;" in text and "root" in text and "code" in text
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ({"owner": "acme"}, ["acme resume", "acme pause"]),
-        ({"actor": "root", "action": "pause"}, ["acme pause"]),
-        ({"actor": "roo"}, []),
-        ({"action": "resume"}, ["acme resume"]),
-        ({"age": "1h"}, ["acme resume", "stranger pause", "acme pause"]),
-        ({"object_type": "owner", "object_id": "0"}, []),
-    ],
-)
-def test_the_filter_is_the_address(
-    as_root: Client, done: None, query: dict[str, str], expected: list[str]
-) -> None:
-    assert shown(as_root, **query) == expected
-
-
 def test_an_entry_leads_to_its_object(as_root: Client, done: None, acme: Owner) -> None:
     """An object that is no model of ours, or is gone, has no link that fails."""
     AuditEntry.objects.create(action="create", object_type="moon", object_id="1")

@@ -38,22 +38,6 @@ def verb(job: Job, name: str) -> str:
     return reverse("jobs:job_action", args=[job.pk, name])
 
 
-def test_the_list_finds_jobs_by_each_filter(as_root: Client, acme: Owner, northwind: Owner) -> None:
-    """The newest first; a filter that is wrong is named, and finds nothing."""
-    recurring(acme, "nightly", name="Backup", schedule="cron", cron="30 2 * * *")
-    recurring(acme, "off", enabled=False)
-    recurring(northwind, "other", task="tests.echo")
-    assert keys(as_root) == ["other", "off", "nightly"]
-    assert keys(as_root, owner="acme") == ["off", "nightly"]
-    assert keys(as_root, search="nigh") == keys(as_root, search="back") == ["nightly"]
-    assert keys(as_root, task="tests.echo") == ["other"]
-    assert keys(as_root, schedule="cron") == ["nightly"]
-    assert keys(as_root, enabled="no") == ["off"]
-    assert keys(as_root, enabled="yes") == ["other", "nightly"]
-    assert keys(as_root, health="ill") == []
-    assert b"Select a valid choice" in as_root.get(LIST, {"health": "ill"}).content
-
-
 def test_the_list_finds_jobs_by_health(as_root: Client, acme: Owner, no_ticks: None) -> None:
     """Each with the reads of the admin's filter."""
     failing, paused, broken, _well = (

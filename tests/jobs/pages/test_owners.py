@@ -12,7 +12,6 @@ from django.urls import reverse
 from fleet import BrokerUnavailable, OwnerState
 from fleet.broker.owners import Owners
 from jobs.models import AuditEntry, Owner, Run
-from jobs.owners.limits import pause_owner
 from jobs.owners.work import OwnerWork
 from jobs.pages.owners import words
 from tests.jobs.scenes import submitted
@@ -46,17 +45,6 @@ def test_the_list_shows_work_and_shares(
     assert (shown["acme"]["standing"].failed, shown["acme"]["standing"].queued) == (1, 0)
     assert (shown["acme"]["received"], shown["northwind"]["received"]) == (1.0, 0.0)
     assert 'href="/owners/acme/"' in page.content.decode()
-
-
-def test_owners_are_filtered_by_the_address(
-    as_root: Client, acme: Owner, northwind: Owner, stranger: Owner
-) -> None:
-    pause_owner(northwind, reason="stocktaking")
-    assert slugs(as_root, search="a") == ["acme"]
-    assert slugs(as_root, paused="yes") == ["northwind"]
-    assert slugs(as_root, paused="no") == ["stranger", "acme"]
-    assert slugs(as_root, owner="acme") == ["acme"]
-    assert slugs(as_root, paused="maybe") == slugs(as_root, search="a\x00") == []
 
 
 def test_a_share_counts_the_work_of_others_and_does_not_name_them(

@@ -9,9 +9,7 @@ import pytest
 from django.test import Client
 
 from jobs.models import AuditEntry, Owner, Run
-from jobs.pages.kit import lists
 from jobs.runs import bulk
-from jobs.runs.reads import listing
 from tests.jobs.admin.conftest import said
 from tests.jobs.scenes import submitted
 
@@ -31,46 +29,6 @@ def confirm(client: Client, url: str, *, reason: str = "") -> Any:
     asked = client.get(url)
     assert asked.status_code == 200
     return client.post(url, {**asked.context["form"].initial, "reason": reason}, follow=True)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"state": "failed"},
-        {"state": "problem"},
-        {"task": "tests.add", "error": "builtins.TimeoutError"},
-        {"target": "sw-1"},
-        {"label": "site:berlin"},
-        {"error": "builtins.TimeoutError"},
-        {"owner": "acme", "state": "failed", "age": "1h"},
-    ],
-)
-def test_a_filter_finds_the_runs_that_match_it(
-    as_root: Client, failed_run: Run, northwind: Owner, query: dict[str, Any]
-) -> None:
-    """Among others that match none of these."""
-    submitted(northwind, 2, labels={"site": "oslo"}, target="sw-2")
-    assert shown(as_root, **query) == [failed_run]
-    assert len(shown(as_root)) == 3
-
-
-def test_pages_of_a_filter_have_each_run_once(
-    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where no index answers: by task, a page looks at some runs and has a next."""
-    monkeypatch.setattr(lists, "LIMIT", 2)
-    monkeypatch.setattr(listing, "SCANNED", 4)
-    monkeypatch.setattr(listing, "CHUNK", 2)
-    made = submitted(acme, 5)
-    for query in ("?state=queued", "?task=tests.add"):
-        seen, url = [], f"{RUNS}{query}"
-        while url:
-            found = as_root.get(url).context["list"]
-            seen += found.rows
-            url = found.next
-        assert seen == made[::-1]
-    found = as_root.get(f"{RUNS}?task=tests.other").context["list"]
-    assert found.rows == [] and found.next
 
 
 # --- verbs for all runs of a filter ------------------------------------------------------------

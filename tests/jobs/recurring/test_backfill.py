@@ -15,7 +15,7 @@ from jobs.core.ids import scheduled_id
 from jobs.models import AuditEntry, Backfill, Owner, Run
 from jobs.recurring import backfill as backfill_module
 from jobs.recurring.backfill import backfill, count_backfill, make_pending_runs
-from tests.jobs.recurring.scenes import at, recurring, runs_of, written_raw
+from tests.jobs.recurring.scenes import at, recurring, runs_of
 from tests.jobs.scenes import at_once, behind
 
 
@@ -129,20 +129,6 @@ def test_several_take_turns(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> Non
     make_pending_runs()
     assert chunks[:3] == [large.pk, small.pk, large.pk]
     assert (len(runs_of(large)), len(runs_of(small))) == (30, 3)
-
-
-def test_a_job_that_broke_since_stops_no_other(
-    acme: Owner, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its backfill ends, with a word in the log."""
-    broken, good = recurring(acme), recurring(acme)
-    ended, _ = backfill(broken, at(0), at(5)), backfill(good, at(0), at(5))
-    written_raw(broken, shard=None)
-    assert make_pending_runs() == 5
-    assert (runs_of(broken), len(runs_of(good))) == ([], 5)
-    ended.refresh_from_db()
-    assert ended.done_at is not None
-    assert f"backfill {ended.pk} ends" in caplog.text
 
 
 def test_two_workers_make_each_run_once(

@@ -1,7 +1,6 @@
 """jobs/recurring/due.py: the jobs that are due in some slots, and no others."""
 
 import json
-import logging
 from datetime import timedelta
 from typing import Any
 
@@ -9,12 +8,9 @@ import pytest
 
 from jobs.core import sql
 from jobs.models import Job, Owner
-from jobs.recurring import due
 from jobs.recurring.due import due_jobs
-from jobs.recurring.health import broken_jobs
-from jobs.recurring.timetable import is_broken
 from jobs.schedules import moment_of, slot_of
-from tests.jobs.recurring.scenes import MINUTE, NOON, at, recurring, written_raw
+from tests.jobs.recurring.scenes import MINUTE, NOON, at, recurring
 
 
 def due_times(job: Job, *, hours: float = 1, step: int = 121) -> list[Any]:
@@ -97,34 +93,6 @@ def test_once_outside_of_its_bounds_is_not_due(acme: Owner) -> None:
         recurring(acme, schedule="once", once_at=at(7), **fields)
     first = (MINUTE + 7) * 120
     assert due_jobs(first, first + 120) == []
-
-
-def test_a_broken_row_stops_no_other(acme: Owner, caplog: pytest.LogCaptureFixture) -> None:
-    """It is skipped, and found by who looks for it; a bad expression is said once in the log."""
-    due._log_broken.cache_clear()
-    good = recurring(acme, schedule="cron", cron="* * * * *")
-    broken = [recurring(acme, schedule="cron", cron=f"{n} * * * *") for n in range(3)]
-    written_raw(broken[0], cron="nonsense")
-    written_raw(broken[1], zone="Mars/X")
-    written_raw(broken[2], cron="0 0 30 2 *")
-    other = [recurring(acme) for _ in range(3)]
-    written_raw(other[0], phase=None)
-    written_raw(other[1], shard=None)
-    written_raw(other[2], interval_minutes=0)
-    once = recurring(acme, schedule="once", once_at=at(1))
-    written_raw(once, once_at=at(1, seconds=30))
-    smooth = recurring(acme, schedule="cron", cron="* * * * *", smooth=True)
-    with caplog.at_level(logging.ERROR):
-        assert due_times(good, hours=0.05) == [at(0), at(1), at(2)]
-        found = {it.job_id for it in due_jobs(slot_of(NOON), slot_of(at(3)))}
-    assert found == {good.id}
-    assert sum("nonsense" in message for message in caplog.messages) == 1
-    assert sum("Mars/X" in message for message in caplog.messages) == 1
-    all_broken = (*broken, *other, once, smooth)
-    assert broken_jobs(None).keys == {job.pk for job in all_broken}
-    for job in (*all_broken, good):
-        job.refresh_from_db()
-        assert is_broken(job) == (job != good), job.key
 
 
 def _plan(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:

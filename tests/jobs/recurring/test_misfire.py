@@ -1,6 +1,5 @@
 """jobs/recurring/misfire.py: what nobody was there to run is run late or recorded, never silent."""
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -19,7 +18,7 @@ from jobs.recurring.misfire import catch_up, judge_locked, record_pauses
 from jobs.schedules import due_times
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import schedule_of
-from tests.jobs.recurring.scenes import OLD, at, recurring, runs_of, tick_of, written_raw
+from tests.jobs.recurring.scenes import OLD, at, recurring, runs_of, tick_of
 from tests.jobs.scenes import at_once, row_held, without_triggers
 
 
@@ -138,21 +137,6 @@ def test_a_smooth_job_belongs_to_the_slot_in_which_it_is_triggered(acme: Owner) 
     assert runs_of(job) == [at(0), at(1), at(2)]
     missed(at(3, seconds=45), at(4))
     assert runs_of(job) == [at(0), at(1), at(2), at(3)]
-
-
-def test_a_row_that_was_written_by_hand_stops_no_other(
-    acme: Owner, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is named in the log, and keeps its neighbours from nothing."""
-    broken = [recurring(acme, schedule="cron", cron="* * * * *") for _ in range(3)]
-    written_raw(broken[0], cron="99 * * * *")
-    written_raw(broken[1], zone="Mars/Olympus")
-    written_raw(broken[2], schedule="interval", interval_minutes=0, phase=0, shard=0)
-    good = recurring(acme)
-    with caplog.at_level(logging.ERROR):
-        missed(at(0), at(3))
-    assert runs_of(good) == [at(2)]
-    assert [f"job {job.pk} has" in caplog.text for job in broken] == [True] * 3
 
 
 # --- pauses --------------------------------------------------------------------------------

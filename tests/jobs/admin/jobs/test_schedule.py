@@ -168,23 +168,3 @@ def test_a_schedule_that_cannot_be_read_says_so_on_its_page_and_in_the_list(
     assert problem in text and "broken" in text and "<b>nonsense" not in text
     listed = as_root.get(reverse("admin:jobs_job_changelist")).content.decode()
     assert "broken" in listed and "At 00:00" in listed
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"schedule": "cron", "cron": "<script>"}, "fields, five are wanted"),
-        ({"schedule": "cron", "cron": "@daily", "zone": "Europe/Berlim"}, "Europe/Berlin"),
-        ({"schedule": "interval", "interval_minutes": "many"}, "interval in minutes"),
-        ({"schedule": "once", "once_at_0": "soon", "once_at_1": ""}, "once at"),
-        ({"schedule": "never"}, "schedule"),
-        ({}, "schedule"),
-        ({"schedule": "manual", "job": "9" * 30}, "job"),
-    ],
-)
-def test_a_mistake_is_told_while_it_is_typed(
-    as_root: Client, given: dict[str, Any], problem: str
-) -> None:
-    """By the name of its field, as text."""
-    text = previewed(as_root, **given)
-    assert problem in text and "fs-error" in text and "<script>" not in text

@@ -9,9 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from fleet import OwnerSnapshot
-from jobs.core.errors import OptionError
 from jobs.models import Owner
-from jobs.owners.limits import limit_owner
 from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue
 
@@ -44,28 +42,6 @@ def save(client: Client, owner: Owner, **fields: Any) -> None:
     given = {"zone": "UTC", "weight": 3, "wait_objective_percent": 95, **fields}
     answer = client.post(url, {**given, **MEMBERS})
     assert answer.status_code == 302, answer.context["errors"]
-
-
-@pytest.mark.parametrize(
-    ("limit", "most"),
-    [
-        *(("weight", 1000), ("max_running", 2**31 - 1), ("rate_limit_per_minute", 2**31 - 1)),
-        *(("run_days", 3660), ("failed_run_days", 3660)),
-    ],
-)
-def test_a_bad_limit_is_refused_as_python_refuses_it(
-    as_root: Client, acme: Owner, limit: str, most: int
-) -> None:
-    """With both limits, whichever was passed, and nothing else."""
-    for wrong in (-3, 0, most + 1):
-        answer = as_root.post(
-            reverse("admin:jobs_owner_change", args=[acme.pk]),
-            {"zone": "UTC", "weight": 1, limit: wrong, **MEMBERS},
-        )
-        problems = answer.context["adminform"].form.errors[limit]
-        assert problems == [f"This is a whole number from 1 to {most}."]
-        with pytest.raises(OptionError, match=f"{limit}: is a whole number from 1 to {most}"):
-            limit_owner(acme, **{limit: wrong})
 
 
 def test_a_deleted_owner_leaves_no_limits(
