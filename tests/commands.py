@@ -1,7 +1,5 @@
 """Programs that are run to their end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

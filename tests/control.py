@@ -1,7 +1,5 @@
 """Remote control of the workers that a scene has started, and their events."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

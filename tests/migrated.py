@@ -6,8 +6,6 @@ libraries. A day has its own: the day's partitions are in it. All copies have th
 system_identifier, so the check E204 cannot tell them apart.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

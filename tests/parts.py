@@ -3,8 +3,6 @@
 Prints the paths for pytest: nothing if no proof belongs to the changes.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Debian's PgBouncer before a scene's PostgreSQL, in any of its three modes."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ processes that start others: one that has loaded nothing of ours, for programs w
 matter; and one for each environment that has loaded settings, apps and our code there.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import gc

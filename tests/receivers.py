@@ -1,7 +1,5 @@
 """Receivers of webhooks: HTTP servers in threads, each of which behaves as its scene says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

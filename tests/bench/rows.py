@@ -3,8 +3,6 @@
 `python -m tests.bench.rows 100000` fills the database of the settings; tests call `fill`.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """python -m tests.benchmarks [WHAT...] [--json FILE] [--rounds N] [--quick | --large]."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """The arithmetic of the benchmarks. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A client that costs little: raw HTTP/1.1 over one connection that is kept."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A million recurring jobs, put in by SQL: a fixed mix of intervals and cron expressions."""
 
-from __future__ import annotations
-
 from typing import Final
 
 OWNERS: Final = 1_000

@@ -1,7 +1,5 @@
 """All that pages show, put in by SQL: runs, jobs, owners, submissions, audit, workers, rollups."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.benchmarks import million, runs_in_rows

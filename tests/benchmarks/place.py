@@ -1,7 +1,5 @@
 """Where an invocation measures: a database of its own, an empty Redis, a folder for logs."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Procrastinate, a durable queue in PostgreSQL: the baseline of single durable submits."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

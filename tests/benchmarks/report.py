@@ -1,7 +1,5 @@
 """What is printed and written: the conditions first, then one table."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shlex

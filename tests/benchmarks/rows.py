@@ -1,7 +1,5 @@
 """What a member hands back: figures, each with what it is compared to. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median

@@ -1,7 +1,5 @@
 """Millions of ended runs, put in by SQL, and one query for each filter of their list."""
 
-from __future__ import annotations
-
 from typing import Final
 
 OWNERS: Final = 20

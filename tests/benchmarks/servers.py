@@ -1,7 +1,5 @@
 """The servers of the benchmarks, as a client of any process sees them."""
 
-from __future__ import annotations
-
 from typing import Final
 from urllib.parse import parse_qs
 

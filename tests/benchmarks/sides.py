@@ -1,7 +1,5 @@
 """The two sides of a comparison: the same tasks, once on stock Celery and once on Fairshift."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tasks that benchmarks call, on both sides; the harness reads what they leave behind."""
 
-from __future__ import annotations
-
 import os
 import time
 from functools import cache

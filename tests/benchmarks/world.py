@@ -1,7 +1,5 @@
 """Where members measure: one Redis, one database, worker processes, and the tasks' log."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """axe-core in a page of a real browser: it finds what hinders people who use no mouse."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from typing import Any

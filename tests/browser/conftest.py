@@ -1,7 +1,5 @@
 """A real browser before a real web server, over real commits."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Two visitors of pages: one has a mouse, the other only a keyboard. Both do the same steps."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import urlsplit

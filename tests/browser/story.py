@@ -1,7 +1,5 @@
 """A world with something in every part of the pages: for looks, contrasts and axe."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

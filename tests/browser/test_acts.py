@@ -1,7 +1,5 @@
 """Every filter and every verb of the pages: by mouse, light, wide; by keyboard, dark, narrow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The admin in a real browser: with the keyboard, narrow, dark, and on a long history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calendars in a real browser: a month, a window described while it is typed, an approval."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

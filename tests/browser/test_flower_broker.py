@@ -1,7 +1,5 @@
 """Flower in a real browser: the backlog that it shows is the true one, its tasks' pages work."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

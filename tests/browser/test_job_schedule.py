@@ -1,7 +1,5 @@
 """The form of a job in a real browser: its schedule is described while it is typed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

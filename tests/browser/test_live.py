@@ -1,7 +1,5 @@
 """jobs/static/jobs/pages/live.js in a real browser: it renews a page, and disturbs nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

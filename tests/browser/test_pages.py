@@ -1,7 +1,5 @@
 """Our pages in a real browser: light and dark, wide and narrow, with and without JavaScript."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

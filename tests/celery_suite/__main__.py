@@ -8,8 +8,6 @@ With `--side fair` (or stock) one side runs alone, with pytest's output as it co
 test is that of this project; `--tree FOLDER` takes another checkout of Fairshift.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -3,8 +3,6 @@
 docs/use/drop-in.md has a row for each.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 LATE: Final = "a task is acknowledged when it ends: `acknowledged` is false while it runs"

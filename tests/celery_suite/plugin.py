@@ -1,7 +1,5 @@
 """A pytest plugin for both sides: limits the time of a test and, on the fair side, sets it up."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """The outcome of each test, and how two sides compare."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One run of Celery's suite: its files, its Redis, its pytest."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """tests/celery_suite/results.py: which tests differ, and which of them may."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The wheels that Celery's suite imports and the project does not have, installed once."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Edits jobs around their due times, and records the moments of each edit."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Edits of jobs in a long proof: each in a transaction, with the moments around its commit."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from typing import Any

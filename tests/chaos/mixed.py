@@ -1,7 +1,5 @@
 """Everything at once: a busy installation, and a hand that kills at random, by a seed."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import Counter

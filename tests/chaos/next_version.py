@@ -1,7 +1,5 @@
 """The next version of Fairshift, made for a scene: a copy of this one with a migration more."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

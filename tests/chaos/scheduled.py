@@ -1,7 +1,5 @@
 """An installation with recurring jobs, killed and frozen at random by a seed."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A hand in Redis: one wrong thing at a time, in any key or on any channel, ours or Kombu's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 from random import Random

@@ -4,8 +4,6 @@ The promise is 300 ms a page on a machine that does nothing else. SLACK is how m
 page may take before the test fails: others may use the machine, too.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import time

@@ -1,7 +1,5 @@
 """A network that loses, delays and cuts: `make chaos WHAT=proxy`, with SECONDS and SEED."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ In each round the three workers are drained and stopped one after the other, and
 other version's code. Before the first of them, the next version's migration runs.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

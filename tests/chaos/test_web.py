@@ -3,8 +3,6 @@
 REQUESTS of each fault, RATE of them a second, and KEYS. All settings are the shipped ones.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ Without options on few combinations that have each version with each Celery, wit
 them. Pythons that are not found are named and left out. Exits with 1 when a test fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The combinations of versions that `make compat` tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """An environment for each Python, with the pins of requirements.lock except for the cell's own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The image, the installation and its caller, made once for all tests of compose/ that run it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The Dockerfile, read into its instructions."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass

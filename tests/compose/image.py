@@ -1,7 +1,5 @@
 """The Dockerfile, replayed without Docker: each stage in a root of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The services of compose.yaml in rooms; Debian's servers stand for those of images."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """compose/ as Compose itself reads it: merged, with the values of an .env, as one dict."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """compose/Dockerfile: what goes into the image, and what does not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """compose/ as files: Compose accepts them, and they state what the rest of the project does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """compose/kubernetes: the same programs as compose.yaml, with the same rights and settings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Final

@@ -4,8 +4,6 @@ No container engine is needed: rooms (rooms.py) stand for containers, and Debian
 and Prometheus for theirs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """compose/systemd: the same programs as compose.yaml, as units that systemd accepts."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """config/playground.py: `demo` and `up` refuse to write to a foreign database."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """config: what protects the site itself: statement timeout, CSP, throttled logins."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

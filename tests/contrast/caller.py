@@ -1,7 +1,5 @@
 """A client of the scenes' workers in the tests' own process: calls tasks, and commands workers."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

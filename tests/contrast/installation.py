@@ -1,7 +1,5 @@
 """Workers of the app beside this, as processes, on a queue of the scene's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

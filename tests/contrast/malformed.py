@@ -1,7 +1,5 @@
 """Bytes as anybody who reaches Redis can push them: good calls, and by name what is none."""
 
-from __future__ import annotations
-
 import base64
 import json
 import uuid

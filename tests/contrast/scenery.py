@@ -1,7 +1,5 @@
 """The side of Fairshift on any server, and workers with clocks of their own."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Workers and callers whose clocks are two minutes wrong, either way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Replies of Redis are lost on the way while a worker starts over its lost connection."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same journey on every kind of Redis that a URL can name, and through a fail-over."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

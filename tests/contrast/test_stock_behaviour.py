@@ -1,7 +1,5 @@
 """What people know of Celery holds on a fair queue: each scene on a real worker."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 A generated part stands between `<!-- generated: name … -->` and `<!-- end -->`.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -1,7 +1,5 @@
 """docs/use/windows.md: its example runs, and its table of changed clocks is what the code does."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """A pool child without a pool: an app whose tasks are guarded, and their attempts run here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

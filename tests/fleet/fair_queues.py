@@ -1,7 +1,5 @@
 """A fair queue and one worker, through the scripts that the transport calls."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import redis

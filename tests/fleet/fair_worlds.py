@@ -1,7 +1,5 @@
 """One fair queue, two engines: the reference in plain Python, and the scripts on a real Redis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush

@@ -1,7 +1,5 @@
 """A fair queue at work, into whose keys another client writes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

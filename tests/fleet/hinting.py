@@ -1,7 +1,5 @@
 """Hints for the tests of how they are made and sent."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

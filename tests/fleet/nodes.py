@@ -1,7 +1,5 @@
 """A worker node without Celery's worker around it, for scenes at its gate."""
 
-from __future__ import annotations
-
 import queue
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """fleet/alive.py: the file that health checks look at."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """fleet/callbacks.py: an error of a callback does not reach the event loop."""
 
-from __future__ import annotations
-
 import pytest
 from celery.exceptions import WorkerShutdown
 

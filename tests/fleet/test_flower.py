@@ -1,7 +1,5 @@
 """fleet/flower.py: its options as people write them, and its errors."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """fleet/router.py: every task call has an owner, found in one order; bad names are refused."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import threading

@@ -1,7 +1,5 @@
 """fleet/wiring.py: what changes in Celery in every process with the fair transport."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Beats over servers of a scene's own, and a recorder of what they send."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Ways to break the servers of an installation, each mended at the end of its block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path

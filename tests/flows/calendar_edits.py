@@ -3,8 +3,6 @@
 Runs in whatever process the scene has for it. Facts go in and come back as JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps

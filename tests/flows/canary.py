@@ -1,7 +1,5 @@
 """The scene of the canary: secrets, an installation through which they go, and who asks it."""
 
-from __future__ import annotations
-
 import threading
 from base64 import b64encode
 from collections.abc import Iterator, Mapping

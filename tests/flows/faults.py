@@ -1,7 +1,5 @@
 """An installation, its faults, each made for real and taken back, and what it says of itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Messages as a client writes them that has nothing but the broker."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """What an installation stores, sends and shows, as bytes by place, and a search in it."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import threading

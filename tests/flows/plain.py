@@ -1,7 +1,5 @@
 """Plain Celery tasks for test_plain_celery.py: they replace, reject and publish themselves."""
 
-from __future__ import annotations
-
 import os
 import signal
 from typing import Any

@@ -1,7 +1,5 @@
 """Recurring jobs of a scene: made through the front door, and judged by when they are due."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A Redis over TCP with users and passwords, on the embedded server's program."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A standby of a scene's PostgreSQL, which follows it and takes no writes."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

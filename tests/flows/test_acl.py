@@ -1,7 +1,5 @@
 """SECURITY.md's users of Redis: each may do its work, and nothing of the others'."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from socket import gethostname

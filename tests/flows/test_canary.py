@@ -4,8 +4,6 @@ They are an argument, a result, the text of an error and a target's name; the ru
 are retried, send a request, and wait. The same search finds what was given in clear.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

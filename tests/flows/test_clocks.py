@@ -1,7 +1,5 @@
 """Beat and workers whose clocks are wrong: what is due is done all the same (G19)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

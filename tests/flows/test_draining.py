@@ -1,7 +1,5 @@
 """A worker that drains takes no more runs, ends those that it has, and can take again."""
 
-from __future__ import annotations
-
 import signal
 from socket import gethostname
 from typing import Any

@@ -1,7 +1,5 @@
 """docs/use/drop-in.md: its project runs on the fair transport with Redis alone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

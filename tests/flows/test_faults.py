@@ -1,7 +1,5 @@
 """Each fault of the table, made for real: what an operator who asks is told, and nothing false."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

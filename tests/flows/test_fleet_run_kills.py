@@ -1,7 +1,5 @@
 """`manage.py fleet run` under load: its processes are killed, it is killed, and it is stopped."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Flower: its own pages behind a login, with a way back to the run."""
 
-from __future__ import annotations
-
 import base64
 import os
 import time

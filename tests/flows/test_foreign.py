@@ -1,7 +1,5 @@
 """What a client of the broker can make a worker do: nothing without a row, nothing for long."""
 
-from __future__ import annotations
-
 import json
 import threading
 import zlib

@@ -1,7 +1,5 @@
 """Forged messages between workers: none stalls a worker or makes it drop a task."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

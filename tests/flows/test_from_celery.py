@@ -1,7 +1,5 @@
 """docs/start/from-celery.md: its code and commands work in the project of own-project.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A worker without a process or a queue takes no run, does not count, and keeps its runs."""
 
-from __future__ import annotations
-
 from socket import gethostname
 from typing import Any
 

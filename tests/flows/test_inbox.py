@@ -1,7 +1,5 @@
 """The inbox on real processes: a reader that dies loses nothing, and does nothing twice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

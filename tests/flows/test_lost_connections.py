@@ -1,7 +1,5 @@
 """A worker's connections to Redis break: they are opened again where they were."""
 
-from __future__ import annotations
-
 import pytest
 from celery import group
 

@@ -4,8 +4,6 @@ Everything is copied out of the page. Fairshift is installed by pip from its sou
 needs is there already.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A project on Debian's PostgreSQL, with JIT, and with settings of its own for its Celery tasks."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Plain Celery on a fair queue, on real workers: as on Kombu's own Redis transport."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

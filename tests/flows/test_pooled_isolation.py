@@ -3,8 +3,6 @@
 As `tests/jobs/api/matrix` and `tests/jobs/pages/matrix`, whose rows are committed here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

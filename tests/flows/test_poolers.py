@@ -1,7 +1,5 @@
 """Submits through shared connections, and workers beside them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final
 

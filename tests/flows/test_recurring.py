@@ -1,7 +1,5 @@
 """Recurring jobs on the real stack: beat pulses, system workers tick, workers run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Redis's password is rotated while processes run: each says so, and a restart mends it."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """What workers publish over Redis, and which commands they follow: no values, no orders."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from socket import gethostname

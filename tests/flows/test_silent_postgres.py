@@ -1,7 +1,5 @@
 """PostgreSQL is gone for one worker, and a proxy hides that: its connections stay open."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tasks that a worker does not know: rolling deploys, and tasks that were renamed or removed."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -4,8 +4,6 @@ The environment is made of what is installed here, and nothing is fetched: what 
 linked into it, and nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Redis stops answering one worker, or one of its connections: it is named, and works again."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Customers with service windows in a scene: what each has agreed to, change by change."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What breaks in an installation, as rows: for the verdict of the overview and its links."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from fleet.keys import queue_key

@@ -1,7 +1,5 @@
 """Jobs that an alarm, a webhook and a mail subscription name."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from jobs.core.sql import now

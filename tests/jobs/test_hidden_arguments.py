@@ -1,7 +1,5 @@
 """A hidden value goes nowhere else: who sends it back as `••••` may change nothing beside it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Decisions of this process follow PostgreSQL's clock, which is five minutes from its own here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any

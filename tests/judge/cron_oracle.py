@@ -6,8 +6,6 @@ with a star, runs once right after a gap that its time fell into, and not again 
 the clock shows a second time. All others run whenever the clock shows what they ask for.
 """
 
-from __future__ import annotations
-
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

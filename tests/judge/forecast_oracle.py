@@ -3,8 +3,6 @@
 All times are whole seconds from the moment of asking.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 AGEING = 60

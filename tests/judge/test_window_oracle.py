@@ -1,7 +1,5 @@
 """The oracle of windows itself, at clock changes that can be checked by hand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 

@@ -5,8 +5,6 @@ An admission counts by PostgreSQL's clock, a start by what its task wrote. While
 committed, either state of the calendar may decide; at no other time, and by no tolerance.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ fell into. A window is over when the clock first shows its end, or a later time;
 has shown its end for the last time. Rules in hours and minutes count elapsed time.
 """
 
-from __future__ import annotations
-
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

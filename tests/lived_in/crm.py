@@ -1,7 +1,5 @@
 """The project that has lived with Celery and beat, with servers of Debian's."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

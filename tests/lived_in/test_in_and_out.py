@@ -4,8 +4,6 @@ By the order of docs/start/from-celery.md. Each due time is sent once, whoever s
 Fairshift is left.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

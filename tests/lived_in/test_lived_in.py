@@ -5,8 +5,6 @@ It has split settings, users with an e-mail login, queues and routes of its own,
 Fairshift after `import-beat`. What ran is read from a file that its tasks write.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

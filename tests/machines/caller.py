@@ -6,8 +6,6 @@ one at work. Three more words are the name of these runs, the number of the firs
 their bodies.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

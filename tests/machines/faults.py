@@ -1,7 +1,5 @@
 """Faults between machines, each as a block, and what was measured of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,7 +1,5 @@
 """An installation on thirteen machines, with the shipped settings."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

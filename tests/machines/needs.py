@@ -1,7 +1,5 @@
 """What several machines need of the one that plays them."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A play of several machines: runs are submitted while faults happen, and all of it is judged."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from random import Random

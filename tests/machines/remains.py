@@ -1,7 +1,5 @@
 """What is known of runs that should have ended: their rows, their hints in Redis, their workers."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

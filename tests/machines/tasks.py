@@ -1,7 +1,5 @@
 """The task that runs on every machine, also on those whose clock is wrong."""
 
-from __future__ import annotations
-
 import select
 from typing import Any
 

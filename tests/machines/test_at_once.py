@@ -1,7 +1,5 @@
 """Several machines of which most are lost together (G24): the short form of `test_machines`."""
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
 from pathlib import Path

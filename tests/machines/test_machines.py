@@ -4,8 +4,6 @@ RUNS are submitted over HTTP while every fault happens, one after the other by t
 shipped settings. With many RUNS the faults are repeated. `test_at_once` has five at the same time.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

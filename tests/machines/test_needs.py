@@ -1,7 +1,5 @@
 """What several machines need is installed where CI plays them."""
 
-from __future__ import annotations
-
 import re
 
 from tests.docs.pages import read

@@ -1,7 +1,5 @@
 """What an installation on several machines is given to do, and the judge of it."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Guards of what a task writes of itself, and of ends, in `catalog/sql` and `system/sql`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.mutations.mutation import Mutation

@@ -1,7 +1,5 @@
 """Guards of the fair queue, in `fleet/transport/lua`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.mutations.mutation import Mutation

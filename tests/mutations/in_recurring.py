@@ -1,7 +1,5 @@
 """Guards of due times, lost runs and changed jobs, in the other statements of `jobs`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.mutations.mutation import Mutation

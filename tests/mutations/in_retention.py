@@ -1,7 +1,5 @@
 """Guards of retention, in `jobs/system/sql`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.mutations.mutation import Mutation

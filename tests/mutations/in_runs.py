@@ -1,7 +1,5 @@
 """Guards of admission, recording and publishing, in `jobs/runs/sql`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.mutations.mutation import Mutation

@@ -1,7 +1,5 @@
 """Copies of the project in which one guard is broken, and what tests say in them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

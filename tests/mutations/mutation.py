@@ -1,7 +1,5 @@
 """One row of the table: a guard, the line that breaks it, and the tests that must notice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -3,8 +3,6 @@
 `make chaos WHAT=mutations` plays the whole table, about seven seconds a row.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path

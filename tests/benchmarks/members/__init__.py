@@ -1,7 +1,5 @@
 """The members: what can be measured, each a module with `measure`."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Final
 

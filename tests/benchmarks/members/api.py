@@ -1,7 +1,5 @@
 """api: what the REST API does with two gunicorn processes, over real HTTP."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

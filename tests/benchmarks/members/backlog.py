@@ -1,7 +1,5 @@
 """backlog: whether a long queue slows down takes. The scripts alone, without a worker."""
 
-from __future__ import annotations
-
 import json
 import time
 from statistics import median

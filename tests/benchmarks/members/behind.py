@@ -1,7 +1,5 @@
 """behind: four runs of one owner, submitted when another one has 3,000 waiting."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from statistics import median

@@ -1,7 +1,5 @@
 """cpu: what an idle worker costs."""
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """drain: how fast no-op tasks of 100 owners are done that were published beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.benchmarks.rows import Row, compared

@@ -1,7 +1,5 @@
 """durable: how fast no-op durable runs are done that were submitted before the worker starts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice

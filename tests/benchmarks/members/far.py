@@ -1,7 +1,5 @@
 """far: how busy a worker's slots are when PostgreSQL and Redis are some milliseconds away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """idle: how long a submit to an idle worker takes to start."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

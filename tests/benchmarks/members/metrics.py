@@ -1,7 +1,5 @@
 """metrics: how long a scrape takes, and what scrapes cost a durable drain."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

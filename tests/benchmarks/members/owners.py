@@ -1,7 +1,5 @@
 """owners: whether many owners slow the queue down."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from tests.benchmarks.members.drain import drained

@@ -1,7 +1,5 @@
 """pages: the first page of every filter of every list, and polls, over millions of rows."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import defaultdict

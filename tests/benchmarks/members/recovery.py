@@ -1,7 +1,5 @@
 """recovery: how long the runs of a killed worker wait until they start elsewhere."""
 
-from __future__ import annotations
-
 import time
 from statistics import median
 

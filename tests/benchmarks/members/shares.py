@@ -1,7 +1,5 @@
 """shares: the worker time of three owners of unlike weights and unlike run times."""
 
-from __future__ import annotations
-
 import time
 from statistics import median
 

@@ -1,7 +1,5 @@
 """submit: how fast durable runs are submitted, rows and hints."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """trigger: how fast due jobs are triggered, of a million that recur."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """What a run costs: the difference of two readings, divided by the runs between them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The figures of the last full run of the benchmark `cost`, as its JSON file has them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads what all processes and both servers have used so far; both are on this machine."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Mapping

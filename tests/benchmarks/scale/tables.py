@@ -1,7 +1,5 @@
 """The tables of docs/operate/scale.md, from the last full run of the benchmark. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

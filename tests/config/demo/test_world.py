@@ -1,7 +1,5 @@
 """config/demo/world.py: the owners and jobs of the demo, and what remains after it."""
 
-from __future__ import annotations
-
 import pytest
 
 import tests.tasks  # noqa: F401  registers tests.add

@@ -1,7 +1,5 @@
 """fleet/beat/due.py: due times are those of the schedule, whatever o'clock it is."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo

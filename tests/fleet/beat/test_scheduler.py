@@ -1,7 +1,5 @@
 """fleet/beat/scheduler.py over a scheduler of plain Celery, with lease and ledger in memory."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """fleet/broker/broker.py: hints reach Redis in time, or the caller knows that they did not."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

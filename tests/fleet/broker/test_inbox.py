@@ -1,7 +1,5 @@
 """fleet/broker/inbox.py: a queue read in order; what stock Celery sends, and junk."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """fleet/broker/leaving.py: calls go to plain lists, and Fairshift's keys go away."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

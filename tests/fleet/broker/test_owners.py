@@ -1,7 +1,5 @@
 """fleet/broker/owners.py: limits of owners act on their backlog; their state is shown."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from typing import Any

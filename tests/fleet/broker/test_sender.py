@@ -1,7 +1,5 @@
 """fleet/broker/sender.py: a hint is the message that Celery's own sender makes."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """fleet/broker/snapshot.py: shares by weight among owners with work, and by worker time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

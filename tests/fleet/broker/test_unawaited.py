@@ -1,7 +1,5 @@
 """fleet/broker/unawaited.py: hints are sent without waiting, and the sender learns what arrived."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """fleet/broker/waiting.py: what waits in a queue is listed, and nothing is changed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The fair queue: one contract, played on the reference in Python and on the scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from uuid import uuid4
 

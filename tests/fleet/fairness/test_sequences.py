@@ -1,7 +1,5 @@
 """Any acts in any order: the scripts agree with the reference, number by number."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from math import isclose

@@ -1,7 +1,5 @@
 """fleet/transport/adoption.py: foreign messages in a queue's lists are adopted or quarantined."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import redis

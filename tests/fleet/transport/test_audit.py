@@ -1,7 +1,5 @@
 """The audit of a fair queue: a page at a time, and owners that are idle for a day leave."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """fleet/transport/channel.py: channels that end."""
 
-from __future__ import annotations
-
 import gc
 import os
 import time

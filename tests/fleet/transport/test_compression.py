@@ -1,7 +1,5 @@
 """fleet/transport/compression.py: the limit of a decompressed body."""
 
-from __future__ import annotations
-
 import tracemalloc
 import zlib
 

@@ -1,7 +1,5 @@
 """fleet/transport/envelope.py: a message's address, whoever has written it."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Epochs: a queue that was emptied, or is an older copy, gets its facts before it continues."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """fleet/transport/transport.py: connections in the pools of a process that forks."""
 
-from __future__ import annotations
-
 import os
 import select
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """fleet/transport/leases.py: each operation is sent once, and an unsent one is not lost."""
 
-from __future__ import annotations
-
 import os
 import queue
 import signal

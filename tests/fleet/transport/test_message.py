@@ -1,7 +1,5 @@
 """fleet/transport/message.py: messages that no consumer is given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """fleet/transport/password.py: a refused password is said as that, wherever Redis is spoken of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A take whose reply has not come yet: its messages are neither lost nor taken twice."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import suppress

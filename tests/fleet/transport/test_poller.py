@@ -1,7 +1,5 @@
 """fleet/transport/poller.py: a lost connection is opened again in place, where that can help."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress

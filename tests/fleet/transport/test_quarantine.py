@@ -1,7 +1,5 @@
 """fleet/transport/quarantine.py: messages that end their process are put aside in the end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import redis

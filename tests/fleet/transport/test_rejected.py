@@ -1,7 +1,5 @@
 """Rejected and redelivered messages of a fair queue: one contract, played on both engines."""
 
-from __future__ import annotations
-
 from tests.fleet.fair_worlds import LEASE, SECOND, World
 from tests.fleet.fairness.test_queue import lua, redis, world
 

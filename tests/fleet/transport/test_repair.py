@@ -1,7 +1,5 @@
 """Keys of the wrong type: a fair queue puts them aside and continues with the rest."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """fleet/transport/scripts.py: scripts that are sent before the last one was answered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """fleet/transport/sentinel.py: a Sentinel whose machine is lost is waited for once."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Unusable values of the right type: the queue continues, whether an act meets them or not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime

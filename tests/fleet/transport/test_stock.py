@@ -1,7 +1,5 @@
 """fleet/transport/stock.py: Kombu's own keys, with contents that Kombu did not write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import redis

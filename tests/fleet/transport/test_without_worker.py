@@ -1,7 +1,5 @@
 """Kombu on a fair queue without a worker: acked messages are gone, others come again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

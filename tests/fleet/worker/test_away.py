@@ -1,7 +1,5 @@
 """fleet/worker/away.py: hints that get no answer for a lease go back, and the worker takes none."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

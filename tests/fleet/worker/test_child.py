@@ -1,7 +1,5 @@
 """fleet/worker/child.py: a task's process finds out how it ended, whatever the task does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """fleet/worker/child.py: Celery's own exceptions ask for what the row can record."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

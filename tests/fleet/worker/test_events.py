@@ -1,7 +1,5 @@
 """fleet/worker/events.py: events of tasks are sent while somebody listens."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """fleet/worker/failures.py: an error's text can be stored, whatever the error is."""
 
-from __future__ import annotations
-
 import traceback
 
 import pytest

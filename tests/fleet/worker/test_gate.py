@@ -1,7 +1,5 @@
 """fleet/worker/gate.py: a hint starts once its row is admitted, and is acked once recorded."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """fleet/worker/gate.py and outcomes.py, of runs without a row: their message is all there is."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from typing import Any

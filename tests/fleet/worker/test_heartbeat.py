@@ -1,7 +1,5 @@
 """fleet/worker/heartbeat.py: silent when the worker hangs, and only then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

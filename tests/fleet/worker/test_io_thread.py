@@ -1,7 +1,5 @@
 """fleet/worker/io_thread.py: the loop turns while the database is asked; no report is lost."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

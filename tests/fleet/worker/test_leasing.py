@@ -1,7 +1,5 @@
 """fleet/worker/leasing.py: what a worker on fair queues refuses and enforces."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """fleet/worker/node.py: what is refused before a worker boots, and what a worker survives."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """fleet/worker/redis_silence.py: how long Redis has owed a worker an answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A report that PostgreSQL refuses for good fails its run, and no other."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """fleet/worker/unknown_tasks.py: other workers get hints of tasks that this one lacks."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from typing import Any

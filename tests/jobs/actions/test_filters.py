@@ -1,7 +1,5 @@
 """jobs/actions/filters: one declaration of a list's filters, for every face."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import parse_qs
 

@@ -1,7 +1,5 @@
 """jobs/checks/ignored_results.py: code that would wait for ever for a result is named."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module, invalidate_caches

@@ -1,7 +1,5 @@
 """jobs/core/inputs.py: names are one line without control characters, whichever way they come."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

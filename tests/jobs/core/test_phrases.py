@@ -1,7 +1,5 @@
 """jobs/core/phrases.py: English texts that a page can render in another language."""
 
-from __future__ import annotations
-
 import pickle
 
 from django.utils import translation

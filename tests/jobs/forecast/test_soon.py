@@ -1,7 +1,5 @@
 """jobs/forecast/soon.py: what opens next, for how many runs, and whether they fit."""
 
-from __future__ import annotations
-
 import pytest
 
 from jobs.core.sql import now

@@ -4,8 +4,6 @@ Translations in the .po file are kept. A text that is new has none, and is liste
 the .po file, then call `make messages` again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO

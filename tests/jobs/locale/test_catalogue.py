@@ -1,7 +1,5 @@
 """jobs/locale: the German catalogue has every text, and its compiled form agrees."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from gettext import GNUTranslations

@@ -1,7 +1,5 @@
 """Every text of every page passes gettext: in a language that brackets texts, none is bare."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from html.parser import HTMLParser

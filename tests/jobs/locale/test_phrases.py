@@ -1,7 +1,5 @@
 """Schedules, windows, causes and warnings in German: every part is, and numbers are German."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/management/command.py: hostile names and texts of rows reach no terminal as controls."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

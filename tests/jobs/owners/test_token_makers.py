@@ -1,7 +1,5 @@
 """A token never can more than the user or token that made it, now (G29)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/owners/work.py: the work of owners now, from rows and from the fair queues."""
 
-from __future__ import annotations
-
 import redis
 
 from fleet import OwnerState

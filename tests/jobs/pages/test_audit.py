@@ -1,7 +1,5 @@
 """jobs/pages/audit.py: who did what, filtered by the address, of one's own owners only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/pages/calendars: months that stay short, days in full, the feed, what fits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """jobs/pages/error_reports.py: what Django's error page shows with DEBUG."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/pages/failures: failed runs by error and task, and the retry of a group."""
 
-from __future__ import annotations
-
 import re
 from html import escape, unescape
 

@@ -1,7 +1,5 @@
 """jobs/runs/reads/errors.py: on every face, error texts are hidden as arguments are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/pages/jobs: jobs found and shown, and their verbs, for those who may."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

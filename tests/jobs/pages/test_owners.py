@@ -1,7 +1,5 @@
 """jobs/pages/owners: an owner's work, share, usage and limits; paused, resumed and limited."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/pages/runs: the page of one run, its cancel and its retry."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """jobs/pages/runs: the list of runs, and verbs for all runs of a filter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

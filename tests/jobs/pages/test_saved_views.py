@@ -1,7 +1,5 @@
 """jobs/pages/runs/saved: filters of runs under names of their user."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/pages/search.py and jobs/runs/reads/everything.py: one box finds everything of one's own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/pages/submissions: the list, and one submission with its verbs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/pages/workers.py: which workers are alive, and the runs that they have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/system/changes.py: it is another text after a change, and the same without one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/system/draining.py: a worker is asked to take no more runs, and learns of it."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

@@ -1,7 +1,5 @@
 """jobs/system/patience.py: a silent PostgreSQL is given up after a time, a slow one is not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psycopg

@@ -1,7 +1,5 @@
 """jobs/system/periodic.py: PeriodicTasks that drive Fairshift are made again if they are gone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One bad row stops no round: raw SQL has spoilt rows, and the good ones beside them are done."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence

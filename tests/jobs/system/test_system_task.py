@@ -1,7 +1,5 @@
 """jobs/system/system_task.py: no `task_*` setting of a project changes what a system task does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final

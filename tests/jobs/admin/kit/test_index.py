@@ -1,7 +1,5 @@
 """jobs/admin/kit/index.py: one section of ours on the index, below the project's own."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

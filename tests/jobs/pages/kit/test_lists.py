@@ -1,7 +1,5 @@
 """jobs/pages/kit/lists.py: filters and pages of lists."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """jobs/pages/kit/pieces.py, jobs/templatetags: words, signs and pictures."""
 
-from __future__ import annotations
-
 from jobs.core.states import State
 from jobs.pages.kit import pieces
 

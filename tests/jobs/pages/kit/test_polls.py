@@ -1,7 +1,5 @@
 """jobs/pages/kit/polls.py: a poll without a change is answered 304 without reading a row."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """jobs/pages/kit/visit.py: who sees a page, of which owners, and in which form."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """jobs/pages/kit/zone.py: times are shown and read in the reader's time zone."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Scrapes for scenes: the metrics as Prometheus reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The link of each problem leads to the rows that it is about, and not to others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """jobs/pages/overview: the page, from real rows and real queues."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

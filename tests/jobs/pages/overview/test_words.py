@@ -1,7 +1,5 @@
 """jobs/pages/overview/words.py and picture.py: an owner in a few words, minutes as bars."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

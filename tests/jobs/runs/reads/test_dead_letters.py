@@ -1,7 +1,5 @@
 """jobs/runs/reads/dead_letters.py: failed runs in groups of an owner, a task and an error."""
 
-from __future__ import annotations
-
 import pytest
 
 from jobs.models import Owner, Run

@@ -1,7 +1,5 @@
 """jobs/runs/reads/listing.py: the newest runs of a filter, page by page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What scenes of webhooks are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

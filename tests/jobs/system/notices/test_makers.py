@@ -1,7 +1,5 @@
 """What a webhook, a mail or a feed shows: never more than its maker may see now (G29)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """jobs/rollouts/telling.py and its events: each change of waves is told once, with its counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

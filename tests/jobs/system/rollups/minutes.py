@@ -1,7 +1,5 @@
 """What scenes of rollups are made of: outcomes of past minutes, rounds, a plain count of rows."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

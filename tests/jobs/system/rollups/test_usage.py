@@ -1,7 +1,5 @@
 """jobs/system/rollups/usage.py: by day, and shares of all owners. The API tests one span."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 

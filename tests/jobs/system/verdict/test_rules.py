@@ -1,7 +1,5 @@
 """jobs/system/verdict/rules.py: what is wrong, the worst first, and what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
