@@ -13,7 +13,7 @@ from jobs.owners.tokens import make_token
 from jobs.system import ends
 from tests.flows.processes import Layout, Processes
 from tests.flows.web import site
-from tests.flows.world import ended, make_owner, outcomes, reached, states
+from tests.flows.world import ended, make_owner, outcomes, reached
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -78,39 +78,6 @@ def test_a_task_sees_that_it_is_cancelled(stack: Processes, verdict: Any) -> Non
     run = ended(run)
     assert (run.state, outcomes(run)) == (State.CANCELLED, ["cancelled"])
     assert (run.error_type, run.error_text) == ("Cancel", "asked to stop")
-    verdict(run)
-
-
-@pytest.mark.parametrize("way", ["snooze", "return snooze"])
-def test_a_snooze_spends_no_attempt(stack: Processes, verdict: Any, way: str) -> None:
-    """Even a last attempt runs again after the time; the history says why."""
-    run = ended(submit("flows.steer", way=way, owner="acme", max_attempts=1))
-    assert (run.state, run.result_value) == (State.SUCCEEDED, [1, 2])
-    assert states(run) == [
-        *("queued", "admitted", "running", "retrying"),
-        *("queued", "admitted", "running", "succeeded"),
-    ]
-    snoozed = run.moves[3]
-    assert snoozed[2] == "snoozed"
-    assert (run.moves[4][1] - snoozed[1]).total_seconds() >= 0.9
-    assert [(a.number, a.outcome) for a in run.attempts] == [(1, "snoozed"), (1, "succeeded")]
-    verdict(run)
-
-
-@pytest.mark.parametrize(
-    ("way", "state", "story"),
-    [
-        ("cancel", State.CANCELLED, ("Cancel", "no site left", "cancelled by its task")),
-        ("discard", State.FAILED, ("Discard", "the site is closed", "discarded by its task")),
-    ],
-)
-def test_a_task_ends_its_run(
-    stack: Processes, verdict: Any, way: str, state: State, story: tuple[str, str, str]
-) -> None:
-    """As cancelled, or failed, whatever attempts are left; with its reason."""
-    run = ended(submit("flows.steer", way=way, owner="acme", max_attempts=5))
-    assert (run.state, run.attempt_count) == (state, 1)
-    assert (run.error_type, run.error_text, run.moves[-1][2]) == story
     verdict(run)
 
 
