@@ -50,10 +50,7 @@ ROWS: Final = (
         "only what is queued is admitted",
         "G3, G17",
         "WHERE r.id = h.id AND r.task = h.task",
-        (
-            f"{ADMISSION}the_same_hint_again_finds_nothing_to_do",
-            f"{CANCELLATION}what_waits_is_cancelled_and_never_starts",
-        ),
+        (f"{CANCELLATION}what_waits_is_cancelled_and_never_starts",),
         is_quick=True,
     ),
     Mutation(

@@ -118,15 +118,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         made.sent()
 
 
-def test_one_of_two_sends(world: World) -> None:
-    """Under the id of entry and due time, and once."""
-    for _ in range(3):
-        world.one.tick()
-        world.other.tick()
-    assert world.sent() == [send_id("hourly", world.due_at)]
-    assert world.one.schedule["hourly"].last_run_at == world.due_at
-
-
 def test_each_round_counts_for_the_health_check(
     world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -180,14 +171,6 @@ def test_one_that_is_frozen_before_a_publish_does_not_publish(world: World) -> N
     world.other.tick()
     world.one.tick()
     assert world.sent() == [send_id("hourly", world.due_at)]
-
-
-def test_what_is_not_known_to_be_sent_is_sent_by_the_next(world: World) -> None:
-    """With the same id."""
-    world.shared.notes["hourly"] = (Sending("hourly", world.due_at, "the id"), False)
-    world.one.tick()
-    assert world.sent()[0] == "the id"
-    assert world.shared.unsent() == []
 
 
 def test_a_publish_that_failed_is_tried_again(world: World) -> None:

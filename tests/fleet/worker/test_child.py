@@ -21,23 +21,6 @@ def succeed() -> int:
     return 1
 
 
-def test_a_failure_is_tried_again(pool: Child) -> None:
-    """Celery sees a retry, so errbacks and chords wait; the report has time and reason."""
-    report, error = pool.fly(fail, backoff_seconds=8.0)
-    assert report.kind is Kind.RETRYING
-    assert 4 <= (report.delay or 0) <= 8
-    assert (report.error_type, report.error_message) == ("ValueError", "the device said no")
-    assert "in fail" in report.traceback and "fleet" not in report.traceback.split("in fail")[1]
-    assert type(error).__name__ == "Retry"
-
-
-def test_the_last_attempt_fails_for_good(pool: Child) -> None:
-    """Celery sees the task's own error, and with it errbacks and chords."""
-    report, error = pool.fly(fail, attempt=3)
-    assert (report.kind, report.delay) == (Kind.FAILED, None)
-    assert type(error).__name__ == "ValueError"
-
-
 def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> None:
     """Even its last attempt is not lost by that; until the close it begins as usual."""
     begun: list[int] = []

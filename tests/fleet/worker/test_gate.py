@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from billiard.einfo import ExceptionInfo
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
-from celery import current_app
 from celery.concurrency.solo import TaskPool
 
 from fleet import HEADER
 from fleet.worker import gate as gate_module
 from jobs import submit
-from jobs.catalog.registry import job, resolve
+from jobs.catalog.registry import job
 from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
@@ -80,26 +79,6 @@ def test_a_hint_is_admitted_run_recorded_and_acknowledged(node: Node, acme: Owne
     node.channel.qos.restore_unacked()
     node.channel.settle()
     assert known() == []
-
-
-def test_an_offered_task_without_a_row_is_dropped(node: Node) -> None:
-    """Whoever wrote the message: only its row could start it."""
-    resolve(durable)
-    current_app.send_task("tests.gate.durable", queue="jobs")
-    assert node.receive().acknowledged
-    assert node.begun == []
-
-
-@pytest.mark.parametrize("run_id", ["no uuid", "01987f3c-0000-7000-8000-000000000001"])
-def test_a_hint_of_no_run_is_dropped(node: Node, run_id: str) -> None:
-    """Without a report."""
-    facts = {"owner": "acme", "submission": None, "run": run_id, "token": 1}
-    current_app.send_task(
-        "tests.gate.double", (3,), task_id=run_id, queue="jobs", headers={HEADER: facts}
-    )
-    message = node.receive()
-    node.turn(until=lambda: message.acknowledged)
-    assert node.begun == []
 
 
 def test_a_busy_row_s_hint_goes_back_after_a_moment(node: Node, acme: Owner) -> None:

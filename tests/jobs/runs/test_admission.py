@@ -58,16 +58,6 @@ def test_an_admission_brings_token_payload_and_context(acme: Owner) -> None:
     assert run.admitted_at is not None and run.started_at is None
 
 
-def test_the_same_hint_again_finds_nothing_to_do(acme: Owner) -> None:
-    """Doubled hints cost a look at the row."""
-    runs = submitted(acme, 3)
-    workers = [living_worker("w1@here"), living_worker("w2@here")]
-    ask(workers[0], runs)
-    for worker in workers:
-        assert ask(worker, runs) == [GONE] * 3
-    assert {run.token for run in Run.objects.all()} == {1}
-
-
 def test_of_two_at_once_one_gets_the_token(committed: None, acme: Owner) -> None:
     """Of each run: the other worker is told that it is busy or gone."""
     runs = submitted(acme, 60)
