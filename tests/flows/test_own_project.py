@@ -144,10 +144,6 @@ class Shop:
         others = {f"fairshift.{number}" for number in ("W035", "W110", "W111", "W205")}
         return set(re.findall(r"fairshift\.[EW]\d+", said)) - others
 
-    def diagnosed(self) -> set[str]:
-        """Return the ids that the doctor finds."""
-        return {one["id"] for one in json.loads(self.doctor().stdout)["findings"]}
-
     def doctor(self) -> Done:
         return self.run("python manage.py doctor --json")
 
