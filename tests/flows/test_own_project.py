@@ -4,7 +4,6 @@ Everything is copied out of the page. Fairshift is installed by pip from its sou
 needs is there already.
 """
 
-import json
 import os
 import re
 import shutil
