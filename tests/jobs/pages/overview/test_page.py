@@ -1,25 +1,21 @@
 """jobs/pages/overview: the page, from real rows and real queues."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from fleet import Kind
 from jobs.core import sql
 from jobs.management.status_lines import as_dict, as_text, status_of
-from jobs.models import Leader, Owner, Run
+from jobs.models import Leader, Owner
 from jobs.pages.metrics.scrape import scraped
-from jobs.pages.overview import page as overview_page
 from jobs.system.state import system_state
 from jobs.system.verdict.operator import Operator
 from jobs.system.verdict.reading import read
 from tests.jobs.broken import all_have_waited
-from tests.jobs.pages.test_failures import failed
 from tests.jobs.scenes import (
     admitted,
     keep_beating,
@@ -30,7 +26,6 @@ from tests.jobs.scenes import (
 )
 from tests.jobs.system.rollups.late import counted_until
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
-from tests.jobs.windows_world import calendar_of, window
 
 PAGE = reverse("jobs:overview")
 
@@ -119,21 +114,6 @@ def test_figures_of_late_statistics_are_unknown(as_chief: Client, alive: None, a
     assert "fairshift_owner_share_received{" not in metrics
 
 
-def test_a_member_sees_only_own_owners(
-    alive: None, acme: Owner, stranger: Owner, person: Callable[..., Client]
-) -> None:
-    """Neither numbers nor names of others, in no part of the page."""
-    window(calendar_of(stranger, "secret", needs_approval=True), opens_in=60, seconds=600)
-    submitted(stranger, 7)
-    failed(acme)
-    page = person("mia", "view_run", acme="viewer").get(PAGE)
-    text = page.content.decode()
-    assert "stranger" not in text and "secret" not in text
-    assert [row["owner"] for row in page.context["owners"]] == [acme]
-    assert set(page.context["counts"].values()) == {0}
-    assert page.context["problems"] == [] and page.context["soon"] == []
-
-
 def test_a_tile_leads_to_the_runs_that_it_counts(as_root: Client, alive: None, acme: Owner) -> None:
     """Runs that a worker has taken and not yet started may be more than there are slots."""
     worker = living_worker("w9@here")
@@ -147,19 +127,3 @@ def test_a_tile_leads_to_the_runs_that_it_counts(as_root: Client, alive: None, a
     address = reverse("jobs:runs", query={"state": "running"})
     assert f'href="{address}"' in page.content.decode()
     assert [run.pk for run in as_root.get(address).context["list"].rows] == [started.pk]
-
-
-def test_the_number_of_queries_does_not_grow_with_owners(
-    as_root: Client, alive: None, acme: Owner
-) -> None:
-    def count() -> int:
-        with CaptureQueriesContext(connection) as asked:
-            as_root.get(PAGE)
-        return len(asked)
-
-    count()
-    few = count()
-    Owner.objects.bulk_create(Owner(slug=f"owner-{number}") for number in range(30))
-    assert count() <= few
-    assert len(as_root.get(PAGE).context["owners"]) == overview_page.OWNERS
-    assert Run.objects.count() == 0
