@@ -262,7 +262,7 @@ OWNERS = {
     ),
     "limit an owner": verb(
         "/owners/acme/",
-        "Set the limits…",
+        "Change…",
         lambda w: w.acme().weight == 5 and w.audited("limit"),
         ("type", "weight", "5"),
     ),

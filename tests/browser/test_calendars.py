@@ -136,7 +136,7 @@ def test_pages_of_calendars_fit_a_phone(
         f"/admin/jobs/calendar/{nights.pk}/change/",
         f"/admin/jobs/calendar/{nights.pk}/month/",
         f"/admin/jobs/calendar/{nights.pk}/import/",
-        "/admin/jobs/submission/submit/",
+        "/submissions/submit/",
         f"/admin/jobs/calendar/month/target/{target.pk}/",
         "/admin/jobs/window/",
         "/admin/jobs/window/?state=requested",

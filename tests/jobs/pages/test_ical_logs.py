@@ -48,11 +48,11 @@ def test_the_web_server_names_no_secret(committed: None, tmp_path: Path) -> None
     with Stack([web], log_folder=tmp_path) as stack:
         stack.wait_ready()
         site = f"http://127.0.0.1:{port}/calendars"
-        with urlopen(f"{site}/{secret}.ics?a=b", timeout=20) as answer:
+        with urlopen(f"{site}/{secret}.ics?a=b", timeout=200) as answer:
             assert answer.status == 200
         # Refused for its missing CSRF token.
         with pytest.raises(HTTPError, match="403"):
-            urlopen(Request(f"{site}/{secret}.ics", method="POST"), timeout=20)
+            urlopen(Request(f"{site}/{secret}.ics", method="POST"), timeout=200)
     log = (tmp_path / "web.log").read_text()
     assert '"GET /calendars/….ics?a=b HTTP/1.1" 200' in log
     assert secret not in log

@@ -171,7 +171,10 @@ def test_no_answer_contains_foreign_rows(one_wall: str, world: World, place: Pla
     if place.has_form and place.id not in OF_INSTALLATION:
         data = filled_in(client, place, keys)
         sent = send(client, place, keys, {**data, **LAST_OF_ALL})
-        answers += [sent, ask_at(client, sent.url, "get")] if sent.status_code == 302 else [sent]
+        answers.append(sent)
+        # The admin has no barrier: decision 0028.
+        if sent.status_code == 302 and not (one_wall == "barrier" and "/admin/" in sent.url):
+            answers.append(ask_at(client, sent.url, "get"))
     for answer in answers:
         assert WORD not in text_of(answer)
     assert stored(world.stranger) == before
