@@ -9,7 +9,7 @@ import pytest
 from fleet.keys import queue_key
 from tests.chaos.figures import amount, dice
 from tests.chaos.mutations import mutated
-from tests.chaos.spoiling import ASIDE, Hand
+from tests.chaos.spoiling import Hand
 from tests.chaos.world import World, world
 from tests.contrast.malformed import KINDS
 from tests.judge import read_task_events
@@ -47,21 +47,6 @@ def test_hostile_messages(tmp_path: Path) -> None:
         counters = client.hgetall(queue_key(QUEUE, "counters"))
         print({name.decode(): int(number) for name, number in counters.items()})
         assert int(counters[b"quarantined"]) > MESSAGES / 100
-
-
-@pytest.mark.chaos
-def test_keys_of_wrong_types(tmp_path: Path) -> None:
-    """A hand that puts values of other types into the keys stops nothing for long."""
-    chance = dice(TYPES=TYPES)
-    with world(tmp_path) as scene:
-        client = scene.installation.servers.client()
-        hand = Hand(client, chance)
-        for _ in range(TYPES):
-            _feed(scene, chance)
-            key = _some_key(client, chance)
-            hand.give_another_type(key, client.type(key).decode())
-            assert _goes_on(scene, seconds=MENDED_SECONDS), key
-        _passed(scene)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +113,6 @@ def _real_messages(scene: World) -> tuple[list[bytes], list[str]]:
 def _is_read(scene: World) -> bool:
     scene.look()
     return scene.installation.servers.client().llen(QUEUE) == 0
-
-
-def _some_key(client: Any, chance: Random) -> bytes:
-    """Return a key of the fair queue, or its list."""
-    keys = [QUEUE.encode()]
-    keys += [key for key in client.scan_iter(f"*{{{QUEUE}}}*") if not any(a in key for a in ASIDE)]
-    return chance.choice(keys)
 
 
 def _standing(client: Any) -> list[str]:

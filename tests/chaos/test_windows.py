@@ -13,7 +13,6 @@ import pytest
 from tests.chaos.figures import amount, dice
 from tests.chaos.world import World, world
 from tests.flows.windowed import ZONES, Windowed
-from tests.waiting import wait_for
 
 RUNS = amount("RUNS", 3_000)
 KILLS = amount("KILLS", 12)
@@ -46,9 +45,6 @@ TAKEN_BACK = """
 SELECT count(*) FROM jobs_run r, jsonb_array_elements(r.history) AS m (move)
 WHERE m.move ->> 0 = 'held' AND m.move ->> 2 = 'window closed'
 """
-OPENS_IN = 20
-"""Seconds in which a backlog must have been submitted."""
-ALL_QUEUED = f"SELECT count(*) >= {RUNS} FROM jobs_run WHERE queued_at IS NOT NULL"
 OPENED = "SELECT min(started_at), max(queued_at) FROM jobs_run"
 FROZEN = """
 SELECT count(*), max(to_timestamp((history -> -1 ->> 1)::float8)) FROM jobs_run WHERE state = 'held'
@@ -176,35 +172,6 @@ def test_windows(tmp_path: Path) -> None:
         assert open_still == [("held", len(customers.unfit))]
         cancelled = stopped + len(customers.unfit)
         assert scene.states() == {"succeeded": fit - stopped, "cancelled": cancelled}
-
-
-@pytest.mark.chaos
-def test_windows_of_a_backlog(tmp_path: Path) -> None:
-    """An opening for many held runs loses little of its time; a freeze of many is quick."""
-    print(f"\nRUNS={RUNS}")
-    with world(tmp_path, slots=8) as scene:
-        windowed = Windowed(lambda act, facts: scene.caller.ask("calendar", act=act, facts=facts))
-        opens_at = datetime.now(UTC) + timedelta(seconds=OPENS_IN)
-        windowed.agree("customer", first=opens_at, count=1, seconds=3_600)
-        calls = [{"n": n, "seconds": 0.05} for n in range(RUNS)]
-        ids = scene.submit("tests.record", calls, owner="customer")
-        windowed.submitted("customer", ids)
-        _is_true(scene, ALL_QUEUED)
-        [(first, filled)] = scene.installation.servers.sql(OPENED)
-        start, all_queued = _after(first, opens_at), _after(filled, opens_at)
-        print(
-            f"opened: the first start {start:.2f} s later, all of {RUNS} queued {all_queued:.2f} s"
-        )
-        windowed.freeze("customer", seconds=600)
-        committed = windowed.hours["customer"][-1].sure_from
-        _is_true(scene, "SELECT count(*) = 0 FROM jobs_run WHERE state = 'queued'")
-        [(count, last)] = scene.installation.servers.sql(FROZEN)
-        print(f"frozen: {count} runs held {_after(last, committed):.2f} s after the commit")
-        windowed.verdict(scene.installation.servers.postgres.url, scene.log.path)
-
-
-def _is_true(scene: World, question: str) -> None:
-    wait_for(lambda: scene.installation.servers.sql(question)[0][0], seconds=60, what=question)
 
 
 def _after(moment: object, since: datetime) -> float:
