@@ -13,16 +13,12 @@ MEMBERS: Final = (
     "behind",
     "shares",
     "idle",
-    "far",
-    "cpu",
     "durable",
     "cost",
     "submit",
     "api",
     "pages",
-    "metrics",
     "trigger",
-    "recovery",
 )
 """In the order in which they run."""
 
