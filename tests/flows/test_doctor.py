@@ -95,7 +95,6 @@ def test_a_sound_installation_gets_one_line(sound: Installation) -> None:
     assert line.startswith("Nothing is broken: ") and " checks in " in line
 
 
-@pytest.mark.proof
 def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
     """A monitor gets 3; with the database back, it gets 0."""
 
@@ -113,10 +112,10 @@ def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
 @pytest.mark.parametrize(
     ("breaking", "ids"),
     [
-        pytest.param(hung_redis, {"E201"}, marks=pytest.mark.proof),
-        pytest.param(no_redis, {"E201"}, marks=pytest.mark.proof),
-        pytest.param(hung_postgres, {"E102"}, marks=pytest.mark.proof),
-        pytest.param(no_postgres, {"E102"}, marks=pytest.mark.proof),
+        (hung_redis, {"E201"}),
+        (no_redis, {"E201"}),
+        (hung_postgres, {"E102"}),
+        (no_postgres, {"E102"}),
         (both_hung, {"E102", "E201"}),
     ],
 )
@@ -134,7 +133,6 @@ def test_a_server_that_hangs_or_is_away_is_named_in_time(
     wait_for(lambda: not found(sound), seconds=40, what="the installation to be sound again")
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize(
     ("breaking", "environ", "number", "fix"),
     [row[1:] for row in BROKEN],
@@ -150,7 +148,6 @@ def test_what_is_broken_is_named_with_its_fix(
         assert fix in told[number]["fix"]
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
 def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
     """PgBouncer in one of the modes that lose locks and settings."""
@@ -160,7 +157,6 @@ def test_a_pooler_without_sessions(sound: Installation, mode: str) -> None:
         assert "pool_mode = session" in told["D101"]["fix"]
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize(
     ("mode", "number", "level"), [("transaction", "D110", "note"), ("statement", "D101", "broken")]
 )
@@ -174,7 +170,6 @@ def test_a_pooler_that_the_settings_of_web_processes_name(
         assert "Workers" in told[number]["fix"]
 
 
-@pytest.mark.proof
 def test_a_standby(sound: Installation) -> None:
     """As after a failover of which the settings know nothing."""
     with standby(sound.urls["DATABASE_URL"]) as url:
@@ -183,7 +178,6 @@ def test_a_standby(sound: Installation) -> None:
     assert "to the primary server, promote this one" in told["D102"]["fix"]
 
 
-@pytest.mark.proof
 def test_a_user_of_redis_that_lacks_rights(sound: Installation) -> None:
     """A command that the fair queue needs; and a user that may not ask is no error."""
     with secured(users()) as server:
@@ -194,7 +188,6 @@ def test_a_user_of_redis_that_lacks_rights(sound: Installation) -> None:
         assert "ZADD" in told["D205"]["text"] and "SECURITY.md" in told["D205"]["fix"]
 
 
-@pytest.mark.proof
 def test_a_worker_whose_clock_is_wrong(sound: Installation) -> None:
     """By its name, and the seconds; with Debian's libfaketime."""
     fake = {"LD_PRELOAD": FAKETIME, "FAKETIME": "+120s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
@@ -208,7 +201,6 @@ def test_a_worker_whose_clock_is_wrong(sound: Installation) -> None:
     assert "Synchronize the clocks" in told["fix"]
 
 
-@pytest.mark.proof
 @pytest.mark.parametrize(
     ("environ", "words"),
     [
