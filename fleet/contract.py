@@ -62,9 +62,10 @@ class BrokerUnavailable(ConnectionError):
 class AdmissionRequest(NamedTuple):
     """A request to admit one hint that a worker holds.
 
-    With `job`, the run has no row, and the other fields come from the message: `owner` is charged
-    for it, `submission` is its backfill. Without `is_known`, the worker does not have the task, and
-    asks whether another live worker has.
+    `token` is that of the admission, by the message; 0: any. With `job`, the run has no row, and
+    the other fields come from the message, too: `owner` is charged for it, `submission` is its
+    backfill. Without `is_known`, the worker does not have the task, and asks whether another live
+    worker has.
     """
 
     run_id: str
@@ -73,7 +74,7 @@ class AdmissionRequest(NamedTuple):
     owner: str = ""
     submission: int | None = None
     attempt: int = 1
-    token: int = 1
+    token: int = 0
     is_known: bool = True
 
     @property
@@ -186,11 +187,43 @@ class Report(NamedTuple):
     cause: str = ""
 
 
+class Asked(NamedTuple):
+    """The question where an attempt is."""
+
+    run_id: str
+    token: int
+
+
+class Unseen(StrEnum):
+    """Why a worker cannot say where an attempt is."""
+
+    NOT_BEGUN = "not begun"  # its process has not read it yet
+    OTHER_POOL = "other pool"  # only processes of the prefork pool can say
+    SILENT = "silent"  # its process writes no stack
+
+
+class Look(NamedTuple):
+    """Where an attempt is: the stacks of its process, what that takes, and why there are none."""
+
+    run_id: str
+    token: int
+    pid: int | None = None
+    stack: str = ""
+    memory_bytes: int | None = None
+    cpu_seconds: float | None = None
+    """Of the process, since it was forked."""
+    unseen: Unseen | None = None
+    process_state: str = ""
+    """Why its process is silent, such as "stopped"."""
+
+
 class Orders(NamedTuple):
     """The application's answer to a heartbeat: orders for the worker."""
 
     cancel: Sequence[str] = ()
     """The ids of its runs that it is to cancel."""
+    look: Sequence[Asked] = ()
+    """The attempts of which it is to say where they are."""
     drains: bool = False
     """It takes no more runs, and ends those that it has."""
     is_cut_off: bool = False
@@ -222,7 +255,8 @@ class Application:
     hints of runs without rows, or raises. `record` returns the state of each run, BUSY_ROW for a
     locked one, and omits runs whose token is out of date. `beat` gets the runs that the worker
     holds and returns what it is to do. `leave` ends the worker's row. `prime` restores owners and
-    hints in queues that were emptied or fell back to an older copy. `close` drops the thread's
+    hints in queues that were emptied or fell back to an older copy. `note_look` gets the answer to
+    a question of `Orders.look`. `close` drops the thread's
     connection after an error. One run whose row is damaged ends, and `admit` and `record` do the
     others.
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
@@ -240,6 +274,7 @@ class Application:
     leave: Callable[[UUID], None]
     prime: Callable[[], None]
     close: Callable[[], None]
+    note_look: Callable[[Look], None]
     requires_row: Callable[[str], bool]
     retry_delay: Callable[[Mapping[str, Any], int, Sequence[str], float | None], float | None]
     encode_result: Callable[[Any], bytes]

@@ -16,7 +16,7 @@ from jobs.catalog.registry import SYSTEM_TASKS, requires_row
 from jobs.catalog.retry_policy import delay_after
 from jobs.core import crypto
 from jobs.core.conf import plain_queues, setting
-from jobs.runs import admission, ephemeral, recording
+from jobs.runs import admission, ephemeral, looks, recording
 from jobs.system import heartbeat, sweep
 from jobs.system.patience import limit_silence, limits_within
 
@@ -43,6 +43,7 @@ def application() -> Application:
         leave=_bounded(heartbeat.leave),
         prime=_bounded(sweep.prime),
         close=close_connection,
+        note_look=_bounded(looks.note_look),
         requires_row=requires_row,
         retry_delay=delay_after,
         encode_result=partial(encode_result, max_bytes=setting("RESULT_MAX_BYTES")),

@@ -7,9 +7,10 @@ could replace it. `fleet/versions.py` names the versions that it was tested with
 from fleet.pool.copies import end_copies
 from fleet.pool.lookahead import has_reached
 from fleet.pool.losses import was_sent
-from fleet.pool.pipes import ask_to_stop, has_read
+from fleet.pool.pipes import ask_to_stop, has_read, reader_of
 from fleet.pool.pool import Pool, children_of
 from fleet.pool.soft_stop import stoppable
+from fleet.pool.stacks import stacks_of
 
 __all__ = [
     "Pool",
@@ -18,6 +19,8 @@ __all__ = [
     "end_copies",
     "has_reached",
     "has_read",
+    "reader_of",
+    "stacks_of",
     "stoppable",
     "was_sent",
 ]

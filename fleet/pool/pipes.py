@@ -25,7 +25,7 @@ from billiard.pool import ACK
 from celery.concurrency import asynpool
 
 from fleet.callbacks import guarded
-from fleet.pool import soft_stop
+from fleet.pool import soft_stop, stacks
 from fleet.pool.copies import end_copy_of
 
 AT_ONCE: Final = -1
@@ -130,6 +130,14 @@ def has_read(child: Any, job: Any) -> bool:
     return last_read is None or last_read.job == job._job
 
 
+def reader_of(child: Any, job: Any) -> int | None:
+    """Return the process that has this job; None if it is not the last one that it has read."""
+    last_read = getattr(child, "last_read", None)
+    if last_read is None or last_read.job != job._job:
+        return None
+    return int(last_read.reader)
+
+
 class Worker(asynpool.Worker):
     """A child's loop, which reads and writes each message with one call.
 
@@ -139,6 +147,7 @@ class Worker(asynpool.Worker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Before the fork, so that both processes share it.
         self.last_read = LastRead()
+        self.stack_file = stacks.stack_file()
         self._is_plain = False
         super().__init__(*args, **kwargs)
         # Refused if the user has too many pipes: then fewer jobs wait in this one.
@@ -146,7 +155,7 @@ class Worker(asynpool.Worker):
             fcntl.fcntl(self.inq._writer, fcntl.F_SETPIPE_SZ, PIECES * select.PIPE_BUF)
 
     def contribute_to_object(self, obj: Any) -> Any:
-        obj.last_read = self.last_read
+        obj.last_read, obj.stack_file = self.last_read, self.stack_file
         obj.current, obj.ahead = None, deque()
         obj.has_booted = False
         return super().contribute_to_object(obj)
@@ -155,6 +164,7 @@ class Worker(asynpool.Worker):
         """Begin to work, with our own `outq.put`."""
         super().on_loop_start(pid)
         gc.set_threshold(*COLLECT_AT)
+        stacks.install(self.stack_file)
         soft_stop.install(lambda: self.last_read.is_asked_to_stop)
         self.outq.put = self._make_put(self.outq.put, self.outq._writer.fileno(), pid)
 

@@ -76,9 +76,11 @@ def admission_request_of(headers: Mapping[str, Any]) -> AdmissionRequest | None:
     task, facts = headers["task"], headers[HEADER]
     if not is_task_name(task):
         return None
+    token = facts.get("token")
     if facts.get("job") is None:
-        return AdmissionRequest(run_id, task)
-    job, token = facts["job"], facts.get("token")
+        is_token = type(token) is int and 1 <= token < SERIAL_LIMIT
+        return AdmissionRequest(run_id, task, token=token if is_token else 0)
+    job = facts["job"]
     retries: Any = headers.get("retries")
     submission = facts.get("submission")
     limits = (

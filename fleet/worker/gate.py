@@ -201,6 +201,10 @@ class Gate:
         """Return the ids of this worker's runs without a recorded outcome; no runs without rows."""
         return [key for key, held in list(self._held.items()) if held.admission.is_kept]
 
+    def admitted(self, run_id: str) -> AdmittedRun | None:
+        """Return a run of this worker with a row, from any thread."""
+        return self._held.get(run_id)
+
     def cancel(self, run_id: str) -> None:
         """Cancel a run: if it has started, softly, and with SIGKILL after a grace period."""
         held = self._held.get(run_id)

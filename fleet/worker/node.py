@@ -31,6 +31,7 @@ from fleet.worker.gate import Gate
 from fleet.worker.heartbeat import Heartbeat
 from fleet.worker.io_thread import IOThread
 from fleet.worker.leasing import DEFAULT_CONSUMER, slots_of
+from fleet.worker.looking import Looking
 from fleet.worker.redis_silence import LOOK_SECONDS, RedisSilence
 from fleet.worker.unknown_tasks import UnknownTasks
 
@@ -95,13 +96,14 @@ class DurableRuns(bootsteps.StartStopStep):
         post = partial(_post, worker, self._posted)
         self.io_thread = IOThread(self.application, node.id, post)
         self.gate = Gate(self.application, self.io_thread, slots=node.slots)
+        self.looking = Looking(self.application, self.gate.admitted)
         self.draining = Draining(worker, self.gate)
         self.silence = RedisSilence(worker.consumer, worker.renewal)
         self.heartbeat = Heartbeat(
             self.application,
             partial(current_node, worker, node, self.silence),
             held=self.gate.held,
-            follow=lambda orders: post(partial(self._follow, orders)),
+            follow=partial(self._follow_all, post),
             # A solo pool runs its task in the loop: a long task is no hang.
             watch_loop=worker.hub is not None and node.pool != "solo",
         )
@@ -144,6 +146,10 @@ class DurableRuns(bootsteps.StartStopStep):
 
     def _ready(self, **_signal: Any) -> None:
         self.heartbeat.loop_turns()
+
+    def _follow_all(self, post: Callable[..., None], orders: Orders) -> None:
+        post(partial(self._follow, orders))
+        self.looking.follow(orders.look)
 
     def _follow(self, orders: Orders) -> None:
         self.away.look()  # the database has just answered

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from django.db.models import Q
 from django.utils.translation import gettext_noop as _
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from jobs.actions.declared import (
     HIDDEN,
@@ -19,19 +19,24 @@ from jobs.actions.declared import (
     Reason,
     Rows,
     Shown,
+    given_in,
     told,
 )
-from jobs.actions.texts import TaskName
+from jobs.actions.texts import Moment, Name, TaskName, Text
 from jobs.catalog.redaction import hidden_arguments
 from jobs.catalog.registry import is_offered, nearest_offered
 from jobs.core.errors import OptionError, StateConflict
+from jobs.core.inputs import LABELS_LIMIT
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import ENDED, REOPENABLE, WAITING, State
 from jobs.models import Run, Scope, WindowPolicy
 from jobs.models.access import Access
 from jobs.runs.bulk import CANCELLABLE, Found, Moved, cancel_found, in_chunks, retry_found
+from jobs.runs.changing import FACTS, change_run
+from jobs.runs.looks import ask_where
 from jobs.runs.manual_retry import retry_run
 from jobs.runs.override import held_by, override_windows
+from jobs.runs.preparation import queue_names
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.story import readable
 from jobs.runs.renamed_tasks import fail_runs, move_runs
@@ -63,6 +68,48 @@ def _state_now(run: Any, _value: Any) -> Phrase:
 
 def _retry(run: Any, call: Call) -> None:
     retry_run(run, arguments=call.body.arguments, **call.audited)
+
+
+class RunChange(Reason):
+    """The facts of a waiting run to be changed; those that are absent stay."""
+
+    priority: Annotated[
+        int, Field(ge=0, le=9, strict=True), Shown(_("Priority"), _("0 to 9, higher first."))
+    ] = Field(5)
+    queue: Annotated[Text, Field(max_length=100), Shown(_("Queue"))] = ""
+    due_at: Annotated[Moment | None, Shown(_("Due at"), _("Empty: now."))] = Field(
+        None, description="Null: now."
+    )
+    deadline_at: Annotated[Moment | None, Shown(_("Start before"), _("Empty: no deadline."))] = (
+        Field(None, description="The last moment of the first start; null: no deadline.")
+    )
+    labels: Annotated[
+        dict[Name, Name],
+        BeforeValidator(lambda given: given or {}),
+        Shown(_("Labels"), _("A JSON object of names and texts.")),
+    ] = Field({}, max_length=LABELS_LIMIT)
+    arguments: Annotated[
+        dict[str, Any],
+        Shown(
+            _("Arguments"),
+            _("All arguments by name, as a JSON object. Unchanged: the run keeps its arguments."),
+        ),
+    ] = Field({}, description="All of them, by name.")
+
+
+def _change(run: Any, call: Call) -> None:
+    change_run(run, **given_in(call.body), **call.audited)
+
+
+def _facts(run: Any, access: Access) -> Mapping[str, Any]:
+    facts = {name: getattr(run, name) for name in FACTS}
+    labels = json.dumps(run.labels, indent=2, ensure_ascii=False) if run.labels else ""
+    return {**facts, "labels": labels, **_arguments(run, access)}
+
+
+def _queues(run: Any) -> list[tuple[str, str]]:
+    """Return the queues that a submit may name, and that of the run."""
+    return [(name, name) for name in sorted({run.queue, *queue_names()})]
 
 
 def _arguments(run: Any, access: Access) -> Mapping[str, Any]:
@@ -156,6 +203,38 @@ def that_obey_windows(runs: Rows) -> Rows:
 
 _NOT_WAITING: Final = _("This run does not wait: a worker has started it, or it has ended.")
 
+CHANGE: Final = Action(
+    name="change",
+    label=_("Change"),
+    explains=_(
+        "For a run that waits. Its target and its lock stay. With another priority or queue it goes"
+        " behind those of its owner that wait there."
+    ),
+    scope=Scope.OPERATE,
+    permission="jobs.change_run",
+    body=RunChange,
+    initial=_facts,
+    choices={"queue": _queues},
+    applies=_waiting,
+    refused=_NOT_WAITING,
+    act=_change,
+    done=told(_("It is changed.")),
+    method="PATCH",
+)
+LOOK: Final = Action(
+    name="look",
+    label=_("Where is it?"),
+    explains=_(
+        "Its worker is asked for the stack, the memory and the CPU time of the process that runs"
+        " it, and answers with its next heartbeat. The task goes on."
+    ),
+    scope=Scope.OPERATE,
+    permission="jobs.view_arguments",
+    applies=lambda runs: runs.active(),
+    refused=_("No worker has this run."),
+    act=lambda run, call: ask_where(run, **call.audited),
+    done=told(_("Its worker is asked: the answer will be on this page.")),
+)
 RETRY: Final = Action(
     name="retry",
     label=_("Retry"),
@@ -179,6 +258,8 @@ RUNS: Final = Noun(
     key_kind="uuid",
     view="jobs.view_run",
     actions=(
+        CHANGE,
+        LOOK,
         RETRY,
         Action(
             name="cancel",

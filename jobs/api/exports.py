@@ -102,7 +102,9 @@ def _read_after(
         found = query.newest(runs, access=access, after=after, limit=limit)
         rows: Any = runs.filter(id__in=found.ids).select_related(*WITH)
         hidden = (
-            ("checkpoint", "history", "policy", "options") if query.with_arguments else UNLISTED
+            ("checkpoint", "looks", "history", "policy", "options")
+            if query.with_arguments
+            else UNLISTED
         )
         shown = [
             _fields(run, access, query.with_arguments)

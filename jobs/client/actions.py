@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -14,7 +15,11 @@ from jobs.client.output import print_json
 from jobs.client.terminal import say
 
 ADDRESS: Final = re.compile(r".*/([\w-]+)/\{\w+\}/(\w+)")
+ROW: Final = re.compile(r".*/([\w-]+)/\{\w+\}")
+CHANGE: Final = "change"
+"""A change has no address of its own: it is `PATCH` of the row."""
 TYPES: Final = {"integer": int, "number": float}
+JSON: Final = ("object", "array", "boolean")
 
 LISTED: Final = ("runs", "jobs")
 """Nouns whose own command lists them."""
@@ -40,11 +45,14 @@ def act(api: Api, words: Sequence[str]) -> Exit:
     given = _parser(noun, found[noun], document).parse_args(words[1:])
     operation = found[noun][given.action]
     fields = _fields(operation, document)
-    sent = {field: value for field in fields if (value := getattr(given, field)) is not None}
+    sent = {field: getattr(given, field) for field in fields if hasattr(given, field)}
     for key in given.keys:
-        once = new_key() if _takes_key(operation) else ""
-        path = f"/{noun}/{quote(key, safe='')}/{given.action}"
-        answer = api.post(path, sent, key=once, is_repeatable=bool(once))
+        path = f"/{noun}/{quote(key, safe='')}"
+        if given.action == CHANGE:
+            answer = api.patch(path, sent, version=given.if_match)
+        else:
+            once = new_key() if _takes_key(operation) else ""
+            answer = api.post(f"{path}/{given.action}", sent, key=once, is_repeatable=bool(once))
         _show(key, answer, given)
     return Exit.OK
 
@@ -55,6 +63,9 @@ def _operations(document: Mapping[str, Any]) -> Operations:
         match = ADDRESS.fullmatch(path)
         if match and "post" in methods:
             found.setdefault(match[1], {})[match[2]] = methods["post"]
+        row = ROW.fullmatch(path)
+        if row and "patch" in methods:
+            found.setdefault(row[1], {})[CHANGE] = methods["patch"]
     return dict(sorted(found.items()))
 
 
@@ -68,22 +79,22 @@ def _parser(
         one = names.add_parser(name, help=text, description=text)
         one.add_argument("keys", nargs="+", metavar="key", help="ids, numbers or slugs")
         one.add_argument("--json", action="store_true", help="print JSON, a value a line")
+        if name == CHANGE:
+            one.add_argument("--if-match", default="*", metavar="ETAG", help="default: any version")
         for field, (schema, is_required) in _fields(operation, document).items():
             option = f"--{field.replace('_', '-')}"
-            help_text = str(schema.get("description", "")).replace("%", "%%")
             kind = _type(schema)
-            if kind == "boolean":
-                one.add_argument(option, action="store_true", default=None, help=help_text)
-            elif kind not in ("object", "array"):
-                one.add_argument(
-                    option,
-                    dest=field,
-                    type=TYPES.get(kind, str),
-                    required=is_required,
-                    help=help_text,
-                )
+            how: dict[str, Any] = {
+                "help": str(schema.get("description", "")).replace("%", "%%"),
+                "default": SUPPRESS,
+            }
+            if kind == "boolean" and name != CHANGE:
+                how["action"] = "store_true"
             else:
-                one.set_defaults(**{field: None})
+                how |= {"type": _reader(kind), "required": is_required}
+            if kind in JSON:
+                how["metavar"] = "JSON"
+            one.add_argument(option, dest=field, **how)
     return made
 
 
@@ -105,6 +116,19 @@ def _type(schema: Mapping[str, Any]) -> str:
     """Return the JSON type of a field, of several the first that is not null."""
     kinds = [schema, *schema.get("anyOf", ())]
     return next((one["type"] for one in kinds if one.get("type", "null") != "null"), "string")
+
+
+def _reader(kind: str) -> Callable[[str], Any]:
+    """Return what reads an option of this type; `null` is no value, where the server takes that."""
+
+    def value(text: str) -> Any:
+        if text == "null":
+            return None
+        return json.loads(text) if kind in JSON else TYPES.get(kind, str)(text)
+
+    # The parser's error names it.
+    value.__name__ = kind
+    return value
 
 
 def _takes_key(operation: Mapping[str, Any]) -> bool:

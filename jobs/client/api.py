@@ -72,6 +72,10 @@ class Api:
             self._request("POST", path, body=body, headers=headers, is_repeatable=is_repeatable)
         )
 
+    def patch(self, path: str, body: Any, *, version: str) -> Any:
+        """Change the given fields of a row that is of this version; `*`: of any."""
+        return self._value(self._request("PATCH", path, body=body, headers={"If-Match": version}))
+
     def pages(self, path: str, query: Query = (), *, most: int | None = None) -> Iterator[Any]:
         """Yield the rows of a list, `most` at most."""
         cursor, count = "", 0

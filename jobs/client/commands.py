@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
 from pathlib import Path
@@ -105,6 +105,7 @@ def run(api: Api, given: Namespace) -> Exit:
     print_facts(found)
     if timeline is not None:
         print_table(timeline["moves"], ("at", "state", "cause"))
+        _where(timeline)
     return Exit.OK
 
 
@@ -260,6 +261,18 @@ def _object(text: str, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{place}: is no JSON object of arguments by name")
     return value
+
+
+def _where(timeline: Mapping[str, Any]) -> None:
+    """Print where a run was, as its workers have answered."""
+    for one in timeline.get("answers") or ():
+        facts = ("attempt", "worker", "pid", "memory_bytes", "cpu_seconds", "problem")
+        say("")
+        print_facts({"answered_at": one["answered_at"], **{name: one[name] for name in facts}})
+        for line in one["stack"].splitlines():
+            say(line)
+    if waiting := timeline.get("unanswered"):
+        say(waiting)
 
 
 def _pair(text: str, mark: str) -> tuple[str, str]:

@@ -49,6 +49,7 @@ PAYLOAD: Final = "payload"
 RESULT: Final = "result"
 ERROR: Final = "error"
 CHECKPOINT: Final = "checkpoint"
+LOOKS: Final = "looks"
 
 
 class UnknownKey(LookupError):

@@ -15,11 +15,11 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu.utils import json
 
 from jobs.core import cipher
-from jobs.core.cipher import CHECKPOINT, ERROR, PAYLOAD, RESULT, Damaged, Place, UnknownKey
+from jobs.core.cipher import CHECKPOINT, ERROR, LOOKS, PAYLOAD, RESULT, Damaged, Place, UnknownKey
 from jobs.core.conf import how_to_set, setting
 from jobs.core.keyring import SOURCES, BadRing, KeyRing, loaded
 
-__all__ = ["CHECKPOINT", "ERROR", "PAYLOAD", "RESULT", "Damaged", "Place", "UnknownKey"]
+__all__ = ["CHECKPOINT", "ERROR", "LOOKS", "PAYLOAD", "RESULT", "Damaged", "Place", "UnknownKey"]
 
 CLEAR: Final = 0
 

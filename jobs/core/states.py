@@ -31,7 +31,8 @@ MOVES: Final[dict[State, frozenset[State]]] = {
     # Waiting runs are failed by an operator whose task is gone.
     S.SCHEDULED: frozenset({S.QUEUED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
     S.HELD: frozenset({S.QUEUED, S.SCHEDULED, S.CANCELLED, S.EXPIRED, S.FAILED}),
-    S.QUEUED: frozenset({S.ADMITTED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
+    # To scheduled: an operator has given it a later due time.
+    S.QUEUED: frozenset({S.ADMITTED, S.SCHEDULED, S.HELD, S.CANCELLED, S.EXPIRED, S.FAILED}),
     # Back to queued: a worker that stops, or is too late to start it, gives it back.
     S.ADMITTED: frozenset({S.RUNNING, S.QUEUED, S.RETRYING, S.FAILED, S.CANCELLING, S.CANCELLED}),
     S.RUNNING: frozenset({S.SUCCEEDED, S.FAILED, S.RETRYING, S.CANCELLING, S.CANCELLED}),

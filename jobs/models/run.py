@@ -142,6 +142,10 @@ class Run(models.Model):
     progress = models.JSONField(null=True)  # see `jobs/catalog/attempt_store.py`
     checkpoint = models.BinaryField(null=True)
     checkpoint_key = models.SmallIntegerField(db_default=0, editable=False)
+    # The newest question where it is, and the last answers: see `jobs/runs/looks.py`.
+    look = models.JSONField(null=True)
+    looks = models.BinaryField(null=True)
+    looks_key = models.SmallIntegerField(db_default=0, editable=False)
 
     objects = RunQuerySet.as_manager()
 

@@ -17,6 +17,7 @@ ACTIONS: Final = (
     phrase("retry runs"),
     phrase("retry failed runs"),
     phrase("edit arguments"),
+    phrase("look into"),
     phrase("run now"),
     phrase("backfill"),
     phrase_for("pause", "to pause"),

@@ -81,7 +81,9 @@ def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
     found = _one(worker_id)
     runs = visit.rows(Run.objects.active()).filter(worker=worker_id)
     newest = (
-        runs.select_related("owner", "job").defer("payload", "result", "checkpoint").order_by("id")
+        runs.select_related("owner", "job")
+        .defer("payload", "result", "checkpoint", "looks")
+        .order_by("id")
     )
     return visit.show(
         "jobs/pages/workers/one.html",

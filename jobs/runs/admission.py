@@ -117,6 +117,7 @@ def _admit(
         {
             "ids": sql.array(request.run_id for request in requests),
             "tasks": [request.task for request in requests],
+            "tokens": sql.array(request.token for request in requests),
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
             "are_locked": limits is not None,

@@ -11,16 +11,13 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.catalog.arguments import ArgumentSchema
-from jobs.catalog.redaction import restored
-from jobs.catalog.registry import resolve
-from jobs.core.crypto import PAYLOAD, read_message, seal
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
 from jobs.models import AuditEntry, Run, Submission
 from jobs.models.verbs import Actor
-from jobs.runs import gate, preparation
+from jobs.runs import gate
+from jobs.runs.changing import edited
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
 
@@ -67,29 +64,13 @@ def retry_run(
     """
     with transaction.atomic():
         if arguments is not None:
-            _edit_arguments(run, arguments, actor=actor)
+            columns = edited(run, arguments, actor=actor).columns
+            # Only of a run that no worker has: one that has it was given the earlier arguments.
+            Run.objects.filter(id=run.id, state__in=REOPENABLE).update(**columns)
             if actor is not None:
                 AuditEntry.write("edit arguments", on=run, actor=actor, reason=reason)
         reopen_runs([run.id], actor=actor, reason=reason)
     run.refresh_from_db()
-
-
-def _edit_arguments(run: Run, arguments: Mapping[str, Any], *, actor: Actor) -> None:
-    args, kwargs, embed = read_message(run.payload, key=run.payload_key, place=run.place)
-    # A form sends a value back as it was shown.
-    stored = _by_name(run.task, args, kwargs)
-    given = restored(dict(arguments), stored, task=run.task, may_keep=actor is None)
-    payload = preparation.encode_payload(resolve(run.task), (), given, embed=embed)
-    # Only of a run that no worker has: one that has it was given the earlier arguments.
-    editable = Run.objects.filter(id=run.id, state__in=REOPENABLE)
-    sealed = seal(payload, field=PAYLOAD, place=run.place)
-    # A checkpoint is of the earlier arguments.
-    editable.update(payload=sealed.data, payload_key=sealed.key, checkpoint=None)
-
-
-def _by_name(task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    positional = ArgumentSchema.of(resolve(task)).positional if args else ()
-    return {**dict(zip(positional, args, strict=False)), **kwargs}
 
 
 def reopen_failed(

@@ -97,7 +97,7 @@ def _refuse_time(countdown: Any, eta: Any) -> None:
         refuse_naive("eta", eta)
 
 
-def refuse_far(eta: datetime, *, now: datetime) -> None:
+def refuse_far(eta: datetime, *, now: datetime, option: str = "eta") -> None:
     """Raise OptionError for a time more than a year from now, in either direction."""
     if abs(eta - now) > FARTHEST:
-        raise OptionError("eta", f"is at most {FARTHEST.days} days from now")
+        raise OptionError(option, f"is at most {FARTHEST.days} days from now")

@@ -178,10 +178,15 @@ def make_targets(owner: Owner, names: Sequence[str]) -> dict[str, int]:
     return {name: target_id for (_, name), target_id in found.items()}
 
 
+def queue_names() -> set[str]:
+    """Return the queues of durable runs that the Celery app has."""
+    return set(current_app.amqp.queues) - plain_queues()
+
+
 def queue_name(chosen: Options) -> str:
     """Return the queue of a submit; raise OptionError for one that the Celery app does not have."""
     name = chosen.queue or setting("JOBS_QUEUE")
-    known = set(current_app.amqp.queues) - plain_queues()
+    known = queue_names()
     if name in known:
         return name
     if not current_app.set_as_current and current_app.main == "default":

@@ -26,7 +26,7 @@ from jobs.runs.options import Options
 _FIELDS: Final = tuple(field.attname for field in Run._meta.concrete_fields)
 _NEW: Final[dict[str, Any]] = dict.fromkeys(_FIELDS) | {
     "state": State.QUEUED.value,
-    **dict.fromkeys(("result_key", "error_key", "checkpoint_key"), 0),
+    **dict.fromkeys(("result_key", "error_key", "checkpoint_key", "looks_key"), 0),
     **dict.fromkeys(("token", "attempt_count", "earlier_attempts"), 0),
     **dict.fromkeys(("blocked_by", "window_policy", "error_type", "error_message"), ""),
 }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from fleet import Node, Orders
+from fleet import Asked, Node, Orders
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.crypto import key_ids
@@ -33,7 +33,8 @@ SELECT drains, %(silent)s > %(patience)s AND EXISTS (
             AND other.redis_answered_at
                 >= other.heartbeat_at - make_interval(secs => %(patience)s)
     ) AS is_cut_off,
-    r.id, r.state,
+    r.id, r.state, r.token,
+    r.look ->> 'token' = r.token::text AND r.look ->> 'answered' IS NULL AS is_asked,
     r.admitted_at < clock_timestamp() - make_interval(secs => %(lease)s) AS is_old
 FROM beaten LEFT JOIN jobs_run AS r
     ON r.worker_id = %(id)s AND r.state IN ('admitted', 'running', 'cancelling')
@@ -72,6 +73,7 @@ def beat(node: Node, held: Sequence[str]) -> Orders:
         rescue_runs(worker_id=node.id, held=[UUID(run_id) for run_id in held])
     return Orders(
         cancel=[str(row["id"]) for row in rows if row["state"] == State.CANCELLING],
+        look=tuple(Asked(str(row["id"]), row["token"]) for row in rows if row["is_asked"]),
         drains=any(row["drains"] for row in rows),
         is_cut_off=any(row["is_cut_off"] for row in rows),
     )

@@ -24,6 +24,7 @@ from jobs.core.crypto import (
     CHECKPOINT,
     CLEAR,
     ERROR,
+    LOOKS,
     PAYLOAD,
     RESULT,
     Damaged,
@@ -161,10 +162,11 @@ def _runs(again: _Again, total: Done) -> Iterator[None]:
         checkpoint = again.of_run(
             row["checkpoint"], row["checkpoint_key"], name=CHECKPOINT, place=place
         )
-        return row["id"], row["version"], payload, result, error, checkpoint, message
+        looks = again.of_run(row["looks"], row["looks_key"], name=LOOKS, place=place)
+        return row["id"], row["version"], payload, result, error, checkpoint, looks, message
 
     after = UUID(int=0)
-    names = ("ids", "versions", "payloads", "results", "errors", "checkpoints", "messages")
+    names = ("ids", "versions", "payloads", "results", "errors", "checkpoints", "looks", "messages")
     given = {"key": again.key, "most": BATCH}
     while rows := sql.run("system/other_key_runs", {**given, "after": after}):
         after = rows[-1]["id"]

@@ -1,6 +1,8 @@
 """Tasks for the flows: one that misbehaves in every way, and ends of chords and links."""
 
 import os
+import re
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,6 +37,17 @@ def _hang_on() -> None:
             continue
 
 
+def _match() -> None:
+    """Hold the GIL in one call of C."""
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def _read() -> None:
+    """Wait for a peer that sends nothing."""
+    near, _far = socket.socketpair()
+    near.recv(1)
+
+
 def _retry(countdown: float) -> Callable[[], NoReturn]:
     def act() -> NoReturn:
         raise current_task.retry(countdown=countdown, exc=ValueError("asked for another try"))
@@ -49,6 +62,8 @@ WAYS: dict[str, Callable[[], Any]] = {
     **RESULTS,
     "hang": _hang,
     "hang_on": _hang_on,
+    "match": _match,
+    "read": _read,
     "retry": _retry(0.1),
     "retry_in_a_minute": _retry(60),
     "ignore": _raising(Ignore),

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.proof
 LAYOUT = Layout(lease=30)
 COUNT = 500
 BAD = 5
+LATER = ("flows.misbehave", "--arguments", '{"way": "return", "n": 1}', "--countdown", "3600")
 
 
 def fairshift(here: Site, *words: str, status: int = 0, **environ: str) -> str:
@@ -93,6 +94,13 @@ def _actions(here: Site) -> None:
     assert "not_found" in fairshift(here, "owners", "pause", "northwind", status=1)
     assert "owners" in fairshift(here, "gardens", "pause", "acme", status=2)
     fairshift(here, "owners", "paint", "acme", status=2)
+    [waiting] = values(fairshift(here, "submit", *LATER, "--json"))
+    words = ("runs", "change", waiting["id"], "--labels", '{"site": "ulm"}', "--priority", "9")
+    [changed] = values(fairshift(here, *words, "--json"))
+    assert (changed["labels"], changed["priority"]) == ({"site": "ulm"}, 9)
+    assert "precondition_failed" in fairshift(here, *words, "--if-match", '"old"', status=1)
+    fairshift(here, "runs", "change", waiting["id"], "--labels", "site", status=2)
+    fairshift(here, "cancel", waiting["id"])
 
 
 def _refusals(here: Site, run_id: str) -> None:

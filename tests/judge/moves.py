@@ -8,7 +8,7 @@ MOVES: dict[str, frozenset[str]] = {
     # To failed, of what waits: an operator fails the runs of a task that is gone.
     "scheduled": frozenset({"queued", "held", "cancelled", "expired", "failed"}),
     "held": frozenset({"queued", "scheduled", "cancelled", "expired", "failed"}),
-    "queued": frozenset({"admitted", "held", "cancelled", "expired", "failed"}),
+    "queued": frozenset({"admitted", "scheduled", "held", "cancelled", "expired", "failed"}),
     # To queued: given back before its start. To failed: lost before its start, for the last time.
     "admitted": frozenset({"running", "queued", "retrying", "failed", "cancelling", "cancelled"}),
     "running": frozenset({"succeeded", "failed", "retrying", "cancelling", "cancelled"}),

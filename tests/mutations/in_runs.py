@@ -66,6 +66,12 @@ ROWS: Final = (
         (f"{ADMISSION}a_hint_that_names_another_task_is_gone",),
     ),
     Mutation(
+        "a hint from before a change of its run is stale",
+        "G8",
+        "",
+        ("tests/jobs/runs/test_changing.py::test_another_queue_takes_the_hint_along",),
+    ),
+    Mutation(
         "a worker that was frozen past its lease admits nothing",
         "G3",
         "",

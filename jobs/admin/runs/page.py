@@ -49,7 +49,7 @@ class RunAdmin(ActionAdmin, RecordAdmin):
         linked("worker", Worker),
     )
     # These may be long, and the list does not show them.
-    list_defer = ("payload", "result", "checkpoint", "history", "policy", "options")
+    list_defer = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
     list_per_page = 100
     search_fields = ("id",)
     search_help_text = HELP

@@ -15,8 +15,6 @@ from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.runs.finding import WITH, find_run, visible_runs
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import (
-    AttemptDetails,
-    Move,
     RunDetails,
     RunSummary,
     Timeline,
@@ -30,7 +28,7 @@ from jobs.runs.why_waiting import why_waiting
 READS = needs(Scope.READ, "jobs.view_run")
 ATTEMPTS_LIMIT: Final = 100
 # These may be long, and a list does not show them.
-UNLISTED: Final = ("payload", "result", "checkpoint", "history", "policy", "options")
+UNLISTED: Final = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
 
 
 @router.get("", auth=READS, response=PageOf[RunSummary], operation_id="list_runs")
@@ -57,7 +55,7 @@ def list_runs(request: HttpRequest, filters: Query[RunFilter], page: Page) -> Pa
 
 @router.get("/{uuid:run_id}", auth=READS, response=RunDetails, operation_id="get_run")
 def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
-    """Return one run. Its ETag changes with each move, and with its progress."""
+    """Return one run. Its ETag changes with each move and change, and with its progress."""
     run = find_run(access := caller(request), run_id)
     with_arguments = access.sees_arguments(run.owner_id)
     if not_modified := unchanged(request, response, etag_of_run(run, with_arguments)):
@@ -69,13 +67,12 @@ def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
     "/{uuid:run_id}/timeline", auth=READS, response=Timeline, operation_id="get_run_timeline"
 )
 def get_run_timeline(request: HttpRequest, run_id: UUID) -> Timeline:
-    """Return every move of a run with its cause, and its 100 newest ended attempts."""
+    """Return every move of a run with its cause, its newest 100 attempts, and where it was."""
     run = find_run(access := caller(request), run_id)
     attempts = list(run.attempts.order_by("-token")[:ATTEMPTS_LIMIT])
-    return Timeline(
-        moves=[Move(state=state, at=at, cause=cause) for state, at, cause in run.moves],
-        attempts=[AttemptDetails.of(attempt, run, access) for attempt in reversed(attempts)],
-    )
+    # Workers have no owner.
+    with barrier.lifted():
+        return Timeline.of(run, attempts[::-1], access)
 
 
 @router.get("/{uuid:run_id}/why", auth=READS, response=Why, operation_id="get_run_why")
@@ -90,4 +87,7 @@ def get_run_why(request: HttpRequest, run_id: UUID) -> Why:
 def etag_of_run(run: Run, with_arguments: bool) -> str:
     """Return the ETag of a run as this caller sees it."""
     progress = run.progress and run.progress["at"]
-    return etag_of(run.id, run.state, run.token, len(run.history), progress, with_arguments)
+    moved = (run.id, run.state, run.token, len(run.history), progress, with_arguments)
+    times = (run.due_at, run.next_at, run.deadline_at)
+    changed = (run.task, run.priority, run.queue, run.labels, bytes(run.payload))
+    return etag_of(*moved, *times, *changed)

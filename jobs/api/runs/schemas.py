@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run
 from jobs.models.access import Access
+from jobs.runs.looks import answers_of, unanswered
 from jobs.runs.reads.errors import message_of, texts_of
 
 
@@ -190,11 +192,44 @@ class AttemptDetails(BaseModel):
         )
 
 
+class WorkerAnswer(BaseModel):
+    """Where an attempt was, as its worker answered to `look_run`."""
+
+    attempt: int
+    worker: str
+    pid: int | None = Field(description="Of the process that ran it.")
+    asked_at: datetime
+    asked_by: str
+    answered_at: datetime
+    stack: str = Field(description="Of all threads of its process, that of the task first.")
+    problem: str = Field(description="Why there is no stack; empty if there is one.")
+    memory_bytes: int | None = Field(description="Null: not known.")
+    cpu_seconds: float | None = Field(description="Of its process so far. Null: not known.")
+
+
 class Timeline(BaseModel):
     """The history of a run, oldest first, and its newest ended attempts."""
 
     moves: list[Move]
     attempts: list[AttemptDetails]
+    answers: list[WorkerAnswer] | None = Field(
+        description="The newest 5 answers of its workers to `look_run`. Null for callers that may"
+        " not see arguments, and if they cannot be read."
+    )
+    unanswered: str = Field(
+        description="Which worker has not answered to the newest `look_run`; empty if it has."
+    )
+
+    @classmethod
+    def of(cls, run: Run, attempts: Sequence[Attempt], access: Access) -> Timeline:
+        sees = access.sees_arguments(run.owner_id)
+        answers, _problem = _read(lambda: answers_of(run)) if sees else (None, "")
+        return cls(
+            moves=[Move(state=state, at=at, cause=cause) for state, at, cause in run.moves],
+            attempts=[AttemptDetails.of(attempt, run, access) for attempt in attempts],
+            answers=None if answers is None else [WorkerAnswer(**asdict(one)) for one in answers],
+            unanswered=unanswered(run) if sees else "",
+        )
 
 
 class Why(BaseModel):

@@ -20,7 +20,7 @@ from jobs.pages.runs.saved import links_of
 
 WITH: Final = ("owner", "job", "target", "submission")
 # These may be long, and the list does not show them.
-UNLISTED: Final = ("payload", "result", "checkpoint", "history", "policy", "options")
+UNLISTED: Final = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
 VIEWS: Final = (
     (_("Failed in the last 24 hours"), {"state": "failed", "age": "1d"}),
     (_("With trouble"), {"state": "problem"}),

@@ -23,6 +23,7 @@ from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.timeline import Timeline, timeline_of
+from jobs.runs.looks import Answer, answers_of, unanswered
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.errors import HIDDEN, shown, texts_of
 from jobs.runs.reads.story import (
@@ -80,6 +81,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
     with barrier.lifted():
         done = tried(found)
         why = in_language(readable(found.why_waiting))
+        silent = readable(lambda: in_language(unanswered(found))) if sees_arguments else ""
     return visit.show(
         "jobs/pages/runs/one.html",
         live="jobs/pages/runs/one_live.html",
@@ -98,10 +100,17 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         hidden=in_language(HIDDEN),
         arguments=readable(lambda: arguments_text(found)) if sees_arguments else None,
         result=readable(lambda: result_text(found)) if sees_arguments else None,
+        answers=readable(lambda: _answers(found), otherwise=[]) if sees_arguments else [],
+        unanswered=silent,
         flower=flower_url(found),
         admin_url=admin_row(visit.access.actor, found),
         buttons=buttons(visit, RUNS, found),
     )
+
+
+def _answers(found: Run) -> list[tuple[Answer, str]]:
+    """Return the answers to "Where is it?", newest first, each with its problem in words."""
+    return [(one, in_language(one.problem)) for one in reversed(answers_of(found))]
 
 
 def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker], access: Access) -> Try:

@@ -20,6 +20,7 @@ KNOWN: Final = {
         phrase("deadline passed"),
         phrase("discarded by its task"),
         phrase("due"),
+        phrase("due time changed"),
         phrase("failed by an operator"),
         phrase("no window within a year"),
         phrase("not begun"),

@@ -1,8 +1,8 @@
 -- Admit queued runs to one worker: the first of the two doors.
--- Parameters: ids uuid[], tasks text[] (each hint's run and task), worker uuid, lease seconds; owners
--- bigint[] and rooms bigint[] (how many more runs of a capped owner may run), held_locks text[];
--- are_locked (whether this transaction has taken the locks of lock_limits.sql); keys smallint[] (ids of
--- the encryption keys that the worker has).
+-- Parameters: ids uuid[], tasks text[], tokens bigint[] (each hint's run, task and token of the
+-- admission; 0: any), worker uuid, lease seconds; owners bigint[] and rooms bigint[] (how many more runs
+-- of a capped owner may run), held_locks text[]; are_locked (whether this transaction has taken the locks
+-- of lock_limits.sql); keys smallint[] (ids of the encryption keys that the worker has).
 -- Result: a row per hint: id, verdict ('', 'expired', 'paused', 'window', 'lock', 'cap', 'key', 'busy',
 -- 'wave', 'gone', 'stale'; 'limited': unchanged, because the locks that it needs are missing). An
 -- admitted run also has its values for the worker: start_within (seconds in which it must start), soft_close and
@@ -15,15 +15,15 @@
 -- Cost: whatever statistics PostgreSQL has, each row is found by its id in a subquery of its own
 -- (`state || ''` is in no index), and written where it was found. A join might read all rows.
 WITH hint AS (
-    SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[]) AS h(id, task)
+    SELECT * FROM unnest(%(ids)s::uuid[], %(tasks)s::text[], %(tokens)s::bigint[]) AS h(id, task, token)
 ), node AS (
     SELECT id FROM jobs_worker
     WHERE id = %(worker)s AND stopped_at IS NULL
       -- guard: a worker that was frozen past its lease admits nothing
       AND heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
 ), locked AS MATERIALIZED (
-    SELECT h.id, h.task, found.*
-    FROM (SELECT id, task FROM hint ORDER BY id) AS h
+    SELECT h.id, h.task, h.token AS next_token, found.*
+    FROM (SELECT id, task, token FROM hint ORDER BY id) AS h
     LEFT JOIN LATERAL (
         SELECT r.ctid AS place, r.owner_id, r.lock_key, r.priority, r.deadline_at, r.attempt_count,
             r.job_id, r.target_id, r.policy, r.window_policy, r.queue, r.payload_key, r.submission_id
@@ -31,6 +31,8 @@ WITH hint AS (
         -- guard: only what is queued is admitted
         -- guard: the row names the task
         WHERE r.id = h.id AND r.task = h.task AND r.state || '' = 'queued'
+          -- guard: a hint from before a change of its run is stale
+          AND (h.token = 0 OR r.token = h.token - 1)
           AND EXISTS (SELECT FROM node)
           AND ({is_one_day} OR r.id = ANY(%(ids)s))
         FOR UPDATE SKIP LOCKED
@@ -152,6 +154,7 @@ SELECT l.id,
         WHEN (
             SELECT true FROM {runs} q
             WHERE q.id = l.id AND q.task = l.task AND q.state || '' = 'queued'
+              AND (l.next_token = 0 OR q.token = l.next_token - 1)
               AND ({is_one_day} OR q.id = ANY(%(ids)s))
         -- guard: a hint whose row is held is given back, not dropped
         ) THEN 'busy'

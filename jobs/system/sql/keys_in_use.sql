@@ -1,6 +1,6 @@
 -- Count what is stored under each encryption key.
 -- Parameters: none.
--- Result: part (arguments, results, checkpoints, errors, attempts, jobs, webhooks, celery), key (0: in
+-- Result: part (arguments, results, checkpoints, looks, errors, attempts, jobs, webhooks, celery), key (0: in
 --   clear), count.
 -- Cost: reads all these tables.
 SELECT part, key, count(*) AS count
@@ -11,6 +11,7 @@ FROM (
         ('arguments', r.payload_key),
         ('results', CASE WHEN r.result IS NOT NULL THEN r.result_key END),
         ('checkpoints', CASE WHEN r.checkpoint IS NOT NULL THEN r.checkpoint_key END),
+        ('looks', CASE WHEN r.looks IS NOT NULL THEN r.looks_key END),
         ('errors', CASE WHEN r.error_data IS NOT NULL THEN r.error_key
             WHEN r.error_message <> '' THEN 0 END)
     ) AS each (part, key)

@@ -45,7 +45,7 @@ from jobs.urls import urlpatterns
 from tests.jobs.admin.conftest import hidden
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
 from tests.jobs.api.matrix import rows
-from tests.jobs.scenes import living_worker
+from tests.jobs.scenes import admitted, living_worker
 
 pytestmark = pytest.mark.usefixtures("offered")
 
@@ -53,6 +53,7 @@ REASON: Final = "agreed by phone"
 UNTIL: Final = "2199-01-01T06:00:00Z"
 BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "change_owner": {"name": "Acme"},
+    "change_run": {"priority": 3},
     "change_webhook": {"name": "Acme"},
     "change_mail_subscription": {"name": "Acme"},
     "pause_job": {"until": UNTIL},
@@ -61,6 +62,7 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "resize_submission": {"sizes": "1, 100%"},
 }
 READY: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "look_run": lambda run: admitted(living_worker(), run),
     "enable_mail_subscription": lambda mail: change_subscription(mail, {"is_active": False}),
     "enable_webhook": lambda webhook: change_endpoint(webhook, {"is_active": False}),
     "retry_run": lambda run: move([run.pk], to=State.FAILED),

@@ -205,7 +205,17 @@ PARAMETERS: Final[dict[str, Parameter]] = {
 }
 """By the name of the parameter."""
 
+
+def active_run_of(owner: Owner) -> UUID:
+    """Return a run of an owner that a worker has."""
+    run_id = run_of(owner)
+    # Not by an admission: its windows are closed.
+    Run.objects.filter(pk=run_id).update(state="running", worker_id=_lasting_worker(), token=1)
+    return run_id
+
+
 SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
+    "look_run": {"run_id": active_run_of},
     "retry_run": {"run_id": cancelled_run_of},
     "watch_submission": {"submission_id": ended_submission_of},
     "pause_submission": {"submission_id": rollout_of()},

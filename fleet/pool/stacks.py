@@ -1,0 +1,71 @@
+"""The stacks of a child, which it writes into a file when it gets a signal.
+
+`faulthandler` writes them in C: also while the child sleeps, or is in a call of C that holds the
+GIL. The task goes on: Python repeats a system call that a signal has interrupted (PEP 475).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import time
+from contextlib import suppress
+from typing import IO, Any, Final
+from weakref import WeakSet
+
+SIGNAL: Final = signal.SIGURG
+"""Celery and billiard use it nowhere, and it does nothing in a process without a handler."""
+PATIENCE_SECONDS: Final = 2.0
+"""How long a child has to write its stacks: it may wait for a processor."""
+PAUSE_SECONDS: Final = 0.05
+MOST_BYTES: Final = 65_536
+
+_files: WeakSet[IO[bytes]] = WeakSet()
+
+
+def stack_file() -> IO[bytes] | None:
+    """Return a file for the stacks of a child that is about to be forked; None if there is none."""
+    try:
+        made = os.fdopen(os.memfd_create("stacks"), "r+b", buffering=0)
+    except (OSError, AttributeError):
+        # Too many open files, or no Linux.
+        return None
+    _files.add(made)
+    return made
+
+
+def install(own: IO[bytes] | None) -> None:
+    """Write into this file on the signal, in this child; close those of its siblings."""
+    for file in [file for file in _files if file is not own]:
+        file.close()
+    if own is not None:
+        faulthandler.register(SIGNAL, file=own, all_threads=True, chain=False)
+
+
+def stacks_of(child: Any, pid: int) -> str:
+    """Return the stacks of all threads of a child, its task's first; empty if it writes none.
+
+    `pid` is its process, or the copy that has its job. Waits for up to PATIENCE_SECONDS. If it has
+    read another job by then, they may be that one's.
+    """
+    file = getattr(child, "stack_file", None)
+    if file is None:
+        return ""
+    os.ftruncate(file.fileno(), 0)
+    # The child shares the position.
+    os.lseek(file.fileno(), 0, os.SEEK_SET)
+    with suppress(ProcessLookupError):
+        os.kill(pid, SIGNAL)
+    until = time.monotonic() + PATIENCE_SECONDS
+    before, text = b"", b""
+    while time.monotonic() < until and (not text or text != before):
+        time.sleep(PAUSE_SECONDS)
+        before, text = text, os.pread(file.fileno(), MOST_BYTES, 0)
+    return _current_first(text.decode(errors="replace"))
+
+
+def _current_first(text: str) -> str:
+    """Return stacks with that of the main thread first: it runs the task, and got the signal."""
+    threads = [part.strip() for part in text.split("\n\n") if part.strip()]
+    return "\n\n".join(sorted(threads, key=lambda part: not part.startswith("Current thread")))
