@@ -98,8 +98,10 @@ def settle() -> dict[str, int]:
 @alone
 def promote() -> int:
     """Release waves and queue due runs, and end those whose deadline has passed."""
-    rollouts.advance()
-    return promotion.expire() + promotion.promote()
+    total = promotion.expire()
+    while rollouts.advance():
+        total += promotion.promote()
+    return total + promotion.promote()
 
 
 @shared_task(name="fairshift.system.rescue", base=SystemTask)

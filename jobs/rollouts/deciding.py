@@ -27,7 +27,10 @@ class Released:
     failed: int
     """Failed runs, without those that an operator has accepted."""
     ended: int
-    """Ended runs, without those that had ended when an operator continued."""
+    """Ended runs, without those that had ended when an operator continued.
+
+    Counted only if `failed` may be too many, and up to as many as then allow them.
+    """
     is_open: bool
     """Some run of the wave has not ended."""
 

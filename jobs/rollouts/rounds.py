@@ -7,7 +7,7 @@ and its advisory lock, which admissions share, so that none that began earlier e
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -20,7 +20,8 @@ from jobs.core import log_events, sql
 from jobs.core.apart import VALUE_ERRORS, name_spoilt
 from jobs.core.errors import OptionError
 from jobs.core.locks import LockClass
-from jobs.models import AuditEntry, EventType, Rollout, RolloutState
+from jobs.core.states import ENDED
+from jobs.models import AuditEntry, EventType, Rollout, RolloutState, Run
 from jobs.rollouts.deciding import Facts, Next, Released, decide
 from jobs.rollouts.telling import note
 from jobs.rollouts.waves import Limit, limit_from
@@ -37,9 +38,10 @@ _ALONE: Final = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 
 
 def advance() -> int:
-    """Bring each rollout as far as it can go now; return how many have changed.
+    """Bring each rollout one step on: a stop, a release, or a chunk of runs that become due.
 
-    One whose row cannot be read is named and left out: promotion goes on for all others.
+    Return how many have changed. Repeat it until none has, and promote in between: others' due runs
+    do not wait for all of a large wave. A rollout whose row cannot be read is named and left out.
     """
     open_ = Rollout.objects.exclude(state=RolloutState.ENDED)
     rollouts = open_ | Rollout.objects.exclude(due_from=None)
@@ -47,40 +49,37 @@ def advance() -> int:
     changed = 0
     for submission_id in ids:
         try:
-            changed += advance_one(submission_id)
+            changed += _advance_one(submission_id)
         except SPOILT as error:
             name_spoilt(logger, f"the rollout of submission {submission_id}", error)
     return changed
 
 
 def examine(submission_ids: Iterable[int]) -> None:
-    """Go on with the rollouts of submissions of which runs have failed: they may be stopped now.
+    """Go on with open rollouts of which runs have failed: they may be stopped now.
 
     An error is logged, and the round looks at them.
     """
     try:
-        found = Rollout.objects.filter(pk__in=set(submission_ids), state__in=OPEN)
-        for submission_id in found.values_list("pk", flat=True):
-            advance_one(submission_id)
+        for submission_id in set(submission_ids):
+            with locked(submission_id, waits=False) as rollout:
+                if rollout is not None and rollout.state in OPEN:
+                    _step(rollout)
     except Exception:
         # Whatever it is, the caller's reports are recorded.
         log_events.ROLLOUT_LEFT.log(logger, exc_info=True)
 
 
-def advance_one(submission_id: int) -> bool:
-    """Go on with one rollout; say whether it has changed. Harmless for one that has ended."""
-    is_changed = False
-    while True:
-        with locked(submission_id, waits=False) as rollout:
-            if rollout is None:
-                return is_changed
-            if rollout.state != RolloutState.ENDED and _step(rollout):
-                pass
-            elif rollout.state not in STOPPED and rollout.due_from is not None:
-                make_due(rollout)
-            else:
-                return is_changed
-        is_changed = True
+def _advance_one(submission_id: int) -> bool:
+    with locked(submission_id, waits=False) as rollout:
+        if rollout is None:
+            return False
+        if rollout.state != RolloutState.ENDED and _step(rollout):
+            return True
+        if rollout.state in STOPPED or rollout.due_from is None:
+            return False
+        make_due(rollout)
+        return True
 
 
 @contextmanager
@@ -124,61 +123,76 @@ def release(rollout: Rollout, *, by: str = "") -> None:
     number = rollout.wave + 1
     wave = rollout.waves[number - 1]
     wave |= {"released_at": sql.now().isoformat(), "released_by": by}
+    # Runs of earlier waves may be still to be made due.
+    due_from = rollout.due_from or UUID(int=UUID(wave["first"]).int - 1)
     change(
         rollout,
         state=RolloutState.ROLLING,
         wave=number,
         released_to=UUID(wave["last"]),
-        due_from=UUID(int=UUID(wave["first"]).int - 1),
+        due_from=due_from,
         next_at=None,
         reason="",
     )
     crash_point("rollout.after_release")
 
 
-def counts_of(rollout: Rollout) -> list[tuple[int, int]]:
-    """Return how many runs of each released wave have failed, and how many have not ended.
+def counts_of(rollout: Rollout) -> list[tuple[int, bool]]:
+    """Return how many runs of each released wave have failed, and whether one has not ended.
 
-    Behind them the same of all later waves. Of waves without failures the second is 0 or 1.
+    Behind them the same of all later waves.
     """
     released = [rollout.waves[place] for place in range(rollout.wave)]
     waves = [(wave["first"], wave["last"]) for wave in released]
     if later := rollout.waves[rollout.wave :]:
         waves.append((later[0]["first"], later[-1]["last"]))
     given = {"submission": rollout.pk, **sql.columns(waves, "firsts", "lasts")}
-    return [(row["failed"], row["open"]) for row in sql.run("rollouts/wave_counts", given)]
+    return [(row["failed"], row["is_open"]) for row in sql.run("rollouts/wave_counts", given)]
+
+
+def ended_of(rollout: Rollout, wave: Mapping[str, Any], *, most: int) -> int:
+    """Return how many runs of a wave have ended, `most` at most."""
+    runs = Run.objects.filter(submission=rollout.pk, id__range=(wave["first"], wave["last"]))
+    return runs.filter(state__in=sorted(ENDED)).order_by()[:most].count()
 
 
 def accept(rollout: Rollout) -> None:
     """Let the failures of a locked rollout so far no longer count; the caller saves it."""
-    for wave, (failed, unended) in zip(rollout.waves, counts_of(rollout), strict=False):
-        ended = wave["size"] - unended if failed else 0
+    counts = counts_of(rollout)
+    for wave, (failed, _) in zip(rollout.waves[: rollout.wave], counts, strict=False):
+        ended = ended_of(rollout, wave, most=wave["size"]) if failed else 0
         wave |= {"accepted_failed": failed, "accepted_ended": ended}
 
 
-def facts_of(rollout: Rollout, counts: Sequence[tuple[int, int]]) -> Facts:
+def facts_of(rollout: Rollout, counts: Sequence[tuple[int, bool]]) -> Facts:
+    limit = limit_of(rollout)
     return Facts(
         released=[
-            Released(
-                number=number,
-                size=wave["size"],
-                failed=max(0, failed - wave.get("accepted_failed", 0)),
-                ended=max(0, wave["size"] - unended - wave.get("accepted_ended", 0)),
-                is_open=unended > 0,
-            )
-            for number, (wave, (failed, unended)) in enumerate(
-                zip(rollout.waves[: rollout.wave], counts, strict=False), 1
-            )
+            _released(rollout, number, limit, *counts[number - 1])
+            for number in range(1, rollout.wave + 1)
         ],
-        has_open=any(unended for _failed, unended in counts),
+        has_open=any(is_open for _, is_open in counts),
         is_stopped=rollout.state in STOPPED,
         is_waiting=rollout.state == RolloutState.WAITING,
-        limit=limit_of(rollout),
+        limit=limit,
         between=timedelta(seconds=rollout.between_seconds) if rollout.between_seconds else None,
         needs_approval=rollout.needs_approval,
         next_at=rollout.next_at,
         now=sql.now(),
     )
+
+
+def _released(
+    rollout: Rollout, number: int, limit: Limit | None, failed: int, is_open: bool
+) -> Released:
+    wave = rollout.waves[number - 1]
+    failed = max(0, failed - wave.get("accepted_failed", 0))
+    accepted, ended = wave.get("accepted_ended", 0), 0
+    # Counted only if the failures may be too many, and no further than until they are not.
+    if limit is not None and limit.is_passed(failed=failed, ended=0, size=wave["size"]):
+        most = min(wave["size"], limit.least_ended(failed) + accepted)
+        ended = max(0, ended_of(rollout, wave, most=most) - accepted)
+    return Released(number=number, size=wave["size"], failed=failed, ended=ended, is_open=is_open)
 
 
 def limit_of(rollout: Rollout) -> Limit | None:
@@ -213,18 +227,20 @@ def _step(rollout: Rollout) -> bool:
             next_at=None if facts.between is None else facts.now + facts.between,
         )
     elif following is Next.END:
-        change(rollout, state=RolloutState.ENDED, next_at=None)
+        # A run of a wave that was never released, such as a cancelled one, may be retried later.
+        last = UUID(rollout.waves[-1]["last"])
+        change(rollout, state=RolloutState.ENDED, next_at=None, released_to=last)
     elif has_noted:
         change(rollout)
     return has_noted or following is not None
 
 
-def _note_waves(rollout: Rollout, counts: Sequence[tuple[int, int]]) -> bool:
+def _note_waves(rollout: Rollout, counts: Sequence[tuple[int, bool]]) -> bool:
     """Note which waves have ended, and which accepted failures are none any more; say if any."""
     before = str(rollout.waves)
-    for number, (failed, unended) in enumerate(counts[: rollout.wave], 1):
+    for number, (failed, is_open) in enumerate(counts[: rollout.wave], 1):
         wave = rollout.waves[number - 1]
-        if not unended and "ended_at" not in wave:
+        if not is_open and "ended_at" not in wave:
             wave["ended_at"] = sql.now().isoformat()
             note(rollout, EventType.WAVE_ENDED, wave=number)
         # A run that is retried is no accepted failure: it may fail again.

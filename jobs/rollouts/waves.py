@@ -17,7 +17,8 @@ from jobs.core.inputs import LABEL_LIMIT, refuse_name
 MOST_WAVES: Final = 20
 LONGEST: Final = timedelta(days=366)
 APPROVAL: Final = "approval"
-MOST_FAILURES: Final = 100_000
+MOST_RUNS: Final = 100_000
+"""Of a submission."""
 _PART: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)%")
 
 
@@ -75,13 +76,13 @@ class Limit:
     @classmethod
     def read(cls, given: Any) -> Limit:
         """Return the limit of a count or of a text such as "5%"; raise OptionError."""
-        if _is_count(given) and 0 <= given <= MOST_FAILURES:
+        if _is_count(given) and 0 <= given <= MOST_RUNS:
             return cls(count=given)
         part = _part(given)
         if part is None or part >= 1:
             raise OptionError(
                 "waves.stop_at",
-                f"is a count of 0 to {MOST_FAILURES:,} failed runs, or a part below 100% of the"
+                f"is a count of 0 to {MOST_RUNS:,} failed runs, or a part below 100% of the"
                 " ended runs of a wave, as '5%'",
             )
         return cls(part=part)
@@ -95,6 +96,10 @@ class Limit:
         if self.count is not None or not self.part:
             return failed > (self.count or 0)
         return failed > self.part * max(ended, min(size, 1 / self.part))
+
+    def least_ended(self, failed: int) -> int:
+        """Return the least ended runs of which so many failed ones are no reason to stop."""
+        return math.ceil(failed / self.part) if self.part else MOST_RUNS
 
 
 def refuse_sizes(sizes: Any) -> None:

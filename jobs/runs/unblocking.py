@@ -28,13 +28,12 @@ CHUNK: Final = 1_000
 def publish_after_end(rows: Sequence[Mapping[str, Any]]) -> None:
     """Publish runs that waited for these to end, and stop rollouts in which too many have failed.
 
-    Takes rows with state, owner_id, submission_id, lock_key, is_capped.
+    Takes rows with state, owner_id, rollout_id, lock_key, is_capped.
 
     Call it after the commit. An error is logged, and the sweep publishes them.
     """
-    failed = [row["submission_id"] for row in rows if row["state"] == State.FAILED]
-    if any(failed):
-        rounds.examine(filter(None, failed))
+    if stoppable := {row["rollout_id"] for row in rows if row["rollout_id"]}:
+        rounds.examine(stoppable)
     freed = [row for row in rows if row["state"] in ENDED or row["state"] == State.RETRYING]
     owner_ids = sorted({row["owner_id"] for row in freed if row["is_capped"]})
     lock_keys = sorted({row["lock_key"] for row in freed if row["lock_key"]})

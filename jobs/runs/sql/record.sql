@@ -4,8 +4,9 @@
 -- tracebacks, delays (seconds until the next attempt), causes: empty if no run has any; errors and
 -- attempt_errors bytea[]: the texts of both, encrypted, which are empty then; key: that of errors and
 -- results, 0 for none; lease seconds.
--- Result: a row per run that was moved: id, state now, owner_id, submission_id, lock_key, is_capped; one with state
--- 'busy' per run whose row another transaction has locked or just changed: report it again.
+-- Result: a row per run that was moved: id, state now, owner_id, rollout_id (of a failed run whose rollout
+-- is open), lock_key, is_capped; one with state 'busy' per run whose row another transaction has locked or
+-- just changed: report it again.
 -- Keeps true: only the newest token of an active run may write; a run that ends while `cancelling` is
 -- cancelled, unless it succeeded; an attempt's row is written in the statement that moves its run; only
 -- moves of jobs/core/states.py are made: a started run is not given back, a succeeded one has started.
@@ -129,7 +130,11 @@ WITH report AS (
 ), announced AS (
     {runs/announce}
 )
-SELECT m.id, m.state, m.owner_id, m.submission_id, m.lock_key,
+SELECT m.id, m.state, m.owner_id,
+    CASE WHEN m.state = 'failed' THEN (
+        SELECT x.submission_id FROM jobs_rollout x
+        WHERE x.submission_id = m.submission_id AND x.state IN ('rolling', 'waiting')) END AS rollout_id,
+    m.lock_key,
     (SELECT o.max_running IS NOT NULL FROM jobs_owner o WHERE o.id = m.owner_id) AS is_capped
 FROM moved m
 UNION ALL

@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 import pytest
@@ -33,10 +34,18 @@ T = TypeVar("T")
 places = st.integers(0, 11)
 some_places = st.lists(places, min_size=1, max_size=4)
 seldom = st.sampled_from((False, False, False, True))
+waves = st.fixed_dictionaries(
+    {
+        "sizes": st.sampled_from(([1, "100%"], [2, "100%"], [1, 1, "100%"])),
+        "stop_at": st.sampled_from((None, 0, 0, 1)),
+        "between": st.sampled_from((None, None, timedelta(seconds=16), "approval")),
+    }
+)
 submits = st.fixed_dictionaries(
     {
         "owner": st.sampled_from(OWNERS),
-        "number": st.integers(1, 3),
+        "number": st.integers(1, 4),
+        "waves": st.one_of(st.none(), waves),
         "lock": st.sampled_from(("", "", "door")),
         "countdown": st.sampled_from((None, None, None, 20)),
         "deadline_seconds": st.sampled_from((None, None, None, 25)),
@@ -45,7 +54,8 @@ submits = st.fixed_dictionaries(
     }
 )
 limits = ("pause", "pause a while", "resume", None, 1, 1, 2)
-houses = (("promote",), ("sweep",), ("rescue",), ("rescue", "promote", "sweep"))
+houses = (("promote",), ("roll", "promote"), ("sweep",), ("rescue", "roll", "promote", "sweep"))
+steps = ("pause", "resume", "resume", "release", "resize", "retry failed", "cancel")
 losses = ("lost", "forged", "flushed", "row held")
 troubles = ("beat", "die", "stop", "freeze", "freeze")
 
@@ -62,6 +72,7 @@ ACTS: Final[Mapping[str, tuple[int, Mapping[str, st.SearchStrategy[Any]]]]] = {
     "cancel": (2, {"which": places}),
     "retry": (2, {"which": places}),
     "limit": (2, {"owner": st.sampled_from(OWNERS), "how": st.sampled_from(limits)}),
+    "steer": (3, {"which": places, "how": st.sampled_from(steps)}),
     "disturb": (2, {"how": st.sampled_from(losses), "which": some_places}),
     "disturb_worker": (4, {"who": places, "how": st.sampled_from(troubles)}),
     "oversleep": (2, {"who": places}),
@@ -131,6 +142,10 @@ class Journeys(RuleBasedStateMachine):
         ended = [row["id"] for row in self.world.rows if row["state"] in ENDED]
         if ended:
             self.world.reopen(self.world.stories[str(chosen(ended, which))])
+
+    def steer(self, which: int, how: str) -> None:
+        if self.world.rollouts:
+            self.world.steer(chosen(self.world.rollouts, which), how)
 
     def limit(self, owner: str, how: str | int | None) -> None:
         if how == "resume":

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import count
+from itertools import chain, count
 from math import inf
 from typing import Any
 
@@ -17,6 +17,8 @@ from jobs.core.errors import StateConflict
 from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Owner, Run
 from jobs.owners.limits import limit_owner, pause_owner, resume_owner
+from jobs.rollouts import rounds
+from jobs.rollouts.waves import Waves
 from jobs.runs.admission import admit
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
@@ -28,6 +30,7 @@ from jobs.system.rescue import rescue_runs
 from tests.jobs.conftest import TABLES
 from tests.jobs.journeys.clock import FakeClock
 from tests.jobs.journeys.network import Network, OnItsWay, asks
+from tests.jobs.journeys.rolling import Rolling, Rollouts
 from tests.jobs.journeys.somebody import Somebody
 from tests.jobs.journeys.story import Log, Story, read_runs
 from tests.jobs.journeys.worker import Held, Word, Worker
@@ -54,6 +57,7 @@ class World:
         self.caps: dict[str, float] = dict.fromkeys(OWNERS, inf)
         self.paused_until: dict[str, float] = dict.fromkeys(OWNERS, 0.0)
         self.stories: dict[str, Story] = {}
+        self.rollouts = Rollouts()
         self.rows: list[dict[str, Any]] = []
         self.log = Log()
         self._numbers = count(1)
@@ -68,14 +72,23 @@ class World:
 
     # --- callers and operators ----------------------------------------------------------
 
-    def submit(self, owner: str, number: int, *, is_committed: bool = True, **options: Any) -> None:
+    def submit(
+        self,
+        owner: str,
+        number: int,
+        *,
+        is_committed: bool = True,
+        waves: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
         """Submit some runs; or fail in the transaction that did."""
         # Ids of one moment are in no order.
         self.clock.advance(1)
         ids = []
         with suppress(Rollback), transaction.atomic():
             calls = [{"n": n} for n in range(number)]
-            submission = submit_many("tests.record", calls, owner=owner, **options)
+            cut = Waves(**waves) if waves else None
+            submission = submit_many("tests.record", calls, owner=owner, waves=cut, **options)
             runs = list(Run.objects.filter(submission=submission).order_by("id"))
             ids = [run.id for run in runs]
             if not is_committed:
@@ -89,17 +102,31 @@ class World:
             lock, attempts = run.lock_key, run.max_attempts
             story = Story(run.id, owner, lock, attempts, due_at, deadline_at)
             self.stories[str(run.id)] = story
+        if cut is not None:
+            rolling = self.rollouts.add(submission.pk, cut, ids)
+            for run_id in chain.from_iterable(rolling.waves[1:]):
+                # It counts from the release.
+                self.stories[str(run_id)].deadline_at = inf
 
     def cancel(self, story: Story) -> None:
         self.somebody.let_go()
         if cancel_runs([story.id]):
             story.is_over = Run.objects.get(id=story.id).state == State.CANCELLED
+        self.look()
 
     def reopen(self, story: Story) -> None:
         self.somebody.let_go()
         with suppress(StateConflict):
             reopen_runs([story.id])
             story.reopen(now=self.clock.now)
+
+    def steer(self, which: Rolling, how: str) -> None:
+        """Do to a rollout what an operator may do."""
+        self.somebody.let_go()
+        self.rollouts.steer(which, how, self.stories, now=self.clock.now)
+
+    def look(self) -> None:
+        self.rollouts.look(now=self.clock.now)
 
     def pause(self, owner: str, seconds: float | None) -> None:
         until = inf if seconds is None else self.clock.now + seconds
@@ -143,9 +170,18 @@ class World:
     def promote(self) -> None:
         promotion.expire()
         promotion.promote()
+        self.look()
+
+    def roll(self) -> None:
+        self.somebody.let_go()
+        self.look()
+        self.rollouts.lower()
+        while rounds.advance():
+            self.look()
 
     def rescue(self) -> None:
         rescue_runs()
+        self.look()
 
     def sweep(self) -> None:
         sweep.sweep_hints()
@@ -164,6 +200,7 @@ class World:
     def beat(self, worker: Worker) -> None:
         worker.hear(beat(worker.node, [held.run_id for held in worker.held]).cancel)
         worker.beat_at = self.clock.now
+        self.look()
 
     def take(self, worker: Worker, hints: list[OnItsWay], *, is_unheard: bool = False) -> None:
         """Have hints admitted; what is refused for the moment goes back."""
@@ -231,6 +268,7 @@ class World:
                 worker.held.remove(word.held)
         for run_id, word in newest.items():
             self._answered(word, answers.get(run_id))
+        self.look()
 
     def die(self, worker: Worker) -> None:
         """Kill a worker with all that it holds; another boots in its place."""
@@ -259,6 +297,7 @@ class World:
         story.token = held.token
         assert not story.is_over, "what has ended, or was cancelled, starts no more"
         assert story.due_at <= now, "not before it is due"
+        assert self.rollouts.lets_start(story.id), "not before its wave, nor after a stop"
         assert held.admission.attempt > 1 or now < story.deadline_at, "not after its deadline"
         assert held.admission.attempt <= story.max_attempts, "not more often than allowed"
         assert self.paused_until[story.owner] <= now, "not while its owner is paused"
@@ -311,7 +350,8 @@ class World:
             assert run["token"] == token, "tokens come from admissions"
             assert run["attempt_count"] <= run["max_attempts"]
             assert (run["ended_at"] is not None) == (run["state"] in ENDED)
-            assert not run["blocked_by"] or run["state"] == State.QUEUED
+            waits_in = State.HELD if run["blocked_by"] == "wave" else State.QUEUED
+            assert not run["blocked_by"] or run["state"] == waits_in
 
     # --- the end ------------------------------------------------------------------------
 
@@ -326,15 +366,19 @@ class World:
         for _ in range(30):
             self._work_on()
             self.check()
-            if all(run["state"] in ENDED for run in self.rows):
+            if all(run["state"] in ENDED for run in self.rows) and self.rollouts.are_over():
                 break
             # Nobody holds anything: a long silence is no loss.
             self.clock.advance(100)
             for worker in self.workers:
                 self.beat(worker)
             self.rescue()
+            for rolling, how in self.rollouts.stuck():
+                self.steer(rolling, how)
+            self.roll()
             self.promote()
             self.sweep()
+        assert self.rollouts.are_over(), "a rollout ends with its runs"
         verdict = self.log.verdict(self.rows)
         assert verdict.ok, verdict.report()
 

@@ -19,7 +19,8 @@ from jobs.runs import gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
 from jobs.system.promotion import promote
-from tests.jobs.scenes import admitted, ask, behind, living_worker, told
+from tests.jobs.api.conftest import statements
+from tests.jobs.scenes import admitted, ask, behind, living_worker, submitted, told
 
 CALLS = [{"x": number, "y": 0} for number in range(20)]
 
@@ -44,7 +45,8 @@ def end(some: list[Run], kind: Kind = Kind.SUCCEEDED) -> None:
 
 def round_() -> None:
     """Do what the promoting round does."""
-    rounds.advance()
+    while rounds.advance():
+        promote()
     promote()
 
 
@@ -161,6 +163,21 @@ def test_a_resumed_rollout_accepts_the_failures_so_far(acme: Owner) -> None:
     assert Rollout.objects.get(pk=submission.pk).state == "stopped"
 
 
+@pytest.mark.parametrize(("earlier", "held"), [("resumed", 13), ("released", 0)])
+def test_a_release_leaves_no_earlier_run_behind(acme: Owner, earlier: str, held: int) -> None:
+    """Two steps of an operator before the next round: the runs of both become due."""
+    submission = rollout(acme)
+    if earlier == "resumed":
+        verbs.pause(submission)
+        ask(living_worker(), runs(submission))
+        verbs.resume(submission)
+    else:
+        verbs.release(submission)
+    verbs.release(submission)
+    round_()
+    assert states_of(submission).get("queued") == 20 - held
+
+
 def test_a_late_success_counts_for_its_wave(acme: Owner) -> None:
     """A failed run that is retried and succeeds is no failure any more."""
     submission = rollout(acme, sizes=[10, 10], stop_at=1)
@@ -211,12 +228,18 @@ def test_an_accepted_failure_that_is_retried_may_not_fail_again(acme: Owner) -> 
 
 @pytest.mark.parametrize("waves", [{"stop_at": 0}, {"between": "approval"}])
 def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any) -> None:
-    """Stopped or not: it asks for no decision, and no wave of cancelled runs for an approval."""
+    """Stopped or not: it asks for no decision, and no wave of cancelled runs for an approval.
+
+    A run of a wave that was never released runs when it is retried.
+    """
     submission = rollout(acme, **waves)
     end(runs(submission)[:1], Kind.FAILED)
     submission.cancel()
     round_()
     assert Rollout.objects.get(pk=submission.pk).state == "ended"
+    last = submission.runs.latest("id")
+    reopen_runs([last.id])
+    end([last])
 
 
 def test_a_wave_waits_for_its_time(acme: Owner) -> None:
@@ -259,6 +282,18 @@ def test_the_verdict_names_a_rollout_that_needs_a_decision(acme: Owner) -> None:
     end(runs(stops)[:1], Kind.FAILED)
     found = rollout_to_decide(Rollout.objects.all())
     assert found is not None and found.submission == stops
+
+
+def test_runs_without_waves_cost_no_statement_more(acme: Owner) -> None:
+    """One statement admits a batch of them, and one records it, whether runs fail or not."""
+    some = submitted(acme, 3)
+    worker = living_worker()
+    ask(worker, some[:1])
+    with statements() as found:
+        both = [admitted(worker, run) for run in some[1:]]
+        assert len(found) == 2
+        record([told(one, Kind.FAILED) for one in both])
+        assert len(found) == 3
 
 
 @pytest.mark.parametrize(
