@@ -27,6 +27,8 @@ CUSTOMERS: Final = (
     ("litware", 3, UNAPPROVED),
     ("adatum", 3, FROZEN),
 )
+REFUSING: Final = "contoso"
+"""The first device of this customer refuses its first upgrade."""
 PARTS: Final = sum(part for _, part, _ in CUSTOMERS)
 
 

@@ -35,6 +35,7 @@ from config.demo.devices import (
     ANSWER_LOST,
     CLIENT_GONE,
     DROPPED,
+    REFUSED,
     SLOW,
     UNAVAILABLE,
     Device,
@@ -149,6 +150,9 @@ class Ruleset(Page):
         if failure == UNAVAILABLE:
             device.failed(request, reason=UNAVAILABLE)
             raise HTTPError(503, "the device is restarting")
+        if failure == REFUSED:
+            device.failed(request, reason=REFUSED)
+            raise HTTPError(409, "the device has no room for it")
         if failure == DROPPED:
             device.failed(request, reason=DROPPED)
             raise self.hang_up()

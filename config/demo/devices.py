@@ -25,6 +25,7 @@ UNAVAILABLE = "unavailable"  # 503, nothing activated
 DROPPED = "dropped"  # the connection ends before anything is activated
 SLOW = "slow"  # answers after the client's timeout; never activates
 ANSWER_LOST = "answer lost"  # activated, but the connection ends before the answer
+REFUSED = "refused"  # 409, nothing activated; a client that tries again at once is in vain
 CLIENT_GONE = "client gone"  # the client hung up before the device was ready; not activated
 PLANNED_FAILURES = (UNAVAILABLE, DROPPED, SLOW, ANSWER_LOST)
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from config.demo.agreed_hours import Customer
-from config.demo.devices import Device, doubled, make_devices
+from config.demo.agreed_hours import REFUSING, Customer
+from config.demo.devices import REFUSED, Device, doubled, make_devices
 
 
 @dataclass
@@ -42,4 +42,8 @@ class Firmware:
 def make_firmware(customers: Sequence[Customer], *, seed: int, failing_share: float) -> Firmware:
     """Return the customers' devices; some fail at first."""
     names = [name for customer in customers for name in customer.devices]
-    return Firmware(customers, make_devices(names, seed=seed, failing_share=failing_share))
+    devices = make_devices(names, seed=seed, failing_share=failing_share)
+    for customer in customers:
+        if customer.name == REFUSING:
+            devices[customer.devices[0]].failures.appendleft(REFUSED)
+    return Firmware(customers, devices)

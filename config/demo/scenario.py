@@ -1,7 +1,8 @@
 """The scenario of the demo: one owner submits thousands of runs, another one four.
 
 A third owner checks the health of every device each minute. Then firmware is upgraded on the
-devices of five customers, within the hours to which each customer has agreed.
+devices of five customers, in waves, and within the hours to which each customer has agreed. The
+rollout of one of them is stopped by a failure, and resumed.
 """
 
 import signal
@@ -20,6 +21,7 @@ from config.demo.agreed_hours import make_customers, write_customers
 from config.demo.customers import make_calendars, names_of
 from config.demo.devices import device_names, lab_names
 from config.demo.foreseen import Forecasts
+from config.demo.operator import Operator
 from config.demo.processes import choose_places, live_workers, make_stack
 from config.demo.screen import Bars, Line, Lines, Screen
 from config.demo.shares import Shares
@@ -151,7 +153,15 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
             first = submissions[0]
             expected = run_times_of(first.owner, first.task, first.queue, now=timezone.now())
             of_upgrade = Forecasts(lambda: upgrade.forecasts(expected))
-            _follow_upgrade(upgrade, stack, progress, forecasts=of_upgrade, deadline=deadline)
+            operator = Operator(upgrade.submissions, login=login, site=places.site, screen=screen)
+            _follow_upgrade(
+                upgrade,
+                stack,
+                progress,
+                operator=operator,
+                forecasts=of_upgrade,
+                deadline=deadline,
+            )
             in_time &= upgrade.is_done()
         if not in_time:
             show_hanging([*submissions, *upgrade.submissions], places=places, screen=screen)
@@ -167,7 +177,7 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
             report,
             large=large_one,
             small=small_one,
-            upgrade=upgrade.end(upgraded, forecasts=of_upgrade.made),
+            upgrade=upgrade.end(upgraded, forecasts=of_upgrade.made, stopped=operator.resumed),
             slots=slots,
             forecasts=forecasts.made,
         )
@@ -233,6 +243,7 @@ def _follow_upgrade(
     stack: Stack,
     progress: Bars | Lines,
     *,
+    operator: Operator,
     forecasts: Forecasts,
     deadline: Deadline,
 ) -> None:
@@ -244,6 +255,7 @@ def _follow_upgrade(
         line = upgrade.line()
         progress.show([line], shares.parts())
         forecasts.look(line.seconds, since=upgrade.began_at())
+        operator.look()
         return upgrade.is_done()
 
     deadline.wait(look)

@@ -76,11 +76,14 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
         f"{upgrade.openings} openings and {upgrade.seconds:.1f} s, {upgrade.outside} outside; "
         f"{upgrade.held_for_approval} held for approval, {upgrade.held_by_freeze} held by freeze"
     )
+    for address in upgrade.stopped:
+        screen.say(f"  It went out in waves; this rollout was stopped, then resumed: {address}")
     if upgrade.held_for_approval + upgrade.held_by_freeze:
         screen.say("  The held runs are now cancelled: the pages show them as cancelled")
     if upgrade.first_outside:
         screen.say(f"  Outside: {upgrade.first_outside}")
-    _show_forecasts("the firmware", upgrade.forecasts, upgrade.seconds, screen)
+    what = "the firmware without the stop" if upgrade.stopped else "the firmware"
+    _show_forecasts(what, upgrade.forecasts, upgrade.seconds, screen)
 
 
 def _show_forecasts(

@@ -21,6 +21,10 @@ class DeviceError(Exception):
     """A device answered with an error; the next attempt may work."""
 
 
+class RefusalError(Exception):
+    """A device has refused what it was asked: somebody must look at it before another attempt."""
+
+
 @job(max_attempts=5, backoff_seconds=0.5, backoff_cap_seconds=4)
 def activate_ruleset(device: str, version: int) -> dict[str, Any]:
     """Activate a version of the ruleset on one device and return what the device then has."""
@@ -33,6 +37,7 @@ def activate_ruleset(device: str, version: int) -> dict[str, Any]:
     backoff_seconds=0.5,
     backoff_cap_seconds=4,
     soft_time_limit_seconds=UPGRADE_SECONDS,
+    give_up_on=[RefusalError],
 )
 def upgrade_firmware(device: str, version: int) -> dict[str, Any]:
     """Install a firmware on one device and return what the device then has."""
@@ -63,7 +68,8 @@ def _call(method: str, path: str, content: dict[str, Any] | None = None) -> dict
     )
     if response.status != 200:
         body = response.data[:200]
-        raise DeviceError(f"{method} {path} was answered with {response.status}: {body!r}")
+        error = RefusalError if response.status == 409 else DeviceError
+        raise error(f"{method} {path} was answered with {response.status}: {body!r}")
     return dict(response.json())
 
 

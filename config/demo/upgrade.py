@@ -1,4 +1,4 @@
-"""A firmware upgrade of the customers' devices, within the agreed hours."""
+"""A firmware upgrade of the customers' devices, in waves and within the agreed hours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,16 @@ from config.demo.foreseen import Foreseen
 from config.demo.screen import Line
 from config.demo.tasks import upgrade_firmware
 from config.demo.verdict import UpgradeVerdict, line_of_all
-from jobs import submit_many
+from jobs import Waves, submit_many
 from jobs.core.states import ENDED, State
 from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import forecast_rest
 from jobs.models import Run, Submission
 from jobs.runs.cancellation import cancel_runs
+
+WAVES = Waves(sizes=["10%", "100%"], stop_at="5%")
+"""One failure stops a first wave of up to 19 devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,13 @@ class Upgrade:
             if one.owner.slug in agreed
         ]
 
-    def end(self, report: dict[str, Any], *, forecasts: Sequence[Foreseen]) -> UpgradeVerdict:
-        """Return the verdict from the devices' report and the rows; cancel held runs."""
+    def end(
+        self, report: dict[str, Any], *, forecasts: Sequence[Foreseen], stopped: Sequence[str]
+    ) -> UpgradeVerdict:
+        """Return the verdict from the devices' report and the rows; cancel held runs.
+
+        `stopped` has the addresses of the rollouts that were stopped.
+        """
         line = self.line()
         held = {
             status: list(self._runs(status).filter(state=State.HELD).values_list("id", flat=True))
@@ -70,6 +78,7 @@ class Upgrade:
             openings=self._openings(line.seconds),
             seconds=round(line.seconds, 2),
             forecasts=forecasts,
+            stopped=stopped,
             first_outside=_first(report["outside"]),
         )
 
@@ -103,6 +112,7 @@ def begin_upgrade(customers: Sequence[Customer], *, version: int) -> Upgrade:
             label=f"firmware {version}",
             target="{device}",
             window="required",
+            waves=WAVES if customer.status == AGREED else None,
         )
         for customer in customers
     ]

@@ -26,8 +26,9 @@ class UpgradeVerdict:
 
     `asked` devices have customers that agreed; `upgraded` of them have the new version. The runs of
     the other customers stayed held.
-    `openings` is the number of windows that opened meanwhile, `seconds` the duration, and
-    `forecasts` those that were made shortly after the first submit.
+    `openings` is the number of windows that opened meanwhile, `seconds` the duration,
+    `forecasts` those that were made shortly after the first submit, and `stopped` the addresses of
+    the rollouts that were stopped and resumed.
     """
 
     asked: int
@@ -41,6 +42,7 @@ class UpgradeVerdict:
     openings: int
     seconds: float
     forecasts: Sequence[Foreseen] = ()
+    stopped: Sequence[str] = ()
     first_outside: str = ""
     """The first upgrade that began or ended outside of the hours: which, and how late."""
 

@@ -115,6 +115,7 @@ def _is_good(verdict: dict[str, Any]) -> None:
     upgrade = verdict["upgrade"]
     assert (upgrade["asked"], upgrade["upgraded"], upgrade["outside"]) == (24, 24, 0)
     assert (upgrade["held_for_approval"], upgrade["held_by_freeze"]) == (3, 3)
+    assert len(upgrade["stopped"]) == 1
 
 
 def _until(lines: Iterable[str], text: str) -> str:
@@ -138,18 +139,22 @@ def _status(address: str, **headers: str) -> int:
 def test_the_demo_ends_well_and_leaves_nothing(world: World) -> None:
     """Every device is verified, none doubled, every run recorded, and hours are kept.
 
+    One rollout is stopped by a failure, with the address of its page, and resumed.
     Site and Flower answer at the printed addresses, with the printed login, until it is told to
     end. That it ends by itself with `--exit`, CI sees with the README's command.
     """
     demo = world.start("--json")
     assert demo.stdout is not None and demo.stderr is not None
-    _is_good(json.loads(demo.stdout.readline()))
-    told = dict(
-        re.findall(r"^  (Site|Flower|Login) +(.*)$", _until(demo.stderr, "stays up"), re.MULTILINE)
-    )
+    verdict = json.loads(demo.stdout.readline())
+    _is_good(verdict)
+    shown = _until(demo.stderr, "stays up")
+    told = dict(re.findall(r"^  (Site|Flower|Login) +(.*)$", shown, re.MULTILINE))
+    [stopped] = verdict["upgrade"]["stopped"]
+    assert re.search(f"^Stopped: .*: {stopped}$", shown, re.MULTILINE)
     user, password = told["Login"].split()[0:3:2]
     secret = base64.b64encode(f"{user}:{password}".encode()).decode()
     assert _status(told["Site"]) == 200, "it leads to the page to log in"
+    assert _status(stopped) == 200
     assert _status(told["Flower"]) == 401
     assert _status(told["Flower"], Authorization=f"Basic {secret}") == 200
     demo.terminate()

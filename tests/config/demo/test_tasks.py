@@ -2,14 +2,17 @@
 
 import json
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from config.demo import tasks
+from config.demo.agreed_hours import AGREED, REFUSING, Customer, write_customers
 from config.demo.devices import PLANNED_FAILURES
 from tests.config.demo.conftest import RunningServer
 
@@ -53,6 +56,16 @@ def test_it_raises_on_each_failure_and_works_when_tried_again(
     assert (seen["verified"], seen["doubled"]) == (kinds, 0)
     assert len(errors) == seen["failed_attempts"]
     assert {ReadTimeoutError, tasks.DeviceError} < {type(error) for error in errors}
+
+
+def test_a_refusal_is_for_a_person(devices: Start, tmp_path: Path) -> None:
+    """The first upgrade of a device is refused: an error of its own; the next one works."""
+    path = tmp_path / "customers.json"
+    write_customers([Customer(REFUSING, ("edge",), AGREED, (time.time(),))], path)
+    devices("--devices", "0", "--failing-share", "0", "--customers", str(path))
+    with pytest.raises(tasks.RefusalError, match="409"):
+        tasks.upgrade_firmware.run("edge", 42)
+    assert tasks.upgrade_firmware.run("edge", 42) == {"device": "edge", "version": 42}
 
 
 def test_a_fork_does_not_speak_on_its_parents_connection(devices: Start) -> None:
