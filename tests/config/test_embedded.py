@@ -164,6 +164,18 @@ def test_two_processes_share_servers_that_stop_after_the_last(empty: World) -> N
     wait_for(empty.is_empty, what="everything stopped and removed")
 
 
+def test_status_and_stop_are_commands(world: World) -> None:
+    """`stop` ends servers that are in use, and both say what is so."""
+    ours = os.environ | {"FAIRSHIFT_STATE_DIR": str(world.places.state)}
+    world.client("redis")
+    said = python("-m", "config.embedded", "status", environ=ours).stdout
+    assert said.startswith(f"Running. Data: {world.places.state}\nredis ")
+    assert python("-m", "config.embedded", "stop", environ=ours).stdout == "Stopped.\n"
+    wait_for(world.is_empty, what="everything stopped and removed")
+    said = python("-m", "config.embedded", "status", environ=ours).stdout
+    assert said == f"Not running. Data: {world.places.state}\n"
+
+
 def test_stop_waits_for_servers_that_end_by_themselves(world: World) -> None:
     """What stops them may then copy or remove the data."""
     world.client("postgres")

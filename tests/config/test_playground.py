@@ -43,6 +43,15 @@ def test_owners_with_names_of_the_demos_are_another_s_all_the_same() -> None:
 
 
 @pytest.mark.django_db
+def test_the_demo_s_own_database_is_accepted_again() -> None:
+    """A second demo, or an `up`, in the state folder of the first."""
+    make_world(large=[], small=[])
+    mark_database()
+    refuse_foreign_database(with_user=True)
+    make_world(large=[], small=[])
+
+
+@pytest.mark.django_db
 def test_a_user_named_demo_is_never_promoted() -> None:
     """Neither by the command nor by its functions, with or without owners or a mark."""
     user = get_user_model().objects.create_user(username=USER, password="kept")

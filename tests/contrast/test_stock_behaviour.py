@@ -1,5 +1,6 @@
 """What people know of Celery holds on a fair queue: each scene on a real worker."""
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -136,6 +137,15 @@ def test_what_runs_is_terminated(world: World) -> None:
     assert (running, finished) == (0, 1) and served >= 400_000
 
 
+def test_early_acknowledgement_is_late(world: World) -> None:
+    """A task that asks for it is held until it has ended, as all others are."""
+    world.call("early", "early", 0.6)
+    world.await_line("start", "early")
+    time.sleep(0.2)  # time for an acknowledgement to be sent
+    assert world.count("leased") == 1
+    assert "early" not in world.scene.said("end")
+
+
 # --- sight -----------------------------------------------------------------------------------
 
 
@@ -205,6 +215,17 @@ def test_queues_are_added_and_cancelled(world: World) -> None:
     assert "cancelled" not in world.scene.said("start")
     names = {queue["name"] for queue in world.seen(world.worker, "active_queues")}
     assert world.scene.queue + "-c" not in names
+
+
+def test_a_rate_limit_of_celerys(world: World) -> None:
+    """Each worker starts no more than that: it holds what waits for it, as stock does."""
+    world.command(world.worker, "rate_limit", "contrast.limited", "4/s")
+    for n in range(4):
+        world.call("limited", f"limited-{n}")
+    lines = world.await_line("end", *(f"limited-{n}" for n in range(4)))
+    at = sorted(line.at for line in lines)
+    assert min(later - one for one, later in itertools.pairwise(at)) > 0.2
+    world.command(world.worker, "rate_limit", "contrast.limited", "0")
 
 
 # --- stock clients ---------------------------------------------------------------------------
@@ -332,6 +353,39 @@ def test_a_cold_shutdown(world: World, soft: float) -> None:
             leaving.wait(100)
     starts = world.scene.said("start")
     assert (starts.count(short), starts.count(long)) == (1 if soft else 2, 2)
+
+
+def test_autoscale(world: World) -> None:
+    """What is taken makes the pool grow at once, up to its most; what is idle ends again."""
+    with _worker(world, "--autoscale=3,1", more="-scale") as scaled:
+        for n in range(4):
+            world.call("nap", f"scaled-{n}", 1, more="-scale")
+        starts = world.await_line("start", "scaled-0", "scaled-1", "scaled-2")
+        assert max(line.at for line in starts) - starts[0].at < 0.8
+        assert (world.count("leased", "-scale"), world.count("ready", "-scale")) == (3, 1)
+        wait_for(lambda: len(world.seen(scaled, "stats")["pool"]["processes"]) == 1)
+        world.command(scaled, "autoscale", 2, 1)
+        for n in range(4):
+            world.call("nap", f"fewer-{n}", 0.5, more="-scale")
+        world.await_line("start", "fewer-0", "fewer-1")
+        assert (world.count("leased", "-scale"), world.count("ready", "-scale")) == (2, 2)
+
+
+def test_children_are_replaced(world: World) -> None:
+    """After so many tasks, or with so much memory: nothing is lost or started twice meanwhile."""
+    options = ["--max-tasks-per-child=3", "--max-memory-per-child=150000"]
+    with _worker(world, *options, more="-child"):
+        names = [f"child-{n}" for n in range(4)]
+        for name in names:
+            world.call("run", name, more="-child")
+        pids = [line.pid for line in world.await_line("end", *names)]
+        assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 1]
+        world.call("fill", "filled", 200, more="-child")
+        world.call("run", "after", more="-child")
+        [filled], [after] = (world.await_line("end", name) for name in ("filled", "after"))
+        assert filled.pid == pids[-1] and after.pid != filled.pid
+    starts = world.scene.said("start")
+    assert [starts.count(name) for name in (*names, "filled", "after")] == [1] * 6
 
 
 def test_without_prefetch(world: World) -> None:

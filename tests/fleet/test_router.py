@@ -103,6 +103,18 @@ def test_scopes_nest_and_the_innermost_counts_whole(world: World) -> None:
     assert world.said() == [{"owner": "northwind", "submission": ""}, {**ACME_7, "lock": "door"}]
 
 
+def test_a_scope_decorates(world: World) -> None:
+    """A view, for example."""
+
+    @acting_for("acme")
+    def view() -> None:
+        world.call.delay()
+
+    view()
+    view()
+    assert world.said() == [ACME, ACME]
+
+
 def test_threads_and_async_tasks_have_scopes_of_their_own(world: World) -> None:
     """Those that run at the same time do not meet; a copied context takes its scope along."""
 
@@ -162,6 +174,14 @@ def test_a_child_inherits_owner_and_submission(world: World, facts: dict[str, An
     assert world.said() == [ACME_7] * 6
 
 
+def test_callbacks_and_later_links_inherit_too(world: World) -> None:
+    """Celery sends them after the task's body."""
+    link, later = world.call.s(), world.call.s()
+    task = world.task(nothing)
+    world.run(task, facts=ACME_7, callbacks=[dict(link)], chain=[dict(later)])
+    assert world.said() == [ACME_7, ACME_7]
+
+
 def test_a_function_call_of_a_task_inherits_through(world: World) -> None:
     """A task that another one, or itself, calls as a function or runs eagerly has its owner."""
 
@@ -189,6 +209,17 @@ def test_a_retry_keeps_owner_and_lock(world: World) -> None:
     facts = {**ACME_7, "lock": "door"}
     world.run(world.task(fail, bind=True), facts=facts)
     assert world.said() == [facts]
+
+
+def test_a_scope_inside_a_task_comes_before_its_parent(world: World) -> None:
+    """A task of the platform may act for a customer."""
+
+    def parent() -> None:
+        with acting_for("northwind"):
+            world.call.delay()
+
+    world.run(world.task(parent), facts=ACME)
+    assert world.said() == [{"owner": "northwind", "submission": ""}]
 
 
 def test_a_scope_s_priority_is_for_calls_without_one(world: World) -> None:

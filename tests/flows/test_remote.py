@@ -136,3 +136,25 @@ def test_a_worker_follows_no_order(
     assert worker.children() == children and system.is_alive
     assert "worker-elect" in {event["type"] for event in stranger.events}
     assert "worker-elect-ack" not in {event["type"] for event in stranger.events}
+
+
+def test_a_setting_opens_commands_by_name(
+    processes: Processes, redis: Secured, stranger: Stranger
+) -> None:
+    """Those and no others; no answer has a password, nor a setting that is not Celery's.
+
+    One that is no command is refused at boot with the near miss.
+    """
+    start(processes, redis, FAIRSHIFT_REMOTE_COMMANDS="rate_limit, report, revoke")
+    wrong = processes.start_worker("wrong", FAIRSHIFT_REMOTE_COMMANDS="rate_limits")
+    assert "ok" in stranger.ask("rate_limit", task_name="tests.add", rate_limit="0")
+    assert "error" in stranger.ask("shutdown")
+    conf = stranger.ask("conf", with_defaults=True)
+    assert conf["CELERY_TASK_DEFAULT_QUEUE"] == "jobs"
+    assert "REDIS_URL" not in conf and "DATABASES" not in conf
+    for command in ("conf", "dump_conf", "stats", "report", "active_queues", "registered"):
+        answer = stranger.ask(command)
+        assert answer and "error" not in answer
+        assert ADMIN not in json.dumps(answer), command
+    wait_for(lambda: not wrong.is_alive, what="the end of a worker with a wrong setting")
+    assert "Did you mean 'rate_limit'?" in wrong.log.read_text()

@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from config.demo.world import make_world
+from config.management.commands.up import admin_login
 from config.state import PROJECT
 from tests.processes import descendants, is_running
 from tests.state_dirs import new_state_dir, remove_state_dir
@@ -75,6 +78,20 @@ def test_stack_runs_until_it_is_told_to_stop(state: Path) -> None:
     finally:
         up.kill()
         up.wait()
+
+
+@pytest.mark.django_db
+def test_the_login_is_told_once_and_is_nobody_elses() -> None:
+    """The demo's user is another one; a printed password stays valid, and can be changed."""
+    make_world(large=[], small=[])
+    name, password = admin_login().removeprefix("login ").split(" / ")
+    admin = User.objects.get(username=name)
+    assert admin.check_password(password) and name == "admin" and admin.is_superuser
+    again = admin_login()
+    assert again.startswith("login admin, with the password that it has")
+    assert "manage.py changepassword admin" in again
+    admin.refresh_from_db()
+    assert admin.check_password(password)
 
 
 @pytest.mark.parametrize(

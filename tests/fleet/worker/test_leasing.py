@@ -111,6 +111,14 @@ def test_on_fair_queues_everything_is_acknowledged_late(app: Celery) -> None:
     assert all(task.acks_late for task in app.tasks.values())
 
 
+def test_on_stock_queues_tasks_are_acknowledged_as_they_say(app: Celery) -> None:
+    """A worker that consumes no fair queue has nothing to charge."""
+    app.amqp.queues.select(["system"])
+    step = FairQueues(worker := worker_of(app))
+    step.create(worker)
+    assert not app.tasks["tests.step.early"].acks_late
+
+
 def test_its_consumer_stays_while_the_broker_is_away(app: Celery) -> None:
     """Durable runs or not. A consumer of the project's own is left alone."""
     step = FairQueues(worker := worker_of(app))

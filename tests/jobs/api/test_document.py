@@ -1,9 +1,11 @@
 """The OpenAPI document: committed, typed for each task, and kept by the answers."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.staticfiles.finders import find
 from django.test import Client
 from pydantic import BaseModel
 
@@ -67,6 +69,16 @@ def test_the_document_and_its_page_are_for_known_callers(caller: Caller, acme: O
     assert Client().get(f"{ROOT}/openapi.json").status_code == 401
     assert caller(acme, "read").get(f"{ROOT}/openapi.json").json()["openapi"] == "3.1.0"
     assert Client().get(f"{ROOT}/docs").status_code == 302
+
+
+def test_the_page_needs_no_script_or_style_of_others(admin_client: Client) -> None:
+    """It works under the policy of the site: files of our own server, nothing inline."""
+    page = admin_client.get(f"{ROOT}/docs")
+    text = page.content.decode()
+    assert "default-src 'self'" in page["Content-Security-Policy"]
+    assert "<script>" not in text and "<style" not in text and "://" not in text
+    for source in re.findall(r'(?:src|href)="(/[^"]+)"', text):
+        assert find(source.removeprefix("/static/")), source
 
 
 @pytest.mark.proof

@@ -154,6 +154,17 @@ def test_a_run_tells_its_story(caller: Caller, acme: Owner) -> None:
     assert why["state"] == "queued" and why["why"]
 
 
+def test_a_run_that_has_not_changed_is_not_sent_again(caller: Caller, acme: Owner) -> None:
+    """Its ETag changes with each move."""
+    [run] = submitted(acme)
+    client = caller(acme)
+    etag = client.get(f"{ROOT}/runs/{run.id}")["ETag"]
+    again = client.get(f"{ROOT}/runs/{run.id}", headers={"If-None-Match": etag})
+    assert again.status_code == 304 and not again.content
+    run.cancel()
+    assert client.get(f"{ROOT}/runs/{run.id}", headers={"If-None-Match": etag}).status_code == 200
+
+
 def test_arguments_are_only_for_those_who_may_see_them(caller: Caller, acme: Owner) -> None:
     """They often hold secrets: reading alone does not show them."""
     [run] = submitted(acme)

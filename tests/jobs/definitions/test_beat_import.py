@@ -176,6 +176,12 @@ def test_the_queue_is_that_of_the_project_s_routes(
     assert job_of(acme, entry(queue=own)).queue == expected
 
 
+@pytest.mark.parametrize(("given", "expected"), [(None, None), (0, 9), (3, 6), (9, 0), (200, 0)])
+def test_a_priority_stays(acme: Owner, given: int | None, expected: int | None) -> None:
+    """On Redis Celery serves 0 first, a job's highest is 9; Kombu takes more than 9 for 9."""
+    assert job_of(acme, entry(priority=given)).priority == expected
+
+
 def test_the_owner_in_its_headers_is_the_owner_of_its_job(acme: Owner) -> None:
     """As a plain call has had one so far."""
     assert job_of(acme, entry(headers='{"fairshift": {"owner": "acme"}}')).owner == acme

@@ -10,6 +10,7 @@ import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs import delete_jobs, upsert_jobs
 from jobs.definitions.upsert import Upserted
 from jobs.models import Attachment, Backfill, Calendar, Job, Missed, Owner, Submission
+from jobs.schedules import place
 from tests.jobs.scenes import behind
 
 MOMENT = "2030-01-01T00:00:00Z"
@@ -50,6 +51,18 @@ def test_its_records_are_deleted_with_a_job(
     assert Job.objects.get().owner == northwind
     for model in (Missed, Backfill, Attachment):
         assert [row.job.owner for row in model.objects.all()] == [northwind]
+
+
+def test_the_place_is_the_next_of_the_interval(committed: None, acme: Owner) -> None:
+    """PostgreSQL places one job as Python places a bulk; a later bulk takes the next places."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('jobs_phase_7')")
+        [number] = cursor.fetchone()
+    upsert(acme, interval_minutes=7)
+    upsert_jobs(acme, [nightly(key=key, interval_minutes=7) for key in "ab"])
+    found = {place_of(job) for job in Job.objects.all()}
+    assert found == {place(number + n, interval_minutes=7) for n in (1, 2, 3)}
+    assert place_of(Job.objects.get(key="nightly")) == place(number + 1, interval_minutes=7)
 
 
 def test_a_job_keeps_the_place_that_it_got_meanwhile(committed: None, acme: Owner) -> None:

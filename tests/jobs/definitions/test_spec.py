@@ -8,7 +8,7 @@ import pytest
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs import job
 from jobs.definitions.fields import FIELDS
-from jobs.definitions.spec import fault_of, job_spec
+from jobs.definitions.spec import JobSpecs, fault_of, job_spec
 from jobs.models import Job
 
 
@@ -118,6 +118,13 @@ def test_a_wrong_field_is_named(given: dict[str, Any], field: str, problem: str)
     found = faults(**given)
     assert list(found) == [field]
     assert problem in found[field]
+
+
+def test_jobs_of_a_bulk_do_not_take_each_others_types() -> None:
+    """True equals 1 to Python, and is checked once more."""
+    specs = JobSpecs()
+    assert specs({**ADD, "priority": 1})[1] == []
+    assert specs({**ADD, "priority": True})[1] != []
 
 
 def test_limits_go_together_with_those_of_the_task() -> None:

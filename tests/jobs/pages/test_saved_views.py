@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from jobs.models import Owner, SavedView
+from jobs.pages.runs import saved
 from tests.jobs.scenes import submitted
 
 VIEWS = "/runs/views/"
@@ -50,6 +51,27 @@ def test_a_wrong_name_is_refused_at_its_field(as_root: Client, acme: Owner, name
     answer = save(as_root, name)
     assert list(errors(answer)) == ["name"] and stored() == []
     assert "\x00" in name or b"60 characters" in answer.content
+
+
+def test_a_user_has_some_views_at_most(
+    as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them can still be replaced."""
+    monkeypatch.setattr(saved, "MOST", 2)
+    for name in ("a", "b", "c"):
+        answer = save(as_root, name)
+    assert b"You have 2 saved views, the most." in answer.content
+    save(as_root, "b", "state=open", replaces="on")
+    assert stored() == [("a", "state=failed&age=1d"), ("b", "state=open")]
+
+
+def test_a_filter_that_is_too_long_is_refused(as_root: Client, acme: Owner) -> None:
+    """Such as one of fields full of signs that an address writes as nine characters."""
+    signs = "%E2%8C%9B"
+    query = "&".join(f"{name}={signs * 200}" for name in ("task", "job", "target"))
+    answer = save(as_root, "long", query)
+    assert "5,418 characters" in answer.content.decode() and "4,000" in answer.content.decode()
+    assert stored() == []
 
 
 def test_only_a_filter_can_be_saved(as_root: Client, acme: Owner) -> None:

@@ -57,6 +57,11 @@ def test_members_find_only_what_is_their_own(person: Person, world: None) -> Non
         assert said[0].replace(term.encode(), b"nobody") == said[1]
 
 
+def test_only_kinds_that_one_may_view_are_searched(person: Person, world: None) -> None:
+    client = person("mia", "view_run", "view_target", acme="viewer")
+    assert set(found(client, "shop-")) == {"Targets"}
+
+
 def test_one_exact_hit_is_opened_at_once(as_root: Client, acme: Owner, failed_run: Run) -> None:
     """Although other rows begin with it; two exact hits are both shown, the exact ones first."""
     job = stored_job(acme, "night")

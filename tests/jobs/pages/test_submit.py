@@ -191,6 +191,15 @@ def test_filters_that_find_nothing_or_too_much_are_refused(
         assert problem in str(errors["labels"])
 
 
+def test_a_required_window_is_refused_at_its_field(as_root: Client, acme: Owner) -> None:
+    """Foreseen in words, and refused by the submit; nothing is stored."""
+    shown = look(as_root, acme, window="on")
+    assert any("A window is required" in text for text in shown.context["forecast"].warnings)
+    answer = confirmed(as_root, shown)
+    assert "no calendar applies" in str(answer.context["form"].errors["window"])
+    assert not Submission.objects.exists()
+
+
 def test_only_who_operates_an_owner_submits_for_it(
     person: Callable[..., Client], acme: Owner, northwind: Owner, stranger: Owner
 ) -> None:

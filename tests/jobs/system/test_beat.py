@@ -146,6 +146,14 @@ def test_a_changed_crontab_holds_from_its_change(beat: Beat) -> None:
     assert beat.turn() == []
 
 
+def test_a_start_time_is_the_first_due_time(beat: Beat) -> None:
+    """Of an interval; a crontab entry waits for its first minute after that."""
+    start = now() - timedelta(seconds=3)
+    every(60, start_time=start)
+    daily(now() - 3 * HOUR, start_time=start)
+    assert beat.turn() == [("often", send_id("often", start))]
+
+
 def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
     """Also when the beat that has sent it is gone before it was off."""
     at = ClockedSchedule.objects.create(clocked_time=now() - HOUR)
@@ -155,6 +163,13 @@ def test_a_one_off_is_sent_once_and_off_then(beat: Beat) -> None:
     assert [name for name, _ in beat.turn()] == ["once"]
     beat.scheduler.close()
     assert Beat(beat.client).turn() == []
+    entry.refresh_from_db()
+    assert not entry.enabled
+
+
+def test_an_expired_entry_is_not_sent(beat: Beat) -> None:
+    entry = every(1, last_run_at=now() - HOUR, expires=now() - timedelta(minutes=1))
+    assert beat.turn() == []
     entry.refresh_from_db()
     assert not entry.enabled
 

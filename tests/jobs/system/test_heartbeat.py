@@ -139,3 +139,12 @@ def test_a_beat_gives_up_what_the_worker_does_not_hold(acme: Owner, node: Node) 
     age(run, "admitted_at", seconds=31)
     beat(node, [])
     assert states(run)[-1] == "queued"
+
+
+def test_who_has_left_stays_away(node: Node) -> None:
+    """A late beat does not bring a stopped worker back to life."""
+    beat(node, [])
+    leave(node.id)
+    assert not Worker.objects.alive().exists()
+    beat(node, [])
+    assert not Worker.objects.alive().exists()

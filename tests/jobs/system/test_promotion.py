@@ -77,6 +77,15 @@ def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
     assert admitted(living_worker(), run).attempt == 2
 
 
+def test_what_a_worker_holds_does_not_expire(acme: Owner) -> None:
+    """The deadline is for the start."""
+    [run] = submitted(acme)
+    admitted(living_worker(), run)
+    age(run, "deadline_at", seconds=1)
+    assert expire() == 0
+    assert states(run)[-1] == "admitted"
+
+
 def test_a_long_backlog_is_moved_in_chunks(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in a transaction of its own, until nothing is due."""
     monkeypatch.setattr(promotion, "CHUNK", 10)

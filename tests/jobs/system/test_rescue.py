@@ -11,7 +11,7 @@ from django_celery_results.models import TaskResult
 
 from fleet import Admission, Kind
 from jobs import submit
-from jobs.models import Owner, Run
+from jobs.models import Owner, Run, Worker
 from jobs.runs.cancellation import cancel_runs
 from jobs.system import rescue
 from jobs.system.heartbeat import leave
@@ -74,6 +74,13 @@ def test_a_worker_that_has_left_is_gone_at_once(running: Run, worker: UUID) -> N
     attempt = running.attempts.get()
     assert (attempt.outcome, attempt.error_type) == ("worker lost", "WorkerLostError")
     assert attempt.error_message == "worker w1@here was lost"
+
+
+def test_a_worker_without_a_row_is_gone(running: Run) -> None:
+    """Somebody has deleted it."""
+    Worker.objects.all().delete()
+    assert rescue_runs() == 1
+    assert states(running)[-1] == "retrying"
 
 
 def test_the_second_attempt_comes_at_once(acme: Owner, worker: UUID) -> None:

@@ -191,6 +191,13 @@ def test_a_long_wait_is_not_filled_with_doubles(acme: Owner) -> None:
     assert hinted() == [run.id]
 
 
+def test_a_young_hint_is_on_its_way(acme: Owner) -> None:
+    """Within a lease nobody looks after it."""
+    submitted(acme, 3)
+    lose_hints()
+    assert publish_overdue() == 0
+
+
 def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> None:
     """Though nobody was there to do it when the pause ended."""
     runs = submitted(acme, 2)

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.admin.calendars.ical_import import SALT
+from jobs.calendars.ical import SIZE_LIMIT
 from jobs.models import AuditEntry, Calendar, Owner, Window
 from tests.jobs.admin.conftest import said
 from tests.jobs.calendars.ical.samples import GOOGLE, calendar, event
@@ -71,6 +72,15 @@ def test_what_is_wrong_is_shown_with_its_line(as_root: Client, hours: Calendar) 
     assert [line for line, _ in answer.context["problems"]] == [4, 6]
     assert "refused. Nothing is imported." in answer.content.decode()
     assert 'name="kept"' not in answer.content.decode()
+
+
+def test_a_file_that_is_none_is_refused_by_the_form(as_root: Client, hours: Calendar) -> None:
+    """Too large, missing, for an effect that there is not."""
+    large = SimpleUploadedFile("a.ics", b"x" * (SIZE_LIMIT + 1))
+    for given in ({"file": large, "effect": "window"}, {"effect": "window"}, {}):
+        answer = as_root.post(at(hours), given)
+        assert answer.status_code == 200 and answer.context["form"].errors
+    assert look(as_root, hours, GOOGLE, effect="x").context["form"].errors
 
 
 def test_only_what_was_looked_at_is_imported(as_root: Client, hours: Calendar) -> None:

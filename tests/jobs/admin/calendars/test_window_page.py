@@ -152,3 +152,14 @@ def test_a_change_of_its_times_asks_again(as_root: Client, root: User, calendar:
     text = as_root.get(change(window)).content.decode()
     assert window.revision == 2
     assert "asked for again" in text and "of an earlier revision" in text
+
+
+def test_a_form_that_has_grown_old_is_refused(as_root: Client, calendar: Calendar) -> None:
+    """What somebody else has saved meanwhile stays."""
+    window = nightly(calendar)
+    sent = form_of(as_root, window)
+    Window.objects.update(reason="of somebody else")
+    answer = as_root.post(change(window), sent)
+    assert answer.status_code == 200 and "changed this since" in str(errors(answer))
+    window.refresh_from_db()
+    assert (window.revision, window.reason) == (1, "of somebody else")

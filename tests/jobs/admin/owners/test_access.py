@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -67,6 +68,26 @@ def test_search_by_what_is_anothers_finds_nothing(person: Person, both: tuple[Ru
         assert page.context["cl"].result_count == 0, term
 
 
+def test_filters_and_links_to_what_is_anothers_find_nothing(
+    person: Person, both: tuple[Run, Run]
+) -> None:
+    """An address may name any owner or submission; it finds what one may see."""
+    client = person("ann", *VIEW, acme="viewer")
+    for query in ({"owner": "stranger"}, {"submission": both[1].submission_id}):
+        page = client.get(reverse("admin:jobs_run_changelist"), query)
+        assert page.context["cl"].result_count in (0, 1)
+        assert str(both[1].id) not in page.content.decode()
+
+
+def test_autocompletion_offers_ones_own(person: Person, both: tuple[Run, Run]) -> None:
+    """Choosing an owner or a target in a form tells nothing of others'."""
+    client = person("ann", *VIEW, *EDIT, acme="admin")
+    for field in ("owner", "target"):
+        query = {"app_label": "jobs", "model_name": "job", "field_name": field, "term": "s"}
+        answer = client.get(reverse("admin:autocomplete"), query).json()
+        assert "stranger" not in str(answer)
+
+
 @pytest.mark.parametrize(
     ("model", "field"),
     [
@@ -83,6 +104,13 @@ def test_an_autocomplete_of_no_foreign_key_is_refused(
     """A reverse relation is refused like a field without a relation, or a field that is none."""
     query = {"app_label": "jobs", "model_name": model, "field_name": field}
     assert as_root.get(reverse("admin:autocomplete"), query).status_code == 403
+
+
+def test_a_lookup_that_is_no_filter_is_refused(as_root: Client, both: tuple[Run, Run]) -> None:
+    """Addresses cannot ask by columns that scan or tell secrets."""
+    for query in ({"payload__contains": "x"}, {"owner__memberships__user__password": "x"}):
+        page = as_root.get(reverse("admin:jobs_run_changelist"), query)
+        assert page.status_code == 400
 
 
 def test_an_owners_admin_cannot_take_share_from_others(person: Person, acme: Owner) -> None:
@@ -108,3 +136,9 @@ def test_nobody_records_by_hand(as_root: Client, both: tuple[Run, Run]) -> None:
         assert as_root.post(change, {"state": "succeeded"}).status_code == 403
         delete = reverse(f"admin:jobs_{name}_delete", args=[row.pk])
         assert as_root.post(delete, {"post": "yes"}).status_code == 403
+
+
+def test_an_inactive_superuser_sees_nothing(as_root: Client, both: tuple[Run, Run]) -> None:
+    """A session of an account that was shut ends at once."""
+    User.objects.update(is_active=False)
+    assert as_root.get(reverse("admin:jobs_run_changelist")).status_code == 302

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from jobs.api.kit.streams import open_streams
 from jobs.core import barrier, sql
 from jobs.models import Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, problem
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.scenes import submitted
 
 ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
@@ -77,6 +77,17 @@ def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Setting
     problem(sent_in_chunks(b"ZZZ", **broken), 400, "incomplete_body")
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
     problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
+
+
+def test_other_media_types_are_refused(caller: Caller, acme: Owner) -> None:
+    client = caller(acme)
+    problem(
+        send(client, b"x=1", "application/x-www-form-urlencoded"), 415, "unsupported_media_type"
+    )
+    problem(send(client, b"<x/>", "text/xml"), 415, "unsupported_media_type")
+    problem(client.get(f"{ROOT}/runs", headers={"Accept": "image/png"}), 406, "not_acceptable")
+    headers = {"Content-Encoding": "gzip"}
+    problem(post(client, "/runs", ADD, **headers), 415, "unsupported_media_type")
 
 
 def test_head_is_answered_as_get_without_a_body(caller: Caller, acme: Owner) -> None:

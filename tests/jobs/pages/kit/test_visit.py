@@ -34,6 +34,12 @@ def test_a_visitor_without_a_login_is_sent_to_it_and_back(db: None, root: User) 
     assert client.get(OVERVIEW).status_code == 302
 
 
+def test_the_login_of_the_project_is_used_if_it_has_one(db: None, settings: object) -> None:
+    """Such as that of a single sign-on."""
+    settings.LOGIN_URL = "/sso/"  # type: ignore[attr-defined]
+    assert Client().get(OVERVIEW).url == "/sso/?next=/"
+
+
 def test_a_view_of_a_member_runs_behind_the_barrier(
     acme: Owner, stranger: Owner, root: User
 ) -> None:

@@ -51,3 +51,17 @@ def test_a_page_shows_and_reads_times_in_the_zone_of_the_browser(
     page = as_root.get(reverse("jobs:runs"), {"after": f"{next_day}T07:30"})
     assert page.context["form"].cleaned_data["after"] == due
     assert timezone.get_current_timezone_name() == "UTC", "the zone ends with the page"
+
+
+def test_a_zone_is_chosen_at_the_foot_of_a_page(as_root: Client) -> None:
+    """Without JavaScript; a wrong name is refused, and an empty field ends the choice."""
+    theme, home = reverse("jobs:theme"), reverse("jobs:overview")
+    as_root.post(theme, {"zone": "Europe/Berlin", "next": home})
+    assert 'value="Europe/Berlin"' in as_root.get(home).content.decode()
+    refused = as_root.post(theme, {"zone": "Berlin", "next": home}, follow=True)
+    assert "This is no time zone" in refused.content.decode()
+    assert as_root.cookies[CHOSEN_COOKIE].value == "Europe/Berlin"
+    as_root.post(theme, {"theme": "dark", "next": home})
+    assert as_root.cookies[CHOSEN_COOKIE].value == "Europe/Berlin", "another form"
+    as_root.post(theme, {"zone": "", "next": home})
+    assert 'name="zone" size="16" value=""' in as_root.get(home).content.decode()

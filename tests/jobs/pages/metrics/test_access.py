@@ -63,6 +63,11 @@ def test_another_address_needs_one(address: str) -> None:
     assert ask(REMOTE_ADDR=address, **forwarded).status_code == 401
 
 
+def test_by_default_no_address_is_listed() -> None:
+    """Not even that of this machine."""
+    assert ask(REMOTE_ADDR="127.0.0.1").status_code == 401
+
+
 @pytest.mark.parametrize("method", ["post", "put", "delete"])
 def test_metrics_are_only_read(method: str, client: Any) -> None:
     """Other methods are refused."""

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from pytest_django import Settings
 
@@ -12,6 +13,9 @@ from jobs.core import sql
 from jobs.models import (
     AuditEntry,
     IdempotencyKey,
+    Job,
+    JobImport,
+    Missed,
     Owner,
     Submission,
     Worker,
@@ -84,6 +88,21 @@ def test_only_retention_removes_old_entries(acme: Owner) -> None:
     assert AuditEntry.objects.count() == 2
 
 
+def test_missed_due_times_are_forgotten(acme: Owner) -> None:
+    """After 90 days."""
+    job = Job.objects.create(
+        owner=acme, key="a", task="tests.add", schedule="interval", interval_minutes=1
+    )
+    for days in (90, 91):
+        at = midnight(days) + NOON
+        made = Missed.objects.create(
+            job=job, owner=acme, first_at=at, last_at=at, count=1, reason="outage"
+        )
+        Missed.objects.filter(pk=made.pk).update(created_at=at)
+    assert removed()["missed"] == 1
+    assert Missed.objects.get().first_at == midnight(90) + NOON
+
+
 def test_workers_are_forgotten_when_no_run_needs_them(acme: Owner) -> None:
     """After 180 days without a heartbeat; one that an active run names is to be rescued from."""
     gone, stays, named = worker(181), worker(180), worker(400)
@@ -106,3 +125,13 @@ def test_a_submission_goes_after_its_last_run(acme: Owner) -> None:
     old_run(acme, 100, submission=made["full"], has_partition=False)
     assert removed()["submissions"] == 1
     assert set(Submission.objects.values_list("label", flat=True)) == {"full", "young"}
+
+
+def test_unconfirmed_imports_are_removed(acme: Owner) -> None:
+    """A file that no user can confirm any more takes space."""
+    for name, days in (("ada", 3), ("eve", 0)):
+        user = User.objects.create(username=name)
+        made = JobImport.objects.create(owner=acme, user=user, name=name, content=b"x")
+        JobImport.objects.filter(pk=made.pk).update(created_at=midnight(days))
+    assert removed()["imports"] == 1
+    assert JobImport.objects.get().name == "eve"

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from pytest_django import Settings
@@ -9,8 +10,9 @@ from pytest_django import Settings
 from jobs.core import sql
 from jobs.core.ids import first_id_of
 from jobs.models import MetricOwner, Owner
-from jobs.system.rollups.metric_totals import OTHER, Totals, read
+from jobs.system.rollups.metric_totals import OTHER, Totals, missed_name, read
 from jobs.system.rollups.rolling import count_minute
+from tests.jobs.admin.conftest import stored_job
 from tests.jobs.scenes import open_transaction
 from tests.jobs.system.rollups.minutes import (
     MINUTE,
@@ -108,3 +110,26 @@ def test_the_owners_with_most_load_are_named(
     assert of(found, "acme") == {}
     assert found.all["succeeded"] == 9
     assert [row.owner_id for row in MetricOwner.objects.all()] == [northwind.pk]
+
+
+def test_missed_spans_are_counted_by_reason(acme: Owner, no_ticks: None) -> None:
+    """In the minute in which they were recorded."""
+    job = stored_job(acme, "hourly").pk
+    at = minutes_ago(3)
+    for number, reason in enumerate(("outage", "outage", "window")):
+        sql.query(
+            "INSERT INTO jobs_missed (job_id, owner_id, first_at, last_at, count, reason, "
+            "created_at) VALUES (%(job)s, %(owner)s, %(at)s, %(at)s, 7, %(reason)s, %(made)s)",
+            {
+                "job": job,
+                "owner": acme.pk,
+                "reason": reason,
+                "at": at + timedelta(seconds=number),
+                "made": at + timedelta(seconds=number),
+            },
+        )
+    ended(acme, at - MINUTE)
+    rolled_up()
+    assert read().all[missed_name("outage")] == 2
+    assert read().all[missed_name("window")] == 1
+    assert read().all[missed_name("cap")] == 0
