@@ -18,6 +18,7 @@ WORKER: Final = (
         f"flows/test_{name}.py"
         for name in (
             *(
+                "autoscale",
                 "boots",
                 "busy",
                 "callbacks",

@@ -1,0 +1,250 @@
+"""Each alert fires in a real fault: a real Prometheus, web process, worker, beat and servers.
+
+Times of the rules are a twentieth of the shipped ones (`tests/compose/alarm.py`), as are the lease
+and the heartbeat of workers (`QUICK`). One installation, and its faults in a row: the slow ones
+begin first, and the quick ones are made meanwhile.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import urllib3
+
+from fleet.stack import programs
+from fleet.stack.stack import free_port
+from jobs.system.rollups.objectives import LEAST_STARTS
+from tests.compose.alarm import Alarm, shipped_alerts, watching
+from tests.few_partitions import KEPT_DAYS, LATER
+from tests.flows.installation import Installation, installed
+from tests.flows.processes import Process
+from tests.proxy import Faults, Proxy
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.proof
+
+SET_UP = """
+from jobs.models import Owner
+from jobs.owners.registry import change_owner
+from jobs.owners.tokens import make_token
+change_owner(Owner.objects.get(slug="globex"), wait_objective_seconds=5)
+for scopes in (["read"], ["read", "submit"]):
+    print("token", make_token("play", scopes=scopes).secret)
+"""
+MAKE_JOB = """
+from datetime import timedelta
+from jobs import upsert_jobs
+from jobs.core.sql import now
+upsert_jobs("acme", [{
+    "key": "soon", "task": "tests.record", "arguments": {"n": 1}, "misfire": "skip",
+    "once_at": now() + timedelta(seconds=1),
+}])
+"""
+GRACE = 10
+"""Seconds after which a due time is missed; the least that the setting allows."""
+RUNNING = "SELECT count(*) FROM jobs_run WHERE state = 'running'"
+OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
+MISSED = "SELECT count(*) FROM jobs_missed"
+DUE = "SELECT count(*) FROM jobs_job WHERE key = 'soon' AND once_at < clock_timestamp()"
+LATE_SECONDS = 150
+"""Until the statistics are 75 s late, which is the slowest of the faults side by side."""
+MINUTE_SECONDS = 110
+"""A minute, the time until it is final, and a scrape."""
+
+
+@dataclass
+class Play:
+    """The installation, what watches it, and the processes that are broken."""
+
+    installation: Installation
+    alarm: Alarm
+    proxy: Proxy
+    """The worker's way to Redis."""
+    worker: Process
+    beat: Process
+    system: Process
+    web: Process
+    site: str
+    token: str
+
+    def submit(self, owner: str, task: str, count: int, **arguments: Any) -> None:
+        """Submit runs over the API."""
+        body = {
+            "owner": owner,
+            "task": task,
+            "arguments": [arguments] * count,
+            "max_attempts": 1,
+        }
+        answer = urllib3.request(
+            "POST",
+            f"{self.site}/api/v1/submissions",
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+            body=json.dumps(body).encode(),
+            timeout=30,
+        )
+        assert answer.status in (201, 202), answer.data
+
+    def count(self, query: str, *, is_: int, seconds: float = 30) -> None:
+        """Wait until a query answers a number."""
+        wait_for(lambda: self.installation.count(query) == is_, seconds=seconds, what=query)
+
+    def runs(self, code: str) -> list[str]:
+        """Run code with Django; return the lines that it prints."""
+        process = self.installation.python(code, **self.installation.urls)
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+        return list(output.splitlines())
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+    """A sound installation, scraped by Prometheus."""
+    folder = tmp_path_factory.mktemp("alerts")
+    with installed(folder, runs=False) as here, Proxy(here.servers.redis.url) as proxy:
+        tokens = _set_up(here)
+        port = free_port(0)
+        grace = {"FAIRSHIFT_MISFIRE_GRACE_SECONDS": str(GRACE)}
+        web = here.start(
+            programs.web(port=port, processes=1),
+            **here.urls,
+            ALLOWED_HOSTS="127.0.0.1",
+            FAIRSHIFT_OFFERED_TASKS="tests.*",
+        )
+        system = here.start_system(**here.urls, **grace)
+        beat = here.start_beat(**here.urls, **grace)
+        worker = here.start_worker(**{**here.urls, "REDIS_URL": proxy.url})
+        for process in (web, system, beat, worker):
+            process.ready(seconds=60)
+        with watching(f"127.0.0.1:{port}", token=tokens[0], folder=folder / "prom") as alarm:
+            yield Play(
+                *(here, alarm, proxy, worker, beat, system, web),
+                site=f"http://127.0.0.1:{port}",
+                token=tokens[1],
+            )
+        here.stop()
+
+
+def _set_up(here: Installation) -> list[str]:
+    """Set an objective; return a token that reads and one that submits."""
+    output, _ = here.python(SET_UP, **here.urls).communicate(timeout=300)
+    return [line.split()[1] for line in output.splitlines() if line.startswith("token ")]
+
+
+def test_a_sound_installation_is_scraped(play: Play) -> None:
+    """With the token, and no alert of a fault fires."""
+    play.submit("acme", "tests.record", 3, n=1)
+    play.count(OPEN, is_=0)
+    scraped = "count_over_time(fairshift_info[1m])"
+    wait_for(lambda: (play.alarm.value(scraped) or 0) >= 5, seconds=30, what="scrapes")
+    assert play.alarm.firing() == set()
+
+
+def test_the_system_worker_and_beat_are_silent(play: Play) -> None:
+    """They are killed, one after the other, and a job becomes due, which nothing triggers."""
+    play.system.kill()
+    play.runs(MAKE_JOB)
+    play.alarm.fires("SystemWorkerSilent", seconds=40)
+    # The pulse is missing then, too.
+    assert "BeatSilent" not in play.alarm.fired
+    play.beat.kill()
+    play.alarm.fires("BeatSilent", seconds=40)
+
+
+def test_a_queue_is_stuck(play: Play) -> None:
+    """Its worker lives, and cannot reach Redis: what was submitted is not taken."""
+    play.proxy.faults = Faults(lost=1.0, hangs=True)
+    play.submit("globex", "tests.record", LEAST_STARTS + 2, n=1)
+    play.alarm.fires("QueueStuck", "Problem", seconds=90)
+    play.proxy.faults = Faults()
+    play.proxy.cut_all()
+    play.count(OPEN, is_=0, seconds=60)
+    over = {"QueueStuck", "Problem", "NoWorkers"}
+    wait_for(lambda: not over & play.alarm.firing(), seconds=60)
+
+
+def test_a_message_is_malformed(play: Play) -> None:
+    """The worker puts it into quarantine, and works on."""
+    with play.installation.servers.client() as redis:
+        redis.lpush("jobs", b"\xff no message")
+    play.alarm.fires("QuarantineGrowing", seconds=30)
+
+
+def test_the_work_of_the_system_worker_is_late(play: Play) -> None:
+    """It is away for a minute, and partitions are lost that it would make again.
+
+    A run waits, since long ones of another owner have all slots.
+    """
+    for [name] in play.installation.servers.sql(LATER.format(after_days=KEPT_DAYS)):
+        play.installation.servers.sql(f"DROP TABLE {name}")
+    play.submit("acme", "tests.fail", 8, times=1)
+    play.submit("acme", "tests.sleep", 2, seconds=4)
+    play.count(OPEN, is_=0)
+    play.submit("acme", "tests.sleep", 2, seconds=600)
+    play.count(RUNNING, is_=2)
+    play.submit("globex", "tests.record", 3, n=1)
+    play.alarm.fires(
+        *("SchedulesLate", "OldestWait", "StatisticsLate", "PartitionsMissing"),
+        seconds=LATE_SECONDS,
+    )
+    # Due times are whole minutes.
+    play.count(f"{DUE} - interval '{GRACE + 2} s'", is_=1, seconds=90)
+
+
+def test_what_is_counted_when_its_minute_is_final(play: Play) -> None:
+    """Failures, late starts, and a missed due time, after beat and the system worker are back."""
+    grace = {"FAIRSHIFT_MISFIRE_GRACE_SECONDS": str(GRACE)}
+    urls = play.installation.urls
+    back = [play.installation.start_system(**urls, **grace)]
+    back.append(play.installation.start_beat(**urls, **grace))
+    for process in back:
+        process.ready(seconds=60)
+    play.count(MISSED, is_=1, seconds=30)
+    play.alarm.fires(
+        *("FailureRatio", "Misfires", "OwnerStarving"),
+        *("ObjectiveBurnsFast", "ObjectiveBurnsSlowly"),
+        seconds=MINUTE_SECONDS,
+    )
+
+
+def test_neither_a_worker_nor_redis_is_there(play: Play) -> None:
+    """The only worker is killed with its runs, and Redis, too. Submits are still stored."""
+    play.worker.kill()
+    play.installation.servers.redis.kill()
+    play.submit("acme", "tests.record", 3, n=1)
+    play.alarm.fires("NoWorkers", "ServerAway", "UnpublishedRuns", seconds=60)
+
+
+def test_a_frozen_postgresql_is_said_within_2_seconds(play: Play) -> None:
+    """The process is not ready, and a token that was good still gets the metrics that are left."""
+    token = {"Authorization": f"Bearer {play.token}"}
+    assert _timed(f"{play.site}/metrics", **token).status == 200
+    play.installation.servers.postgres.freeze()
+    try:
+        ready = _timed(f"{play.site}/health/ready")
+        scrape = _timed(f"{play.site}/metrics", **token)
+        live = _timed(f"{play.site}/health/live")
+    finally:
+        play.installation.servers.postgres.thaw()
+    assert ready.status == 503
+    assert "PostgreSQL does not answer" in ready.data.decode()
+    assert scrape.status == 200
+    assert 'fairshift_up{part="postgresql"} 0' in scrape.data.decode()
+    assert live.status == 200
+
+
+def test_nothing_is_scraped(play: Play) -> None:
+    """The only web process is killed. By now, each shipped alert has fired."""
+    play.web.kill()
+    play.alarm.fires("NotScraped", seconds=60)
+    assert play.alarm.fired == shipped_alerts()
+
+
+def _timed(url: str, **headers: str) -> urllib3.BaseHTTPResponse:
+    """Ask, and fail unless the answer comes soon, on however busy a machine."""
+    began = time.monotonic()
+    answer = urllib3.request("GET", url, headers=headers, timeout=30, retries=False)
+    assert time.monotonic() - began < 20, url
+    return answer
