@@ -130,27 +130,24 @@ PATCHES: Final = (
     ),
     Patch(
         "celery.worker.request:Request",
-        "a run has the payload and limits of its row; a cancelled or lost one ends as Celery's",
-        "worker/admitted.py worker/charging.py worker/gate.py worker/leasing.py worker/outcomes.py",
-        replaces="_args _body _content_encoding _content_type _ignore_result _kwargs _payload"
-        " eventer time_limits",
-        uses="_already_revoked _announce_revoked _apply_result _context _message",
+        "events of a run carry no values; a cancelled or lost one ends as Celery's",
+        "worker/gate.py worker/leasing.py worker/outcomes.py",
+        replaces="eventer",
+        uses="_already_revoked _announce_revoked _apply_result",
     ),
     Patch(
         "celery._state",
-        "a call made inside a task is its owner's; `check --deploy` knows the default app",
-        "router.py jobs/checks/wiring.py",
-        uses="_task_stack default_app",
+        "a call made inside a task is its owner's",
+        "router.py",
+        uses="_task_stack",
     ),
     # --- the consumer -------------------------------------------------------------------------
     Patch(
         "celery.worker.consumer.consumer:Consumer",
         "a hint waits for its admission; events wait 0.1 s; the loop turns without a broker",
-        "worker/consumer.py worker/gate.py",
-        replaces="on_task_request",
+        "worker/consumer.py",
         overrides="connect ensure_connected on_close on_connection_error_after_connected"
         " on_send_event_buffered on_unknown_task",
-        uses="_flush_events _get_connection_retry_type",
     ),
     Patch(
         "celery.bootsteps:StartStopStep",

@@ -17,6 +17,11 @@ from fleet.transport.envelope import SERIAL_LIMIT, read_json
 
 ID_LIMIT: Final = 2**63
 ATTEMPT_LIMIT: Final = 2**31
+KEPT: Final = (
+    *("app", "task", "hostname", "eventer", "utc"),
+    *("on_ack", "on_reject", "connection_errors"),
+)
+"""What a request keeps when it is made again."""
 TO_BEGIN_SECONDS: Final = 0.1
 """Between the last check and the task's first line, the process may wait for a processor."""
 
@@ -104,18 +109,18 @@ def is_task_name(task: object) -> bool:
 def apply_admission(request: Request, admission: Admission) -> None:
     """Put the row's payload, limits and headers into a request that came as a bare hint."""
     args, kwargs, embed = read_json(admission.body.decode())
-    request._body = admission.body
-    request._content_type, request._content_encoding = "application/json", "utf-8"
-    request._args, request._kwargs = args, kwargs
-    # Celery keeps the decoded message here and reads errbacks and chords from it.
-    request.__dict__["_payload"] = (args, kwargs, embed)
-    request.time_limits = limits = (admission.time_limit, admission.soft_time_limit)
-    # As Celery's own message has them, for `task.request`.
-    request.request_dict.update(admission.headers, args=args, kwargs=kwargs, timelimit=limits)
-    request.request_dict[HEADER] = admission.facts()
+    limits = {"timelimit": (admission.time_limit, admission.soft_time_limit)}
+    # Made again in place: the worker's lists have it. The arguments travel to the child decoded,
+    # once, and not as text beside their copy in the headers.
+    request.__init__(
+        request.message,
+        headers={**request.request_dict, **admission.headers, **limits, HEADER: admission.facts()},
+        body=(args, kwargs, embed),
+        decoded=True,
+        **{name: getattr(request, name) for name in KEPT},
+    )
     # The row decides whether it runs, not the result that Celery stored for an earlier attempt.
     request.delivery_info["redelivered"] = False
-    request._ignore_result = request.request_dict.get("ignore_result")
 
 
 def facts_of(args: Any) -> Mapping[str, Any] | None:

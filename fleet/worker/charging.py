@@ -27,7 +27,7 @@ class Entrance:
     def hand_in(self, *args: Any, **options: Any) -> Any:
         """Hand a task to the pool, and tell its queue when it starts and ends."""
         request = worker_state.requests.get(options.get("correlation_id"))
-        message = getattr(request, "_message", None)
+        message = getattr(request, "message", None)
         qos: Any = getattr(getattr(message, "channel", None), "qos", None)
         if message is None or not hasattr(qos, "finished"):
             return self._apply_async(*args, **options)

@@ -48,8 +48,10 @@ class Consumer(consumer.Consumer):
     timer_entries_registered: set[Any] | None = None
     _events_due_at = 0.0
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, process: Callable[[Any], Any], *args: Any, **options: Any) -> None:
+        self.process = process
+        """Celery's next step for a request."""
+        super().__init__(self._on_request, *args, **options)
         # Kombu raises it when it has retried a publish, such as mingle's hello. Celery would end
         # the worker.
         self.connection_errors = (*self.connection_errors, OperationalError)
@@ -72,6 +74,9 @@ class Consumer(consumer.Consumer):
                 raise
             log_events.WORKER_GIVES_UP.log(logger)
             raise WorkerShutdown(1) from cause
+
+    def _on_request(self, request: Any) -> None:
+        (self.gate.on_request if self.gate else self.process)(request)
 
     def _start_step(self, start: Callable[[Consumer], None], parent: Consumer) -> None:
         """Start a boot step; in a restart, turn the loop first.
@@ -107,8 +112,10 @@ class Consumer(consumer.Consumer):
 
     def ensure_connected(self, conn: Connection) -> Connection:
         """Return the connection once it is open; retry until then, unless settings forbid it."""
-        retries = self._get_connection_retry_type(self.first_connection_attempt)
-        if self.hub is None or not self.app.conf[retries]:
+        conf, is_first = self.app.conf, self.first_connection_attempt
+        on_startup = conf.broker_connection_retry_on_startup if is_first else None
+        retries = conf.broker_connection_retry if on_startup is None else on_startup
+        if self.hub is None or not retries:
             return super().ensure_connected(conn)
         conn.ensure = _once  # type: ignore[assignment, method-assign]
         while True:
@@ -161,7 +168,11 @@ class Consumer(consumer.Consumer):
             # A time, not a flag: a lost connection cancels its timers.
             self._events_due_at = now + EVENTS_SECONDS
             self.event_dispatcher.buffer_limit = EVENTS_AT_ONCE
-            self.hub.call_later(EVENTS_SECONDS, guarded(self._flush_events))
+            self.hub.call_later(EVENTS_SECONDS, guarded(self._publish_events))
+
+    def _publish_events(self) -> None:
+        if self.event_dispatcher:
+            self.event_dispatcher.flush()
 
     def _turn(self, seconds: float) -> None:
         """Turn the event loop once at least, and for at least this many seconds."""

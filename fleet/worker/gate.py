@@ -56,11 +56,10 @@ class Gate:
         """Stand between this worker's consumer and its pool, before strategies are built."""
         self._pool = worker.pool
         self._later = worker.timer.call_after
-        self._forward = worker.consumer.on_task_request
+        self._forward = worker.consumer.process
         self._pool_apply = worker.pool.apply_async.hand_in
         self._release_slot = slot_release(worker)
         self._outcomes.attach(worker)
-        worker.consumer.on_task_request = self.on_request
         worker.pool.apply_async.gate = self.apply_async
         children: Any = getattr(worker.pool, "_pool", None)
         if hasattr(children, "on_partial_read"):

@@ -17,6 +17,7 @@ from typing import Any, Final
 from billiard.common import human_status
 from billiard.einfo import ExceptionInfo
 from billiard.exceptions import Terminated, TimeLimitExceeded, WorkerLostError
+from celery.app.task import Context
 from celery.concurrency.prefork import TaskPool
 from celery.worker import state as worker_state
 from celery.worker.request import Request
@@ -272,10 +273,16 @@ def _tell_failed(request: Request, error: BaseException) -> None:
     worker_state.task_ready(request)
     with acting_as(request.request_dict):
         request.task.backend.mark_as_failure(
-            request.id, error, request=request._context, store_result=request.store_errors
+            request.id, error, request=_context_of(request), store_result=request.store_errors
         )
     request.acknowledge()
     request.send_event("task-failed", exception=repr(error), traceback="")
+
+
+def _context_of(request: Request) -> Context:
+    """Return what a backend reads of a request; no callbacks, if its payload is unreadable."""
+    embed = request.body[2] if isinstance(request.body, tuple) else None
+    return Context({**request.request_dict, **(embed or {})})
 
 
 def _tell_retried(request: Request, error: BaseException) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from celery import Celery, _state, current_app
+from celery import Celery, current_app
+from celery.app import default_app
 from celery.exceptions import ImproperlyConfigured
 from celery.signals import worker_init
 from celery.utils.imports import symbol_by_name
@@ -91,7 +92,7 @@ def _not_this_project(app: Celery) -> Iterator[CheckMessage]:
             f" beside settings.py. {SEE}",
             id="fairshift.E010",
         )
-    elif _state.default_app is not app:
+    elif default_app != app:  # a proxy
         yield Error(
             f"The Celery app {app.main!r} is set in this thread only; other threads, such as a web"
             " server's, have another one.",

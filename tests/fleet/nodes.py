@@ -61,11 +61,11 @@ class Node:
         pool.apply_async = Entrance(pool)
         worker = SimpleNamespace(
             pool=pool,
-            consumer=SimpleNamespace(on_task_request=self.begun.append),
+            consumer=SimpleNamespace(process=self.begun.append),
             timer=SimpleNamespace(call_after=lambda *later: self.later.append(later)),
         )
         self.gate.attach(worker)
-        self.take = worker.consumer.on_task_request
+        self.take = self.gate.on_request
         self.connection = self.app.connection_for_read()
         self.channel = self.connection.default_channel
         self.io_thread.start()
