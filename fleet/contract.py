@@ -167,11 +167,22 @@ class Kind(StrEnum):
     GIVEN_BACK = "given back"
 
 
+class LogChunk(NamedTuple):
+    """Lines that an attempt has logged, as they are stored under a key; `first_at` is Unix time."""
+
+    first_line: int
+    line_count: int
+    first_at: float
+    key: int
+    data: bytes
+
+
 class Report(NamedTuple):
     """An event of an admitted run, to be recorded under its token.
 
     `at` is this process's `time.monotonic()`; `delay` is seconds until the next attempt;
-    `cause` says more than the kind does ("child lost", "time limit").
+    `cause` says more than the kind does ("child lost", "time limit"); `log` is what the attempt
+    has not yet written of its log.
     """
 
     run_id: str
@@ -185,6 +196,7 @@ class Report(NamedTuple):
     traceback: str = ""
     delay: float | None = None
     cause: str = ""
+    log: Sequence[LogChunk] = ()
 
 
 class Asked(NamedTuple):
@@ -259,6 +271,8 @@ class Application:
     a question of `Orders.look`. `close` drops the thread's
     connection after an error. One run whose row is damaged ends, and `admit` and `record` do the
     others.
+    In the process of the task, `begin_log` gets the facts of an attempt and the task's arguments
+    before its body, and `end_log` returns what its report brings of its log. Neither raises.
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
     unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
     of `system_queue` has no remote control; others follow commands that read, and those named in
@@ -279,6 +293,8 @@ class Application:
     retry_delay: Callable[[Mapping[str, Any], int, Sequence[str], float | None], float | None]
     encode_result: Callable[[Any], bytes]
     leave_clean: Callable[[], None]
+    begin_log: Callable[[Mapping[str, Any], Sequence[Any], Mapping[str, Any]], None]
+    end_log: Callable[[], Sequence[LogChunk]]
     heartbeat_seconds: float = 10.0
     lease_seconds: float = 30.0
     cancel_grace_seconds: float = 10.0

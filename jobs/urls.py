@@ -23,6 +23,7 @@ from jobs.pages.owners import owner, owners
 from jobs.pages.plan import plan
 from jobs.pages.runs.bulk import run_actions
 from jobs.pages.runs.listing import runs
+from jobs.pages.runs.log import run_log
 from jobs.pages.runs.one import run
 from jobs.pages.runs.saved import delete_view, rename_view, save_view, saved_views
 from jobs.pages.search import search
@@ -47,6 +48,7 @@ urlpatterns = [
     path("runs/views/<int:key>/rename/", rename_view, name="rename_view"),
     path("runs/views/<int:key>/delete/", delete_view, name="delete_view"),
     path("runs/<uuid:run_id>/", run, name="run"),
+    path("runs/<uuid:run_id>/log/", run_log, name="run_log"),
     path("submissions/", submissions, name="submissions"),
     path("submissions/submit/", submit, name="submit"),
     path("submissions/<int:key>/", submission, name="submission"),

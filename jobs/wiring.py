@@ -7,6 +7,7 @@ from functools import partial, wraps
 from typing import Final, ParamSpec, TypeVar
 from uuid import UUID
 
+from celery.signals import worker_process_init
 from django.db import connection, connections
 
 from fleet import Admission, AdmissionRequest, Application, Refusal
@@ -14,6 +15,7 @@ from jobs.catalog.context import close_store
 from jobs.catalog.encoding import encode_result
 from jobs.catalog.registry import SYSTEM_TASKS, requires_row
 from jobs.catalog.retry_policy import delay_after
+from jobs.catalog.run_log import capture
 from jobs.core import crypto
 from jobs.core.conf import plain_queues, setting
 from jobs.runs import admission, ephemeral, looks, recording
@@ -35,6 +37,7 @@ SESSION: Final = {
 
 def application() -> Application:
     """Return what a worker needs of Fairshift's rows."""
+    worker_process_init.connect(capture.in_child, weak=False, dispatch_uid="fairshift run log")
     return Application(
         admit=_bounded(_admit),
         record=_bounded(recording.record),
@@ -48,6 +51,8 @@ def application() -> Application:
         retry_delay=delay_after,
         encode_result=partial(encode_result, max_bytes=setting("RESULT_MAX_BYTES")),
         leave_clean=leave_clean,
+        begin_log=capture.begin,
+        end_log=capture.end,
         heartbeat_seconds=setting("HEARTBEAT_SECONDS"),
         lease_seconds=setting("LEASE_SECONDS"),
         cancel_grace_seconds=setting("CANCEL_GRACE_SECONDS"),

@@ -13,7 +13,7 @@ from jobs.core import sql
 KEPT_DAYS: Final = 2  # after today, as `PARTITION_DAYS_AHEAD`
 LATER: Final = """
 SELECT relname AS name FROM pg_class WHERE relkind = 'r'
-AND relname ~ '^jobs_(run|attempt)_[0-9]{{8}}$' AND to_date(right(relname, 8), 'YYYYMMDD') >
+AND relname ~ '^jobs_(run|attempt|log)_[0-9]{{8}}$' AND to_date(right(relname, 8), 'YYYYMMDD') >
 (clock_timestamp() AT TIME ZONE 'UTC')::date + {after_days}
 """
 

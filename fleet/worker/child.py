@@ -11,7 +11,7 @@ import contextvars
 import functools
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NoReturn
@@ -24,7 +24,16 @@ from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
 from fleet import logs, tracing
-from fleet.contract import HEADER, NOT_BEGUN, Application, Kind, NotBegun, Report, is_hint
+from fleet.contract import (
+    HEADER,
+    NOT_BEGUN,
+    Application,
+    Kind,
+    LogChunk,
+    NotBegun,
+    Report,
+    is_hint,
+)
 from fleet.coroutines import NeverAwaited, is_never_awaited
 from fleet.crash_points import crash_point
 from fleet.pool import stoppable
@@ -62,13 +71,14 @@ class Flight:
     run_id: str
     token: int
     attempt: int
-    policy: Mapping[str, Any]
+    facts: Mapping[str, Any]
     closes_at: float | None = None
     begins_by: float | None = None
     report: Report | None = None
     entered: bool = False
     rule: Callable[[], float | None] | None = None
     """Of an attempt that has failed: returns the delay of its retry, None for no retry."""
+    log: Sequence[LogChunk] = ()
 
 
 _flight: contextvars.ContextVar[Flight | None] = contextvars.ContextVar("flight", default=None)
@@ -125,7 +135,7 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
     """
     facts = args[2][HEADER]
     flight = Flight(
-        *(facts["run"], facts["token"], facts["attempt"], facts["policy"]),
+        *(facts["run"], facts["token"], facts["attempt"], facts),
         closes_at=facts.get("closes_at"),
         begins_by=facts.get("begins_by"),
     )
@@ -156,7 +166,7 @@ def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, .
         delay = flight.rule() if flight.rule else None
         report = failure(flight.run_id, flight.token, error, str(value.traceback), delay=delay)
     # The pool reads several results at once, and children report no start.
-    return failed, value, runtime, report._replace(started_at=began_at)
+    return failed, value, runtime, report._replace(started_at=began_at, log=flight.log)
 
 
 # Read by the pool's child: a soft signal may interrupt only the body of such a job.
@@ -198,8 +208,10 @@ def _guarded_run(
         if error := _too_late(flight):
             raise _wait_again(flight, error)
         try:
+            application.begin_log(flight.facts, args, kwargs)
             return _run(flight, application, functools.partial(run, *args, **kwargs))
         finally:
+            flight.log = application.end_log()
             # Before Celery stores an outcome over a connection that the task may have broken.
             application.leave_clean()
 
@@ -317,7 +329,7 @@ def _settle(
         # The task's frames hold what it had: what follows needs some of it.
         traceback.clear_frames(error.__traceback__)
     flight.rule = functools.partial(
-        application.retry_delay, flight.policy, flight.attempt, class_names(error), wanted
+        application.retry_delay, flight.facts["policy"], flight.attempt, class_names(error), wanted
     )
     text = format_traceback(error)
     delay = None if isinstance(error, NeverAwaited) else flight.rule()

@@ -33,7 +33,8 @@ Url = Annotated[
     ),
 ]
 HasDetails = Annotated[
-    bool, Shown(_("With details"), _("Send arguments, results and error texts, too."))
+    bool,
+    Shown(_("With details"), _("Send arguments, results, error texts and last log lines, too.")),
 ]
 
 

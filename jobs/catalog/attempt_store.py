@@ -14,13 +14,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 
+from fleet import LogChunk
 from jobs.core import log_events, sql
 from jobs.core.errors import StaleAttempt
 
@@ -80,6 +81,18 @@ class AttemptStore:
         if not rows or rows[0]["checkpoint"] is None:
             return None
         return bytes(rows[0]["checkpoint"]), rows[0]["checkpoint_key"]
+
+    def write_log(self, chunks: Sequence[LogChunk], removed: Sequence[int]) -> bool:
+        """Write chunks of the attempt's log, and remove others by their first lines.
+
+        Returns False if the attempt is out of date. Raises DatabaseError. Repeating it is harmless.
+        """
+        with self._lock:
+            if not self._is_stale:
+                # By the names of the chunk's fields.
+                columns = sql.columns(chunks, *LogChunk._fields)
+                self._write("catalog/write_log", {**columns, "removed": list(removed)})
+            return not self._is_stale
 
     @property
     def is_to_stop(self) -> bool:

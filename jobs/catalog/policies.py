@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
+from jobs.catalog.run_log.lines import LEVELS
 from jobs.core.errors import OptionError
 from jobs.core.inputs import near_hint
 
@@ -61,6 +62,12 @@ def _error_name(option: str, item: Any) -> str:
     raise OptionError(option, "holds exception classes, or their names with or without module")
 
 
+def _level(option: str, value: Any) -> str:
+    if value not in LEVELS:
+        raise OptionError(option, f"is one of: {', '.join(LEVELS)}")
+    return str(value)
+
+
 CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
     {
         "priority": whole_number(0, 9),
@@ -72,6 +79,7 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = MappingProxyType(
         "soft_time_limit_seconds": _seconds(0.1),
         "time_limit_seconds": _seconds(0.1),
         "deadline_seconds": _seconds(0.1),
+        "log_level": _level,
     }
 )
 

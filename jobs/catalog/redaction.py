@@ -1,16 +1,20 @@
 """Values that no page, answer or export shows, also to those who may see arguments. Pure.
 
 They are found by the annotation `Secret[...]` of a task's argument, and by the names that
-`HIDDEN_NAMES` matches, at any depth of arguments and results.
+`HIDDEN_NAMES` matches, at any depth of arguments and results. Logs are redacted by both before they
+are stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, Final, get_args
+
+from pydantic import BaseModel
 
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.registry import resolve
@@ -20,6 +24,8 @@ from jobs.core.errors import ArgumentError, FairshiftError
 
 SHOWN: Final = "••••"
 """The text in place of a hidden value."""
+LEAST_HIDDEN: Final = 4
+"""The shortest value that is hidden in a log: a shorter one is part of many words."""
 
 
 def hidden_arguments(
@@ -47,6 +53,75 @@ def hidden(value: Any, name: str = "") -> Any:
     if isinstance(value, (list, tuple)):
         return [hidden(inner) for inner in value]
     return value
+
+
+def log_redactor(task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[str], str]:
+    """Return a function that hides secrets in what a task logs, given its arguments.
+
+    That is the values of its hidden arguments, wherever they stand, and what follows a secret name
+    and `=` or `:`.
+    """
+    placed, named = hidden_arguments(task, args, kwargs)
+    pairs = [*zip(args, placed, strict=True), *((kwargs[name], named[name]) for name in kwargs)]
+    values = sorted({text for pair in pairs for text in _hidden_texts(*pair)}, key=len)[::-1]
+    words, pattern = _assignments(tuple(setting("HIDDEN_NAMES")))
+
+    def redacted(text: str) -> str:
+        for value in values:
+            if value in text:
+                text = text.replace(value, SHOWN)
+        if "=" in text or ":" in text:
+            low = text.lower()
+            if any(word in low for word in words):
+                text = pattern.sub(_without_value, text)
+        return text
+
+    return redacted
+
+
+def _hidden_texts(value: Any, shown: Any) -> Iterator[str]:
+    """Yield the texts in a value that are hidden in what is shown of it."""
+    if shown == SHOWN and value != SHOWN:
+        yield from _texts_in(value)
+    elif isinstance(value, dict) and isinstance(shown, dict):
+        for key in value:
+            yield from _hidden_texts(value[key], shown.get(key))
+    elif isinstance(value, (list, tuple)) and isinstance(shown, list):
+        for inner, hid in zip(value, shown, strict=False):
+            yield from _hidden_texts(inner, hid)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts_in(inner)
+    elif len(text := str(value)) >= LEAST_HIDDEN:
+        yield text
+
+
+@lru_cache(maxsize=4)
+def _assignments(patterns: tuple[str, ...]) -> tuple[list[str], re.Pattern[str]]:
+    """Return words of which a text with a secret name has one, and a pattern of name and value."""
+    words, names = [], []
+    wild = {"*": r"[\w.-]{0,64}", "?": r"[\w.-]"}
+    for pattern in (each.lower() for each in patterns):
+        inner = pattern.strip("*")
+        words.append(max(re.split(r"[*?_]", inner), key=len))
+        name = "".join(wild.get(each, re.escape(each)) for each in re.split(r"([*?])", inner))
+        before = "" if pattern.startswith("*") else r"(?<![\w-])"
+        after = wild["*"] if pattern.endswith("*") else ""
+        names.append(before + name.replace("_", "[_-]") + after)
+    return words, re.compile(
+        rf"(?i)((?:{'|'.join(names)})[\"']?\s{{0,3}}[=:]\s{{0,3}})"
+        r"((?:(?:bearer|basic|token)\s+)?(?:\"[^\"]*\"?|'[^']*'?|[^\s,;&)}\]]+))"
+    )
+
+
+def _without_value(match: re.Match[str]) -> str:
+    quote = match[2][0] if match[2][0] in "\"'" else ""
+    return f"{match[1]}{quote}{SHOWN}{quote}"
 
 
 def restored(
@@ -104,14 +179,16 @@ def _secrets_of(task: str) -> tuple[frozenset[str], Sequence[str]]:
     # A task that is not here any more, or whose signature cannot be read: names are left.
     except (FairshiftError, TypeError, ValueError):
         return frozenset(), ()
-    fields = schema.model.model_fields
-    return (
-        frozenset(
-            name
-            for field, name in schema.fields.items()
-            if _has_mark(fields[field].metadata) or _has_mark(get_args(fields[field].annotation))
-        ),
-        schema.positional,
+    return _secret_fields(schema.model, tuple(schema.fields.items())), schema.positional
+
+
+@lru_cache(maxsize=1_000)
+def _secret_fields(model: type[BaseModel], names: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    fields = model.model_fields
+    return frozenset(
+        name
+        for field, name in names
+        if _has_mark(fields[field].metadata) or _has_mark(get_args(fields[field].annotation))
     )
 
 

@@ -61,6 +61,7 @@ class SubmitOptions(TypedDict, total=False):
     give_up_on: ErrorNames
     soft_time_limit_seconds: float
     time_limit_seconds: float
+    log_level: str
     ignore_result: bool
     link: Signature
     link_error: Signature

@@ -10,6 +10,7 @@ from jobs.client.actions import act, is_action
 from jobs.client.api import Api, Away, Refused, UsageError
 from jobs.client.arguments import parser
 from jobs.client.commands import Exit
+from jobs.client.logs import WORDS, logs
 from jobs.client.terminal import say
 
 
@@ -20,7 +21,11 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         url, token = (_variable(name) for name in ("FAIRSHIFT_URL", "FAIRSHIFT_TOKEN"))
         api = Api(url, token)
-        status: Exit = act(api, words) if given is None else given.run(api, given)
+        status: Exit
+        if words[:2] == WORDS:
+            status = logs(api, words[2:])
+        else:
+            status = act(api, words) if given is None else given.run(api, given)
         sys.stdout.flush()
         return status
     except UsageError as error:

@@ -96,13 +96,11 @@ def _submit(verb: ArgumentParser) -> None:
 
 
 def _watching(verb: ArgumentParser) -> None:
-    verb.add_argument(
-        "--every", type=_seconds, default=2.0, metavar="SECONDS", help="between looks"
-    )
+    verb.add_argument("--every", type=pause, default=2.0, metavar="SECONDS", help="between looks")
     verb.add_argument("--timeout", type=float, metavar="SECONDS", help="wait no longer")
 
 
-def _seconds(text: str) -> float:
+def pause(text: str) -> float:
     """Return a pause that a server can bear."""
     seconds = float(text)
     if not LEAST_PAUSE_SECONDS <= seconds < math.inf:

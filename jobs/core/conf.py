@@ -56,6 +56,7 @@ class Kind(Enum):
     SITE = "a URL that begins with http:// or https://, or empty"
     TEXT = "a text"
     KEYS = "a key ring"
+    LEVEL = "DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class Rule:
             return is_url or value == ""
         if self.kind in {Kind.TEXT, Kind.KEYS}:
             return isinstance(value, str)
+        if self.kind is Kind.LEVEL:
+            return value in Kind.LEVEL.value.replace(" or", ",").split(", ")
         if self.kind in {Kind.WORDS, Kind.PAIRS, Kind.NETWORKS}:
             # A text is iterable, too: by letters.
             is_many = isinstance(value, list | tuple | set | frozenset)
@@ -123,6 +126,9 @@ RULES: Final[dict[str, Rule]] = {
     "PAYLOAD_MAX_BYTES": Rule(262_144, Kind.WHOLE, 1024, 64 * 2**20),
     "RESULT_MAX_BYTES": Rule(262_144, Kind.WHOLE, 1024, 64 * 2**20),
     "CHECKPOINT_MAX_BYTES": Rule(65_536, Kind.WHOLE, 1024, 16 * 2**20),
+    "RUN_LOG_LEVEL": Rule("INFO", Kind.LEVEL),
+    "RUN_LOG_FIRST_BYTES": Rule(200_000, Kind.WHOLE, 1_000, 64 * 2**20),
+    "RUN_LOG_LAST_BYTES": Rule(800_000, Kind.WHOLE, 1_000, 64 * 2**20),
     "MAX_ATTEMPTS": Rule(3, Kind.WHOLE, 1, 100),
     "BACKOFF_SECONDS": Rule(2.0, Kind.SECONDS, 0, 86_400),
     "BACKOFF_CAP_SECONDS": Rule(600.0, Kind.SECONDS, 0, 30 * 86_400),

@@ -125,6 +125,11 @@ def read_texts(data: bytes | memoryview, *, key: int, field: str, place: Place) 
     return found
 
 
+def log_field(token: int, first_line: int) -> str:
+    """Return the field of a chunk of a log: a chunk cannot be moved in it, nor to another one."""
+    return f"log of attempt {token} from line {first_line}"
+
+
 def attempt_field(token: int) -> str:
     """Return the field of an attempt's error: each attempt of a run has its own."""
     return f"{ERROR} of attempt {token}"

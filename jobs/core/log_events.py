@@ -89,6 +89,14 @@ PROGRESS_NOT_WRITTEN: Final = Event(
     "PostgreSQL does not answer, or the row is locked. The task continues.",
 )
 
+RUN_LOG_NOT_WRITTEN: Final = Event(
+    "run_log_not_written",
+    WARNING,
+    "lines of run {run_id} are not written yet, or are lost: {error}",
+    "PostgreSQL does not answer, or refuses a statement. The task continues; a gap in its log is"
+    " named.",
+)
+
 # --- the system worker ---------------------------------------------------------------------
 RUNS_RESCUED: Final = Event(
     "runs_rescued",

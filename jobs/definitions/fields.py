@@ -20,7 +20,7 @@ from jobs.runs.options import Options
 from jobs.schedules import schedule
 from jobs.schedules.expressions import LONGEST
 
-POLICIES: Final = tuple(CHECKS)
+POLICIES: Final = tuple(name for name in CHECKS if name != "log_level")
 NAME_LIMIT: Final = 200
 CAP_LIMIT: Final = 100_000
 

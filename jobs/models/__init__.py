@@ -55,6 +55,7 @@ from jobs.models.submission import RolloutState as RolloutState
 from jobs.models.submission import Submission as Submission
 from jobs.models.target import Target as Target
 from jobs.models.target import TargetGroup as TargetGroup
+from jobs.models.task_progress import LogRow as LogRow
 from jobs.models.task_progress import TaskProgress as TaskProgress
 from jobs.models.token import ApiToken as ApiToken
 from jobs.models.token import Scope as Scope

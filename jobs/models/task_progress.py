@@ -1,4 +1,4 @@
-"""How far a running task is, as it has said itself."""
+"""What a running task has said: how far it is, and the lines of its log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
+
+from django.db import models
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +50,23 @@ class TaskProgress:
 
 def _written(steps: float, number: Callable[[float, int], str]) -> str:
     return number(steps, 0 if float(steps).is_integer() else 1)
+
+
+class LogRow(models.Model):
+    """Some lines of an attempt, as `jobs.catalog.run_log` encodes them; partitioned by `run_id`."""
+
+    pk = models.CompositePrimaryKey("run_id", "token", "first_line")
+    run_id = models.UUIDField()
+    token = models.PositiveIntegerField()
+    # Lines are numbered from 1. Numbers that are in no row were left out.
+    first_line = models.PositiveIntegerField()
+    line_count = models.PositiveIntegerField()
+    first_at = models.DateTimeField()
+    key = models.SmallIntegerField(db_default=0)
+    data = models.BinaryField()
+
+    class Meta:
+        db_table = "jobs_log"
+
+    def __str__(self) -> str:
+        return f"{self.run_id}, lines from {self.first_line}"

@@ -19,6 +19,10 @@ FARTHEST: Final = timedelta(days=366)
 POLICY_OPTIONS: Final = frozenset(CHECKS) - {"priority", "deadline_seconds"}
 
 
+JOB_POLICIES: Final = POLICY_OPTIONS - {"log_level"}
+"""Those that the row of a job has."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How one submit differs from the defaults. `None` and empty mean the task's own policy.
@@ -45,6 +49,7 @@ class Options:
     give_up_on: tuple[str, ...] | None = None
     soft_time_limit_seconds: float | None = None
     time_limit_seconds: float | None = None
+    log_level: str | None = None
     ignore_result: bool = True
     link: Signature | None = None
     link_error: Signature | None = None
@@ -78,7 +83,7 @@ class Options:
 
 def own_policy(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the policies that a job's row sets; an empty field means the task's own."""
-    return {name: row[name] for name in POLICY_OPTIONS if row[name] not in (None, [])}
+    return {name: row[name] for name in JOB_POLICIES if row[name] not in (None, [])}
 
 
 NAMES: Final = frozenset(item.name for item in fields(Options))

@@ -26,7 +26,7 @@ from jobs.runs import unblocking
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import publish_on_commit
 from jobs.runs.result_backend import STORED, as_stored
-from jobs.runs.sealed_reports import sealed_reports
+from jobs.runs.sealed_reports import sealed_reports, write_logs
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ def record(reports: Sequence[Report]) -> dict[str, str]:
     `busy` if another transaction has locked or just changed its row: report it again. Repeating a
     batch is harmless. A run whose row cannot be read ends; it is missing in the answer, too.
     """
+    write_logs(reports)
     states: dict[str, str] = {}
 
     def refuse(report: Report, error: Exception) -> None:

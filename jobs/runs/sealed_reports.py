@@ -1,14 +1,20 @@
-"""Results and error texts of workers' reports, as they are stored: encrypted with a key ring."""
+"""What workers' reports bring, as it is stored: results, error texts and logs, encrypted."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from django.db import DatabaseError, connection, transaction
+
 from fleet import Report
-from jobs.core import crypto, prepared, sql
+from jobs.core import crypto, log_events, prepared, sql
 from jobs.core.crypto import CLEAR, ERROR, RESULT, Place, attempt_field, seal, seal_texts
+
+logger = logging.getLogger(__name__)
 
 
 class SealedReports(NamedTuple):
@@ -79,3 +85,28 @@ def _place(report: Report, owners: Mapping[str, str]) -> Place | None:
     """Return what a report's texts are bound to; None for a run without a row."""
     owner = owners.get(report.run_id)
     return None if owner is None else Place(owner, UUID(report.run_id))
+
+
+def write_logs(reports: Sequence[Report]) -> None:
+    """Write the chunks of some reports, before their outcomes; repeating it is harmless.
+
+    Raises the error of a lost connection, so that the caller repeats its batch. Others are logged.
+    """
+    found = [(report, chunk) for report in reports for chunk in report.log]
+    if not found:
+        return
+    columns = sql.columns((chunk for _report, chunk in found), *found[0][1]._fields)
+    named = {
+        "ids": sql.array(report.run_id for report, _chunk in found),
+        "tokens": sql.array(report.token for report, _chunk in found),
+        "data": sql.binaries(columns.pop("data")),
+        **{name: sql.array(values) for name, values in columns.items()},
+    }
+    ids = [UUID(report.run_id) for report, _chunk in found]
+    try:
+        with transaction.atomic() if connection.in_atomic_block else nullcontext():
+            prepared.run("runs/record_log", ids, named)
+    except (DatabaseError, ValueError) as error:
+        if not connection.is_usable():
+            raise
+        log_events.RUN_LOG_NOT_WRITTEN.log(logger, run_id=found[0][0].run_id, error=error)

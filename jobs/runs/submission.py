@@ -30,7 +30,7 @@ from jobs.rollouts import making
 from jobs.rollouts.waves import Waves
 from jobs.runs import idempotency, preparation
 from jobs.runs.celery_callbacks import begin_chord, embed_of
-from jobs.runs.options import POLICY_OPTIONS, Options, own_policy
+from jobs.runs.options import JOB_POLICIES, Options, own_policy
 from jobs.runs.single import submit_one
 from jobs.runs.storage import NewRun, store
 
@@ -165,7 +165,7 @@ def run_job(job: Job) -> Run:
         priority=job.priority,
         deadline_seconds=job.deadline_seconds,
         labels=job.labels,
-        **own_policy({name: getattr(job, name) for name in POLICY_OPTIONS}),
+        **own_policy({name: getattr(job, name) for name in JOB_POLICIES}),
     )
     payload = open_payload(job.payload, key=job.payload_key, place=job.place)
     checked = _Checked(resolve(job.task), options, [payload], (), [job.lock_of_runs], job=job)

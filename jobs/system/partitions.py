@@ -1,4 +1,4 @@
-"""Day partitions of runs and attempts, made ahead; other rows go to the default partition."""
+"""Day partitions of runs, attempts and logs, made ahead; other rows go to the default partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobs.core.conf import setting
 from jobs.core.ids import first_id_of
 from jobs.core.locks import LockClass
 
-TABLES: Final = (("jobs_run", "id"), ("jobs_attempt", "run_id"))
+TABLES: Final = (("jobs_run", "id"), ("jobs_attempt", "run_id"), ("jobs_log", "run_id"))
 LOCK_TIMEOUT: Final = "5s"
 ALARM_DAYS: Final = 7
 

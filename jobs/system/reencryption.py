@@ -51,6 +51,7 @@ class Done:
 
     runs: int = 0
     attempts: int = 0
+    logs: int = 0
     jobs: int = 0
     webhooks: int = 0
     celery: int = 0
@@ -61,7 +62,7 @@ class Done:
 
     @property
     def total(self) -> int:
-        return self.runs + self.attempts + self.jobs + self.webhooks + self.celery
+        return self.runs + self.attempts + self.logs + self.jobs + self.webhooks + self.celery
 
 
 def keys_in_use() -> list[dict[str, Any]]:
@@ -79,7 +80,7 @@ def reencrypt(to: int, *, report: Callable[[Done], None] = lambda _done: None) -
     total = Done()
     for _pass in range(PASSES):
         before, total.left, total.problems = total.total, 0, Counter()
-        for batches in (_runs, _attempts, _jobs, _webhooks, _celery):
+        for batches in (_runs, _attempts, _logs, _jobs, _webhooks, _celery):
             for _batch in batches(again, total):
                 report(total)
         if not total.left:
@@ -200,6 +201,26 @@ def _attempts(again: _Again, total: Done) -> Iterator[None]:
         written = sql.run("system/write_key_attempts", {**given, **sql.columns(found, *names)})
         total.attempts += len(written)
         total.left += len(found) - len(written)
+        yield
+
+
+def _logs(again: _Again, total: Done) -> Iterator[None]:
+    def rewrite(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        if row["owner_id"] is None:
+            raise Damaged("its run is gone")
+        place = Place(slug_of(row["owner_id"]), row["run_id"])
+        name = crypto.log_field(row["token"], row["first_line"])
+        data = again.of_run(row["data"], row["key"], name=name, place=place)
+        return row["run_id"], row["token"], row["first_line"], data
+
+    at: dict[str, Any] = {"run": UUID(int=0), "token": -1, "first_line": -1}
+    given = {"key": again.key, "most": BATCH}
+    while rows := sql.run("system/other_key_logs", {**given, **at}):
+        last = rows[-1]
+        at = {"run": last["run_id"], "token": last["token"], "first_line": last["first_line"]}
+        found = list(_readable(rows, rewrite, total))
+        columns = sql.columns(found, "runs", "tokens", "firsts", "datas")
+        total.logs += len(sql.run("system/write_key_logs", {"key": again.key, **columns}))
         yield
 
 

@@ -1,5 +1,6 @@
 """Tasks that benchmarks call, on both sides; the harness reads what they leave behind."""
 
+import logging
 import os
 import time
 from functools import cache
@@ -9,6 +10,8 @@ from redis import Redis
 
 from tests.benchmarks.servers import COUNTER, client
 
+logger = logging.getLogger(__name__)
+
 
 @shared_task(name="bench.count")
 def count() -> None:
@@ -16,10 +19,19 @@ def count() -> None:
     _redis().incr(COUNTER)
 
 
+@shared_task(name="bench.say")
+def say() -> None:
+    """Do what `count` does, and log a line."""
+    logger.info("one more is counted, of %s", COUNTER)
+    _redis().incr(COUNTER)
+
+
 @shared_task(name="bench.work")
-def work(owner: str, seconds: float = 0.0, number: int = 0) -> None:
-    """Take `seconds`, and write down the owner and the times."""
+def work(owner: str, seconds: float = 0.0, number: int = 0, lines: int = 0) -> None:
+    """Take `seconds`, log some lines, and write down the owner and the times."""
     began = time.monotonic()
+    for line in range(lines):
+        logger.info("line %d of %s", line, owner)
     if seconds:
         time.sleep(seconds)
     _write(f"{owner} {number} {began:.6f} {time.monotonic():.6f}\n")

@@ -83,7 +83,9 @@ class World:
         self.redis.flushdb(asynchronous=True)
         # A worker that meets an emptied queue publishes again what waits in the rows.
         with connection.cursor() as cursor:
-            cursor.execute("TRUNCATE jobs_outbox, jobs_attempt, jobs_run, jobs_submission CASCADE")
+            cursor.execute(
+                "TRUNCATE jobs_outbox, jobs_log, jobs_attempt, jobs_run, jobs_submission CASCADE"
+            )
         for path in self.folder.glob("*.log"):
             path.unlink()
         self.log.touch()

@@ -45,7 +45,9 @@ SELECT count(*) FROM judge_stays s WHERE NOT EXISTS (SELECT FROM jobs_run r WHER
 OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL AND state <> 'held'"
 OLD_LEFT = "SELECT id::text FROM jobs_run WHERE id < '{first}'"
 ATTEMPTS_LEFT = "SELECT run_id::text FROM jobs_attempt WHERE run_id < '{first}'"
-LEFT_TABLES = "SELECT relname FROM pg_class WHERE relname ~ '^jobs_(run|attempt)_(aside|.*_gone)$'"
+LEFT_TABLES = (
+    "SELECT relname FROM pg_class WHERE relname ~ '^jobs_(run|attempt|log)_(aside|.*_gone)$'"
+)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ ARGUMENT: Final = _secret("Argument")
 RESULT: Final = _secret("Result")
 ERROR: Final = _secret("Error")
 TARGET: Final = _secret("Target")
+LOGGED: Final = _secret("Logged")
+"""A task logs it; its argument is this backwards."""
 LOCAL: Final = ARGUMENT[::-1]
 """A value of a frame, which a task makes of its argument."""
 CLEAR: Final = _secret("Clear")
@@ -82,12 +84,12 @@ day = sql.now() - timedelta(days=400)
 make_day(day)
 time = format(int(day.timestamp() * 1000), "012x")
 old = "(%s || substr(replace({0}::text, '-', ''), 13))::uuid"
-for table, column in (("jobs_attempt", "run_id"), ("jobs_run", "id")):
+for table, column in (("jobs_log", "run_id"), ("jobs_attempt", "run_id"), ("jobs_run", "id")):
     sql.query(
         f"UPDATE {table} SET {column} = {old.format(column)} WHERE {column} IN "
         "(SELECT id FROM jobs_run WHERE ended_at IS NOT NULL)",
         [time],
-    ) if table == "jobs_attempt" else sql.query(
+    ) if column == "run_id" else sql.query(
         f"UPDATE jobs_run SET id = {old.format('id')}, ended_at = %s, created_at = %s "
         "WHERE ended_at IS NOT NULL",
         [time, day, day],

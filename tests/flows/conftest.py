@@ -42,6 +42,7 @@ OF_RUNS = (
     "jobs_backfill",
     "jobs_outbox",
     "jobs_idempotencykey",
+    "jobs_log",
     "jobs_attempt",
     "jobs_run",
     "jobs_rollout",

@@ -33,7 +33,9 @@ UPDATE django_celery_beat_periodictask SET date_changed = clock_timestamp()
 """Moves the cursor of due times, and what beat takes for its last sends, to the present."""
 SHIPPED = {f"FAIRSHIFT_{name}": str(RULES[name].default) for name in QUICK}
 """The settings that scenes shorten, as they are shipped."""
-OF_RUNS = "jobs_outbox, jobs_attempt, jobs_run, jobs_backfill, jobs_rollout, jobs_submission"
+OF_RUNS = (
+    "jobs_outbox, jobs_log, jobs_attempt, jobs_run, jobs_backfill, jobs_rollout, jobs_submission"
+)
 OPEN = "SELECT count(*) FROM jobs_run WHERE ended_at IS NULL"
 WAITING = "SELECT count(*) FROM jobs_run WHERE started_at IS NULL"
 ENDED = "SELECT count(*) FROM jobs_run WHERE ended_at IS NOT NULL"

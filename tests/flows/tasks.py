@@ -1,10 +1,12 @@
 """Tasks for the flows: one that misbehaves in every way, and ends of chords and links."""
 
+import logging
 import os
 import re
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -15,6 +17,8 @@ from django.db import transaction
 from fleet import HEADER
 from jobs import Cancel, Discard, Snooze, current_run, job
 from tests.tasks import DEATHS, ERRORS, RESULTS, logged
+
+logger = logging.getLogger(__name__)
 
 
 def _raising(make: Callable[[], BaseException]) -> Callable[[], NoReturn]:
@@ -80,6 +84,28 @@ def secret(value: str, seconds: float = 0, fails: bool = False) -> str:
         if fails:
             raise ValueError(f"cannot use {value}")
         return f"used {value}"
+
+
+@shared_task(name="flows.log_secret")
+def log_secret(backwards: str) -> None:
+    """Log a text that was given backwards."""
+    with logged():
+        logger.info("%s", backwards[::-1])
+
+
+@shared_task(name="flows.log_lines")
+def log_lines(count: int, path: str, pause: float = 0.0, size: int = 20) -> None:
+    """Log numbered lines, and write the time of each to a file first; threads log some of them."""
+    with logged(), Path(path).open("a") as times, ThreadPoolExecutor(2) as others:
+        for number in range(1, count + 1):
+            times.write(f"{number} {time.time()}\n")
+            times.flush()
+            text = f"{number} {'x' * size}"
+            if number % 3:
+                logger.warning(text)
+            else:
+                others.submit(print, text).result()
+            time.sleep(pause)
 
 
 @shared_task(name="flows.break_with_locals")

@@ -1,7 +1,7 @@
 """The canary: secrets of runs go through a whole installation, and are looked for everywhere.
 
-They are an argument, a result, the text of an error and a target's name; the runs succeed, fail,
-are retried, send a request, and wait. The same search finds what was given in clear.
+They are an argument, a result, a line of a log, the text of an error and a target's name; the runs
+succeed, fail, are retried, send a request, and wait. The same search finds what was given in clear.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from tests.flows.canary import (
     ERROR,
     IN_CLEAR,
     LOCAL,
+    LOGGED,
     RESULT,
     TABLE,
     TARGET,
@@ -49,6 +50,8 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "FAIRSHIFT_ARCHIVE_FOLDER": str(folder / "archive"),
             "ALLOWED_HOSTS": "127.0.0.1,testserver",
             "LOG_LEVEL": "DEBUG",
+            # Some runs wait, and their streams are not to.
+            "FAIRSHIFT_API_STREAM_SECONDS": "1",
         }
         ports = free_port(0), free_port(0)
         here.start(programs.web(port=ports[0], processes=1), **given)
@@ -93,6 +96,9 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
         assert _found(secret, everything) == set(), secret[:8]
     # OpenTelemetry's instrumentation records exceptions; docs/operate/logs.md says so.
     assert _found(ERROR, everything) == {"spans"}
+    # Once, as before: what a task logs also goes where its worker logs.
+    assert _found(LOGGED, everything) == {"logs"}
+    assert everything["logs"].count(LOGGED.encode()) == 1
     # Names of targets are columns that statements search.
     in_rows = {"dump", "backup", "files of postgresql"}
     assert _found(TARGET, everything) <= in_rows, TARGET[:8]
@@ -105,7 +111,7 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
     archived = leaks.files_below(scene.here.folder / "archive")
     assert scene.runs["fails"][14:].encode() in archived
     assert _found(TARGET, {"archive": archived}) == set()
-    for secret in (ARGUMENT, RESULT, ERROR):
+    for secret in (ARGUMENT, RESULT, ERROR, LOGGED):
         assert _found(secret, {"archive": archived}) == set(), secret[:8]
 
 
@@ -124,9 +130,10 @@ def _play(scene: Scene) -> None:
     scene.submit("asks", "fairshift.http_request", arguments={"method": "GET", "url": hook})
     scene.submit("is refused", "fairshift.http_request", arguments={"method": "GET", "url": fails})
     scene.submit("breaks", "flows.break_with_locals", arguments={"value": ARGUMENT})
+    scene.submit("logs", "flows.log_secret", arguments={"backwards": LOGGED[::-1]})
     scene.submit("waits", "flows.secret", arguments={"value": ARGUMENT}, countdown=9_999)
     scene.submit("is queued", "flows.secret", token="paused", arguments={"value": ARGUMENT})
-    for name in ("succeeds", "fails", "retried", "asks", "is refused", "breaks"):
+    for name in ("succeeds", "fails", "retried", "asks", "is refused", "breaks", "logs"):
         wait_for(lambda name=name: scene.is_ended(name), seconds=60, what=f"{name} to end")
     states = dict(scene.here.servers.sql("SELECT id::text, state FROM jobs_run"))
     assert [states[scene.runs[name]] for name in ("succeeds", "fails", "retried", "asks")] == [
@@ -157,15 +164,15 @@ def _stored(scene: Scene, client: Any, folder: Path) -> dict[str, bytes]:
 def _look_at_pages(scene: Scene) -> None:
     """Callers that may see arguments see all but locals; others none, and a stranger no target."""
     seen = scene.shown_to("seer") | scene.answers_to("submitter")
-    for secret in (ARGUMENT, RESULT, ERROR, TARGET):
+    for secret in (ARGUMENT, RESULT, ERROR, TARGET, LOGGED):
         assert _found(secret, seen), secret[:8]
     # Only a frame had it.
     assert any(b"in break_with_locals" in data for data in seen.values())
     assert _found(LOCAL, seen) == set()
     shown = scene.shown_to("reader") | scene.answers_to("reader")
     assert not any(b"in break_with_locals" in data for data in shown.values())
-    for secret in (ARGUMENT, RESULT, ERROR):
+    for secret in (ARGUMENT, RESULT, ERROR, LOGGED):
         assert _found(secret, shown) == set(), secret[:8]
     foreign = scene.shown_to("stranger") | scene.answers_to("stranger")
-    for secret in (ARGUMENT, RESULT, ERROR, TARGET):
+    for secret in (ARGUMENT, RESULT, ERROR, TARGET, LOGGED):
         assert _found(secret, foreign) == set(), secret[:8]

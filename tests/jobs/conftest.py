@@ -42,6 +42,7 @@ TABLES = (
     "jobs_end",
     "jobs_endmark",
     "jobs_hookcall",
+    "jobs_log",
     "jobs_attempt",
     "jobs_run",
     "jobs_rollout",
@@ -63,7 +64,7 @@ TABLES = (
     "django_celery_results_chordcounter",
     "django_celery_results_taskresult",
 )
-PARTITIONED = ("jobs_attempt", "jobs_run")
+PARTITIONED = ("jobs_log", "jobs_attempt", "jobs_run")
 
 
 @pytest.fixture

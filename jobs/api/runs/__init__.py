@@ -1,9 +1,9 @@
-"""Runs: submitted, listed, read, cancelled, retried, started outside their windows.
+"""Runs: submitted, listed, read, cancelled, retried, started outside their windows; their logs.
 
 Each module adds its operations to `router`.
 """
 
-from jobs.api.runs import acting, overriding, reading, submitting
+from jobs.api.runs import acting, logs, overriding, reading, submitting
 from jobs.api.runs.router import router
 
-__all__ = ["acting", "overriding", "reading", "router", "submitting"]
+__all__ = ["acting", "logs", "overriding", "reading", "router", "submitting"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from pydantic import BaseModel, ConfigDict, Field
@@ -51,6 +51,9 @@ class SubmitOptions(BaseModel):
     backoff_cap_seconds: float | None = Field(None, ge=0, le=MONTH_SECONDS)
     soft_time_limit_seconds: Seconds | None = None
     time_limit_seconds: Seconds | None = None
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "OFF"] | None = Field(
+        None, description="Of the lines that are kept; `OFF`: none."
+    )
 
     @property
     def options(self) -> dict[str, Any]:

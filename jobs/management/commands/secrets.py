@@ -116,6 +116,7 @@ def _counts(done: Any) -> str:
     parts = {
         "runs": done.runs,
         "attempts": done.attempts,
+        "chunks of logs": done.logs,
         "jobs": done.jobs,
         "webhooks": done.webhooks,
     }

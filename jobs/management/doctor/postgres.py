@@ -134,7 +134,7 @@ def partitions() -> Iterator[CheckMessage]:
     [row] = sql.query("SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today")
     found = sql.query(
         "SELECT relname AS name FROM pg_class WHERE relkind = 'r'"
-        " AND relname ~ '^jobs_(run|attempt)_[0-9]{8}$'"
+        " AND relname ~ '^jobs_(run|attempt|log)_[0-9]{8}$'"
     )
     names = {one["name"] for one in found}
     days = [datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date() for name in names]
@@ -142,7 +142,7 @@ def partitions() -> Iterator[CheckMessage]:
     missing = [
         name
         for number in range((last - row["today"]).days + 1)
-        for table in ("jobs_run", "jobs_attempt")
+        for table in ("jobs_run", "jobs_attempt", "jobs_log")
         if (name := f"{table}_{row['today'] + timedelta(days=number):%Y%m%d}") not in names
     ]
     if missing:

@@ -21,7 +21,9 @@ from jobs.models.access import Access
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
+from jobs.pages.kit.polls import PART
 from jobs.pages.kit.visit import Visit, page
+from jobs.pages.runs.log import card_of
 from jobs.pages.runs.timeline import Timeline, timeline_of
 from jobs.runs.looks import Answer, answers_of, unanswered
 from jobs.runs.reads.choices import word_of
@@ -105,6 +107,8 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         flower=flower_url(found),
         admin_url=admin_row(visit.access.actor, found),
         buttons=buttons(visit, RUNS, found),
+        # Its new lines are asked for by themselves.
+        log=None if PART in visit.request.headers else card_of(visit, found),
     )
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core.crypto import Damaged, UnknownKey
+from jobs.core.states import State
 from jobs.models import Run, WebhookDelivery
 from jobs.models.access import access_of
 from jobs.models.notice import EventType
 from jobs.models.webhook import WebhookEndpoint
+from jobs.runs.reads.log import LogLine, as_facts, last_lines
 from jobs.system.notices.interests import maker_of
+
+LINES: Final = 20
+"""The last lines of a failed run's log that are sent."""
+CHARACTERS: Final = 1_000
+"""Most characters of each."""
 
 
 def body_of(delivery: WebhookDelivery) -> str:
@@ -47,7 +54,14 @@ def _details(endpoint: WebhookEndpoint, run_id: str) -> dict[str, Any] | None:
         "kwargs": shown_kwargs,
         "result": hidden(_read(lambda: run.result_value)),
         "error_message": run.error_text,
+        "log": [_short(line) for line in last_lines(run, most=LINES).lines]
+        if run.state == State.FAILED
+        else [],
     }
+
+
+def _short(line: LogLine) -> dict[str, Any]:
+    return {**as_facts(line), "text": line.text[:CHARACTERS]}
 
 
 def _read(read: Callable[[], Any]) -> Any:

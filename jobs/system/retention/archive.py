@@ -1,9 +1,9 @@
 r"""Files of the archive: one or more for each day, gzipped lines of JSON. Knows no database.
 
-The first line names the day. Then comes one line for each run, with all its columns, its attempts
-and its owner's slug. PostgreSQL makes the JSON: bytes are hex after `\x`. Encrypted columns stay
-encrypted. The last line has counts and the SHA-256 of all lines before it. A file without this last
-line is not complete.
+The first line names the day. Then comes one line for each run, with all its columns, its attempts,
+its log and its owner's slug. PostgreSQL makes the JSON: bytes are hex after `\x`. Encrypted columns
+stay encrypted. The last line has counts and the SHA-256 of all lines before it. A file without this
+last line is not complete.
 """
 
 from __future__ import annotations
@@ -50,12 +50,15 @@ class Line:
     attempts: str | None
     attempt_count: int
     owner: str | None
+    logs: str | None = None
 
     @property
     def text(self) -> str:
         # PostgreSQL breaks the lines of a list.
-        attempts = (self.attempts or "[]").replace("\n", "")
-        return f'{{"owner": {json.dumps(self.owner)}, "run": {self.run}, "attempts": {attempts}}}\n'
+        attempts, logs = ((some or "[]").replace("\n", "") for some in (self.attempts, self.logs))
+        owner = json.dumps(self.owner)
+        rows = f'"run": {self.run}, "attempts": {attempts}, "logs": {logs}'
+        return f'{{"owner": {owner}, {rows}}}\n'
 
 
 def file_name(day: date, number: int) -> str:

@@ -123,5 +123,5 @@ def _lines(leaving: Leaving) -> Generator[archive.Line, None, None]:
     with raw.cursor(name="history") as cursor:
         cursor.itersize = FETCHED
         cursor.execute(text, leaving.parameters)
-        for run, owner, attempts, count in cursor:
-            yield archive.Line(run, attempts, count, owner)
+        for run, owner, attempts, logs, count in cursor:
+            yield archive.Line(run, attempts, count, owner, logs)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
 from typing import Any
 from uuid import UUID
 
+from jobs.catalog.run_log.lines import Line, opened
 from jobs.core import sql
 from jobs.core.crypto import Damaged, Place, UnknownKey, read_body
 from jobs.core.ids import time_of
@@ -20,7 +21,8 @@ from jobs.system.retention.spans import RUNS, partitions
 
 _SIZE = """
 SELECT count(*) AS count, coalesce(sum(pg_total_relation_size(relid)), 0)::bigint AS bytes
-FROM unnest(ARRAY['jobs_run', 'jobs_attempt']::regclass[]) AS parent, pg_partition_tree(parent)
+FROM unnest(ARRAY['jobs_run', 'jobs_attempt', 'jobs_log']::regclass[]) AS parent,
+    pg_partition_tree(parent)
 WHERE isleaf
 """
 
@@ -74,14 +76,17 @@ def would_leave() -> dict[str, Counter[str]]:
 def find_run(run_id: UUID, *, owner: str | None = None) -> Mapping[str, Any] | None:
     """Return a run as the archive has it: `run`, `attempts`, `owner`, and `file`.
 
-    A run that is still a row is read from there; its `file` is null. `arguments` are decoded if
-    their key is known, else null. With an owner's slug, only a run of that owner is returned.
+    A run that is still a row is read from there; its `file` is null. `arguments` and `log`, the
+    lines of its attempts, are decoded if their key is known, else null. With an owner's slug, only
+    a run of that owner is returned.
     Raises ArchiveError for a damaged file.
     """
     found = _from_row(run_id) or _from_archive(run_id)
     if found is None or (owner is not None and found["owner"] != owner):
         return None
-    return {**found, "arguments": _arguments(found["run"], owner=found["owner"])}
+    chunks = found.pop("logs", [])
+    named = {"owner": found["owner"]}
+    return {**found, "arguments": _arguments(found["run"], **named), "log": _log(chunks, **named)}
 
 
 def _reasons(source: str, rules: Rules) -> Counter[str]:
@@ -96,7 +101,9 @@ def _from_row(run_id: UUID) -> dict[str, Any] | None:
     rows = sql.query(text.replace("{condition}", "true"), given)
     if not rows:
         return None
-    line = archive.Line(rows[0]["run"], rows[0]["attempts"], 0, rows[0]["slug"])
+    line = archive.Line(
+        *(rows[0][name] for name in ("run", "attempts", "attempt_count", "slug", "logs"))
+    )
     return {**archive.parsed(line.text), "file": None}
 
 
@@ -110,6 +117,23 @@ def _from_archive(run_id: UUID) -> dict[str, Any] | None:
         return None  # no id of ours is of the year 10,000
     found = archive.find(folder, run_id, day)
     return None if found is None else {**found[0], "file": str(found[1])}
+
+
+def _log(rows: Sequence[Mapping[str, Any]], *, owner: str) -> list[dict[str, Any]] | None:
+    try:
+        return [
+            {"attempt": row["token"], "number": number, **line._asdict()}
+            for row in rows
+            for number, line in enumerate(_lines(row, owner=owner), row["first_line"])
+        ]
+    except (UnknownKey, Damaged, ValueError):
+        return None
+
+
+def _lines(row: Mapping[str, Any], *, owner: str) -> list[Line]:
+    place = Place(owner, UUID(row["run_id"]))
+    names = {name: row[name] for name in ("key", "token", "first_line")}
+    return opened(bytes.fromhex(row["data"][2:]), **names, place=place)
 
 
 def _arguments(row: Mapping[str, Any], *, owner: str) -> dict[str, Any] | None:

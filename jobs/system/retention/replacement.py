@@ -42,7 +42,7 @@ _GONE: Final = "_gone"
 _LEFT: Final = """
 SELECT c.oid::regclass::text AS name FROM pg_class c
 WHERE c.relkind = 'r' AND NOT c.relispartition AND pg_table_is_visible(c.oid)
-    AND c.relname ~ '^jobs_(run|attempt)_([0-9]{8}_gone|aside)$'
+    AND c.relname ~ '^jobs_(run|attempt|log)_([0-9]{8}_gone|aside)$'
 """
 _COLUMNS: Final = """
 SELECT attname AS name FROM pg_attribute
@@ -61,6 +61,7 @@ _ANY: Final = "SELECT EXISTS (SELECT FROM {name}) AS it"
 _COPY: Final = {
     "jobs_run": "system/history_copy_runs",
     "jobs_attempt": "system/history_copy_attempts",
+    "jobs_log": "system/history_copy_logs",
 }
 
 

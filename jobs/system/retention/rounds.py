@@ -20,6 +20,7 @@ from jobs.system.retention.archive import ArchiveError
 from jobs.system.retention.rules import Rules, rules_now
 from jobs.system.retention.spans import (
     ATTEMPTS,
+    LOGS,
     RUNS,
     Partition,
     Table,
@@ -40,12 +41,25 @@ SELECT (SELECT count(*) FROM (
     WHERE {leaves} LIMIT %(few)s) AS found) AS leaving,
     NOT EXISTS (SELECT FROM {source}) AS is_empty
 """
-_LOOK_AT_ATTEMPTS: Final = """
+_LOOK_AT: Final = {
+    ATTEMPTS: """
 SELECT NOT EXISTS (SELECT FROM {source}) AS is_empty, EXISTS (
     SELECT FROM {source} a LEFT JOIN jobs_run r
         ON r.id = a.run_id AND r.id >= %(low)s AND r.id < %(high)s
     WHERE r.id IS NULL
         OR a.ended_at < %(attempts_before)s AND r.ended_at IS NOT NULL) AS leaving
+""",
+    LOGS: """
+SELECT NOT EXISTS (SELECT FROM {source}) AS is_empty, EXISTS (
+    SELECT FROM {source} l WHERE NOT EXISTS (
+        SELECT FROM jobs_run r WHERE r.id = l.run_id AND r.id >= %(low)s AND r.id < %(high)s)
+) AS leaving
+""",
+}
+"""What is asked of a partition of rows that belong to runs."""
+_ORPHANS: Final = """
+DELETE FROM ONLY jobs_log_default l
+WHERE l.run_id < %(before)s AND NOT EXISTS (SELECT FROM jobs_run r WHERE r.id = l.run_id)
 """
 
 
@@ -69,7 +83,8 @@ def remove_old_history(
     try:
         if are_keys_gone:
             work.replace_runs()
-            work.replace_attempts()
+            work.replace_of_runs(ATTEMPTS)
+            work.replace_of_runs(LOGS)
             found["runs"] = _prune(rules)
     except ArchiveError as error:
         problem = str(error)
@@ -115,15 +130,15 @@ class _Partitions:
             else:
                 self.looked_at.add(partition.name)
 
-    def replace_attempts(self) -> None:
-        """Remove attempts whose run is gone, or that are older than their days."""
-        for partition, older in self._each(ATTEMPTS):
+    def replace_of_runs(self, table: Table) -> None:
+        """Remove attempts or logs whose run is gone, and attempts older than their days."""
+        for partition, older in self._each(table):
             [look] = sql.query(
-                _LOOK_AT_ATTEMPTS.replace("{source}", partition.name),
+                _LOOK_AT[table].replace("{source}", partition.name),
                 {**self._rules.parameters, "low": partition.low, "high": partition.high},
             )
             if look["leaving"] or look["is_empty"]:
-                self._replace(ATTEMPTS, partition, [] if look["is_empty"] else older)
+                self._replace(table, partition, [] if look["is_empty"] else older)
             else:
                 self.looked_at.add(partition.name)
 
@@ -143,13 +158,15 @@ class _Partitions:
             self.problem = self.problem or str(error)
             return
         self.looked_at -= {source.name for source in sources}
-        # Attempts may have been looked at when their runs could not be removed yet.
-        low, high = sources[0].low, sources[-1].high
-        self.looked_at -= {
-            each.name
-            for each in partitions(ATTEMPTS, before=self._rules.first_id)
-            if each.low < high and each.high > low
-        }
+        if table is RUNS:
+            # They may have been looked at when their runs could not be removed yet.
+            low, high = sources[0].low, sources[-1].high
+            self.looked_at -= {
+                each.name
+                for of_runs in _LOOK_AT
+                for each in partitions(of_runs, before=self._rules.first_id)
+                if each.low < high and each.high > low
+            }
         self.replaced += len(sources)
         self.runs += sum(part.run_count for part in parts)
 
@@ -157,6 +174,8 @@ class _Partitions:
 def _prune(rules: Rules) -> int:
     """Delete runs of the default partition, and of owners with shorter days; return how many."""
     default = "ONLY jobs_run_default"
+    # Of runs that were started again long after the partition of their day was dropped as empty.
+    sql.query(_ORPHANS, {"before": rules.first_id})
     gone = pruning.prune(default, low=pruning.LOWEST, high=rules.first_id, rules=rules)
     return gone + pruning.prune_owners(rules=rules)
 

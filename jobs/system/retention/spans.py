@@ -1,4 +1,4 @@
-"""The day partitions of runs and attempts that are old enough to lose rows."""
+"""The day partitions of runs, attempts and logs that are old enough to lose rows."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Table:
 
 RUNS: Final = Table("jobs_run", "id")
 ATTEMPTS: Final = Table("jobs_attempt", "run_id")
+LOGS: Final = Table("jobs_log", "run_id")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,5 +12,7 @@ SELECT CASE WHEN current_setting('track_counts')::boolean THEN concat_ws('.',
 ) END AS changes
 FROM pg_class AS c
 WHERE c.relkind = 'r' AND c.relname LIKE 'jobs\_%%' AND c.relname <> ALL(%(unread)s::text[])
+    -- What tasks log is polled by itself.
+    AND c.relname NOT LIKE 'jobs\_log%%'
     AND c.relnamespace = (
     SELECT relnamespace FROM pg_class WHERE oid = 'jobs_owner'::regclass)

@@ -1,7 +1,7 @@
 -- Count what is stored under each encryption key.
 -- Parameters: none.
--- Result: part (arguments, results, checkpoints, looks, errors, attempts, jobs, webhooks, celery), key (0: in
---   clear), count.
+-- Result: part (arguments, results, checkpoints, looks, errors, attempts, logs, jobs, webhooks, celery),
+--   key (0: in clear), count.
 -- Cost: reads all these tables.
 SELECT part, key, count(*) AS count
 FROM (
@@ -19,6 +19,8 @@ FROM (
     SELECT 'attempts', CASE WHEN error_data IS NOT NULL THEN error_key
         WHEN error_message <> '' OR traceback <> '' THEN 0 END
     FROM jobs_attempt
+    UNION ALL
+    SELECT 'logs', key FROM jobs_log
     UNION ALL
     SELECT 'jobs', payload_key FROM jobs_job
     UNION ALL

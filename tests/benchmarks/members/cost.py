@@ -35,6 +35,8 @@ WINDOW: Final = (0.25, 0.85)
 SETTLE_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.01
 PATIENCE_SECONDS: Final = 60.0
+LINES: Final = 10
+WITH_LINES: Final = f"{point_name(1, 0)}, {LINES} log lines each"
 CALLS: Final = 10
 """Calls of `submit_many`, each for an owner of its own."""
 
@@ -62,15 +64,22 @@ def measure(world: World) -> list[Row]:
                 for ms in TASK_MS:
                     cost = busy.cost(ms, label=f"r{number}")
                     add(point_name(workers, ms), without_idle(cost, idle))
+                if workers == 1:
+                    cost = busy.cost(0, label=f"r{number}-lines", lines=LINES)
+                    add(WITH_LINES, without_idle(cost, idle))
     return _rows(found)
 
 
 def _rows(found: Mapping[str, Samples]) -> list[Row]:
+    without, with_lines = (
+        median(found[what]["WAL bytes"]) for what in (point_name(1, 0), WITH_LINES)
+    )
+    a_line = Row(what="WAL of a log line", unit="bytes", figure=(with_lines - without) / LINES)
     return [
         Row(what=what, unit=unit, figure=median(samples[unit]), samples=samples)
         for what, samples in found.items()
         for unit in ["CPU ms/s" if what == IDLE else "runs/s"]
-    ]
+    ] + [a_line]
 
 
 @contextmanager
@@ -87,9 +96,9 @@ def _up(world: World, workers: int) -> Iterator[_Busy]:
         yield _Busy(world, stack, workers, {pid: kind for pid, kind in pids.items() if pid})
 
 
-def _submitted(label: str, seconds: float, count: int) -> Sequence[int]:
+def _submitted(label: str, seconds: float, count: int, *, lines: int = 0) -> Sequence[int]:
     owners = [f"{label}-{number}" for number in range(OWNERS)]
-    arguments = {"owner": label, "seconds": seconds}
+    arguments = {"owner": label, "seconds": seconds, "lines": lines}
     return submitted(owners, count=count, task="bench.work", arguments=arguments)
 
 
@@ -133,14 +142,14 @@ class _Busy:
         ours = sum(value for name, value in found.items() if name.startswith("CPU µs"))
         return found | {"CPU ms/s": ours / 1000, "cores of others": cost["cores of others"]}
 
-    def cost(self, ms: int, *, label: str) -> dict[str, float]:
+    def cost(self, ms: int, *, label: str, lines: int = 0) -> dict[str, float]:
         """Return the cost of a run while every slot has work, and the runs a second."""
         label = f"{label}-{self.workers}-{ms}ms"
         slots = self.workers * SLOTS
         rate = min(MOST_RATE, slots / ms * 1000) if ms else MOST_RATE
         count = int(rate * self.world.pick(5, 2)) // OWNERS * OWNERS
         size, log = bytes_on_disk(), _Log(self.world)
-        submissions = _submitted(label, ms / 1000, count)
+        submissions = _submitted(label, ms / 1000, count, lines=lines)
         readings = []
         for part in WINDOW:
             log.wait(self.stack, int(part * count))

@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from fleet.stack.stack import Stack
-from tests.benchmarks.members.drain import OWNERS, SLOTS, beside_stock
-from tests.benchmarks.rows import Row
+from tests.benchmarks.members.drain import OWNERS, SECONDS, SLOTS, beside_stock
+from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.world import BenchmarkError, World
 
 RECORDED_SECONDS = 60.0
@@ -36,17 +36,36 @@ def measure(world: World) -> list[Row]:
         figure=median(lags),
         samples={"lag": lags},
     )
-    return [*rows, lag]
+    return [*rows, lag, _with_lines(world, count)]
 
 
-def drained(world: World, *, owners: int, count: int, slots: int) -> tuple[float, float]:
+def _with_lines(world: World, count: int) -> Row:
+    """Compare tasks that log a line each with tasks that log none, in turn, on 2 slots."""
+    rates: dict[str, list[float]] = {"bench.say": [], "bench.count": []}
+    for _ in world.turns(seconds=SECONDS):
+        for task, found in rates.items():
+            rate, _lag = drained(world, owners=OWNERS, count=count, slots=SLOTS[0], task=task)
+            found.append(rate)
+    return compared(
+        rates["bench.say"],
+        rates["bench.count"],
+        what=f"{SLOTS[0]} slots, a log line each",
+        unit="tasks/s",
+        against="no line",
+        at_least=0.85,
+    )
+
+
+def drained(
+    world: World, *, owners: int, count: int, slots: int, task: str = "bench.count"
+) -> tuple[float, float]:
     """Return the tasks/s at which one worker drains `count` runs, and the rows' lag in seconds."""
     from jobs.system.sweep import publish_after_flush
 
     world.begin()
     # As an earlier sweep does: otherwise the worker first primes the emptied queue.
     publish_after_flush()
-    submissions = submitted([f"o{number}" for number in range(owners)], count=count)
+    submissions = submitted([f"o{number}" for number in range(owners)], count=count, task=task)
     return drained_of(world, submissions, count=count, slots=slots)
 
 

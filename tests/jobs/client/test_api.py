@@ -171,3 +171,30 @@ def test_another_server_is_named_as_one(run: Any, capsys: pytest.CaptureFixture[
 def test_a_table_shows_what_the_api_sends(columns: tuple[str, ...], sent: type[BaseModel]) -> None:
     """A column of another name would always be empty."""
     assert set(columns) <= set(sent.model_fields)
+
+
+def test_a_log_is_followed_until_the_run_has_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each page once, by its cursor; gaps are named, and a terminal obeys no line."""
+
+    def page(text: str, *, left_out: int = 0) -> Reply:
+        line = {"at": "12:00", "level": "INFO", "logger": "shop", "text": text}
+        items = [{**line, "left_out": left_out}]
+        return 200, {}, {"items": items, "next": text[:1], "has_more": False}
+
+    state: list[Reply] = [(200, {}, {"state": word}) for word in ("running", "succeeded")]
+    replies = (state[0], page("a\x1b[2J"), state[1], page("b\nmore", left_out=2))
+    with server(*replies) as seen:
+        monkeypatch.setenv("FAIRSHIFT_URL", seen.url)
+        monkeypatch.setenv("FAIRSHIFT_TOKEN", "fs_1")
+        assert main(["runs", "logs", "7", "--follow", "--level", "INFO", "--every", "0.1"]) == 0
+    paths = [path for path, _key in seen]
+    log = "GET /api/v1/runs/7/log?level=INFO&limit=500&cursor="
+    assert paths == ["GET /api/v1/runs/7", log, "GET /api/v1/runs/7", f"{log}a"]
+    assert capsys.readouterr().out.splitlines() == [
+        "12:00 INFO     shop: a\\u001b[2J",
+        "… 2 lines left out …",
+        "12:00 INFO     shop: b",
+        "more",
+    ]

@@ -156,6 +156,7 @@ PATHS: Final = (
     "/runs/views/{view}/rename/",
     "/runs/views/{view}/delete/",
     "/runs/{run}/",
+    "/runs/{run}/log/?after=0.0",
     "/runs/{open}/",
     "/runs/{open}/cancel/",
     "/runs/{run}/retry/",

@@ -217,6 +217,7 @@ def active_run_of(owner: Owner) -> UUID:
 SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
     "look_run": {"run_id": active_run_of},
     "retry_run": {"run_id": cancelled_run_of},
+    "watch_lines_of_run": {"run_id": cancelled_run_of},
     "watch_submission": {"submission_id": ended_submission_of},
     "pause_submission": {"submission_id": rollout_of()},
     "resume_submission": {"submission_id": rollout_of(state="stopped")},
@@ -251,7 +252,7 @@ NAME_NO_ROW: Final = frozenset(
     {
         *("state", "task", "after", "before", "limit", "cursor", "reason", "count", "month"),
         *("zone", "effect", "schedule", "enabled", "paused", "action", "object_type", "format"),
-        *("age", "approval", "health", "queue"),
+        *("age", "approval", "health", "queue", "attempt", "level", "text"),
         "with_arguments",
     }
 )

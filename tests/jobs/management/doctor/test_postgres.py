@@ -27,7 +27,7 @@ def test_a_read_only_user_is_an_error() -> None:
     assert "default_transaction_read_only" in str(found.hint)
 
 
-@pytest.mark.parametrize("table", ["jobs_run", "jobs_attempt"])
+@pytest.mark.parametrize("table", ["jobs_run", "jobs_attempt", "jobs_log"])
 def test_a_gap_in_the_partitions_is_an_error(table: str) -> None:
     """Of runs or of attempts, between today and the last day that has one."""
     make_partitions(days_ahead=3)

@@ -15,7 +15,7 @@ NOON = 12 * HOUR
 DROP_OLD = """
 SELECT c.oid::regclass::text AS name FROM pg_class c
 WHERE c.relkind = 'r' AND pg_table_is_visible(c.oid) AND (
-    c.relname ~ '^jobs_(run|attempt)_aside$' OR c.relname ~ '^jobs_(run|attempt)_[0-9]{8}'
+    c.relname ~ '^jobs_(run|attempt|log)_aside$' OR c.relname ~ '^jobs_(run|attempt|log)_[0-9]{8}'
     AND to_date(substring(c.relname FROM '[0-9]{8}'), 'YYYYMMDD')
         < (clock_timestamp() AT TIME ZONE 'UTC')::date - 1)
 """
@@ -30,6 +30,10 @@ INSERT_ATTEMPT = """
 INSERT INTO jobs_attempt (run_id, token, number, outcome, admitted_at, started_at, ended_at,
     error_message, traceback, recorded_at)
 VALUES (%s, 1, 1, %s, %s, %s, %s, 'naïve "quotes"', E'line 1\\nline 2', %s)
+"""
+INSERT_LOG = """
+INSERT INTO jobs_log (run_id, token, first_line, line_count, first_at, data)
+VALUES (%s, 1, 1, 1, %s, '[[1000,20,"shop","said"]]')
 """
 ENDED = ("succeeded", "failed", "cancelled", "expired")
 
@@ -72,6 +76,7 @@ def old_run(
     if is_ended:
         given = [run_id, "succeeded" if state == "succeeded" else "failed"]
         sql.query(INSERT_ATTEMPT, [*given, created, created, ended, ended])
+        sql.query(INSERT_LOG, [run_id, created])
     return run_id
 
 
@@ -85,6 +90,12 @@ def attempts_left(run_ids: Iterable[UUID]) -> set[UUID]:
     rows = sql.query(
         "SELECT DISTINCT run_id FROM jobs_attempt WHERE run_id = ANY(%s)", [list(run_ids)]
     )
+    return {row["run_id"] for row in rows}
+
+
+def logs_left(run_ids: Iterable[UUID]) -> set[UUID]:
+    """Return which of these runs still have lines of a log."""
+    rows = sql.query("SELECT run_id FROM jobs_log WHERE run_id = ANY(%s)", [list(run_ids)])
     return {row["run_id"] for row in rows}
 
 

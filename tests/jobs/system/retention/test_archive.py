@@ -44,6 +44,7 @@ def test_a_run_is_read_back_whole(acme: Owner, folder: Path) -> None:
     assert found is not None
     assert found["run"] == before["row"] and found["attempts"] == attempts["rows"]
     assert found["owner"] == "acme" and found["arguments"] is None
+    assert [(line["attempt"], line["text"]) for line in found["log"]] == [(1, "said")]
     assert found["file"] == str(folder / archive.file_name(midnight(100).date(), 1))
     assert bytes.fromhex(found["run"]["payload"][2:]) == bytes(range(256))
 

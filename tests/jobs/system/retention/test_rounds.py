@@ -17,6 +17,7 @@ from jobs.system.retention.rounds import remove_old_history
 from tests.jobs.system.retention.old import (
     attempts_left,
     left,
+    logs_left,
     midnight,
     old_run,
     old_tables,
@@ -53,6 +54,7 @@ def test_each_state_has_its_days(acme: Owner, state: str, days: int, stays: bool
     remove_old_history()
     assert left([run]) == ({run} if stays else set())
     assert attempts_left([run]) == ({run} if stays and state not in OPEN else set())
+    assert logs_left([run]) == attempts_left([run])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +132,8 @@ def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
     for day in (100, 101, 103, 120, 125, 140):
         old_run(acme, day)
     remove_old_history()
-    names = [
-        f"jobs_{kind}_{midnight(day):%Y%m%d}" for kind in ("attempt", "run") for day in (140, 103)
-    ]
+    days = [f"{midnight(day):%Y%m%d}" for day in (140, 103)]
+    names = [f"jobs_{kind}_{day}" for kind in ("attempt", "log", "run") for day in days]
     assert left(failed) == set(failed) == attempts_left(failed)
     assert old_tables() == names
 
@@ -147,3 +148,11 @@ def test_runs_of_the_default_partition_move_into_a_new_one(acme: Owner) -> None:
     assert left([*failed, lone]) == {*failed, lone} == attempts_left([*failed, lone])
     rows = sql.query("SELECT DISTINCT tableoid::regclass::text AS home FROM jobs_run")
     assert [row["home"] for row in rows] == [f"jobs_run_{midnight(110):%Y%m%d}"]
+
+
+def test_lines_without_their_run_are_removed(acme: Owner) -> None:
+    """Those in the default partition: their run was started again after the other was dropped."""
+    stays, gone = (old_run(acme, day, has_partition=False) for day in (80, 300))
+    sql.query("DELETE FROM jobs_run WHERE id = %s", [gone])
+    remove_old_history()
+    assert logs_left([stays, gone]) == {stays}

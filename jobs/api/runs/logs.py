@@ -1,0 +1,242 @@
+"""The log of a run: pages, a stream of events while it runs, and the whole as a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Query, Schema
+from pydantic import BaseModel, Field
+
+from jobs.actions.texts import Text
+from jobs.api.kit.callers import caller, forbidden
+from jobs.api.kit.pages import Cursor, Page
+from jobs.api.kit.problems import Problem
+from jobs.api.kit.streams import Revoked, Stream, streamed
+from jobs.api.runs.finding import find_run
+from jobs.api.runs.reading import READS
+from jobs.api.runs.router import router
+from jobs.api.submissions.watching import (
+    EVENT_STREAM,
+    HEARTBEAT_SECONDS,
+    POLL_SECONDS,
+    RETRY_MILLISECONDS,
+    LastEventId,
+)
+from jobs.core.conf import setting
+from jobs.core.states import ENDED
+from jobs.models import Run
+from jobs.runs.reads.log import (
+    FILE_TYPES,
+    START,
+    Position,
+    Wanted,
+    as_facts,
+    as_file,
+    may_see,
+    page_of,
+)
+
+LINES_OF_A_READ: Final = 500
+_EVENT: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"enum": ["line", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+_WATCHED: Final[dict[str, Any]] = {
+    "responses": {
+        200: {
+            "description": (
+                "An event `line` for each line, whose `data` has its fields, and one `end` when "
+                "the run has ended, whose `data` has its state."
+            ),
+            "content": {EVENT_STREAM: {"schema": _EVENT}},
+        },
+        204: {"description": "You have the event `end` already: do not connect again."},
+    }
+}
+_SENT: Final[dict[str, Any]] = {
+    "responses": {
+        200: {
+            "description": "A line each, oldest first.",
+            "content": {
+                media_type.partition(";")[0]: {"schema": {"type": "string"}}
+                for _suffix, media_type in FILE_TYPES.values()
+            },
+        }
+    }
+}
+
+
+class LogFilter(Schema):
+    """Which lines."""
+
+    attempt: int | None = Field(None, ge=1, le=2**31 - 1, description="The number of an attempt.")
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
+        "DEBUG", description="Lines of this level and above."
+    )
+    text: Annotated[Text, Field(max_length=200)] = Field(
+        "", description="Lines with this text, in upper or lower case."
+    )
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(attempt=self.attempt, level=self.level, text=self.text)
+
+
+class LineOfLog(BaseModel):
+    """A line that a task has logged or printed."""
+
+    attempt: int
+    number: int = Field(description="Its place in the log of the attempt, from 1.")
+    at: datetime = Field(description="By the worker's clock.")
+    level: str
+    logger: str = Field(description="`stdout` and `stderr`: the line was printed.")
+    text: str
+    left_out: int = Field(description="How many lines before it are not kept.")
+
+
+class LinesOfLog(Schema):
+    """A page of a log, oldest first."""
+
+    items: list[LineOfLog]
+    next: str = Field(description="The cursor of what follows, also of lines that come later.")
+    has_more: bool = Field(description="False: no more lines for now.")
+
+
+class LogFile(LogFilter):
+    """Which lines, and how."""
+
+    format: Literal["text", "ndjson"] = "text"
+
+
+@router.get("/{uuid:run_id}/log", auth=READS, response=LinesOfLog, operation_id="list_lines_of_run")
+def list_lines_of_run(
+    request: HttpRequest, run_id: UUID, filters: Query[LogFilter], page: Page
+) -> LinesOfLog:
+    """Return lines that the task of a run has logged and printed, oldest first."""
+    run = _readable(request, run_id)
+    of = {"of": f"log of {run_id}", "caller": caller(request).actor}
+    cursor = Cursor.read(page, **of, filters=filters.model_dump_json())
+    after = Position.parsed(cursor.after) if cursor.after else START
+    found = page_of(run, after=after, wanted=filters.wanted, most=cursor.limit)
+    return LinesOfLog(
+        items=[LineOfLog(**as_facts(line)) for line in found.lines],
+        next=cursor.after_key(found.after),
+        has_more=found.has_more,
+    )
+
+
+@router.get(
+    "/{uuid:run_id}/log/events",
+    auth=READS,
+    operation_id="watch_lines_of_run",
+    openapi_extra=_WATCHED,
+)
+def watch_lines_of_run(
+    request: HttpRequest,
+    run_id: UUID,
+    filters: Query[LogFilter],
+    last_event_id: LastEventId = None,
+) -> HttpResponseBase:
+    """Send the lines of a run until it has ended, as Server-Sent Events.
+
+    After `FAIRSHIFT_API_STREAM_SECONDS` the stream closes without `end`. Then connect again with
+    `Last-Event-ID`, as browsers do automatically.
+    """
+    run = _readable(request, run_id)
+    name = (last_event_id or "").removesuffix(" end")
+    if name != (last_event_id or "") and run.state in ENDED:
+        return HttpResponse(status=204)
+    try:
+        after = Position.parsed(name)
+    except ValueError:
+        after = START
+    return streamed(
+        request,
+        lambda stream: _events(stream, request, run_id, after, filters.wanted),
+        content_type=EVENT_STREAM,
+    )
+
+
+@router.get(
+    "/{uuid:run_id}/log/file",
+    auth=READS,
+    operation_id="download_log_of_run",
+    openapi_extra=_SENT,
+)
+def download_log_of_run(
+    request: HttpRequest, run_id: UUID, query: Query[LogFile]
+) -> HttpResponseBase:
+    """Send all lines of a run, as text or NDJSON."""
+    run = _readable(request, run_id)
+
+    def parts(stream: Stream) -> Iterator[bytes]:
+        try:
+            yield from as_file(run, wanted=query.wanted, form=query.format, read=stream.read)
+        except Revoked as error:
+            # A stream would end here, and the caller would take a part for the whole.
+            raise ConnectionAbortedError("the caller lost its scopes during a download") from error
+
+    suffix, media_type = FILE_TYPES[query.format]
+    answer = streamed(request, parts, content_type=media_type)
+    answer["Content-Disposition"] = f'attachment; filename="{run_id}.{suffix}"'
+    return answer
+
+
+def _readable(request: HttpRequest, run_id: UUID) -> Run:
+    """Return a run whose log the caller may see; raise Problem for another one."""
+    run = find_run(access := caller(request), run_id)
+    if not may_see(run, access):
+        raise forbidden("the permission jobs.view_arguments, and a token the scope 'operate'")
+    return run
+
+
+def _events(
+    stream: Stream, request: HttpRequest, run_id: UUID, after: Position, wanted: Wanted
+) -> Iterator[bytes]:
+    """Yield an event for each line that the client does not have, and heartbeats."""
+    ends_at = time.monotonic() + setting("API_STREAM_SECONDS")
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+    quiet_since = time.monotonic()
+    while True:
+
+        def read() -> tuple[Run, Any]:
+            # The run first: its last lines are written before its end.
+            try:
+                run = _readable(request, run_id)
+            except Problem:
+                raise Revoked from None
+            return run, page_of(run, after=after, wanted=wanted, most=LINES_OF_A_READ)  # noqa: B023
+
+        run, page = stream.read(read)
+        stream.release()
+        after = page.after
+        for line in page.lines:
+            quiet_since = time.monotonic()
+            yield _event("line", line.place, as_facts(line))
+        if page.has_more:
+            continue
+        if run.state in ENDED:
+            yield _event("end", f"{after} end", {"state": run.state})
+            return
+        if time.monotonic() + POLL_SECONDS > ends_at:
+            return
+        if time.monotonic() - quiet_since >= HEARTBEAT_SECONDS:
+            quiet_since = time.monotonic()
+            yield b": still here\n\n"
+        time.sleep(POLL_SECONDS)
+
+
+def _event(name: str, place: object, facts: dict[str, Any]) -> bytes:
+    return f"id: {place}\nevent: {name}\ndata: {json.dumps(facts)}\n\n".encode()
