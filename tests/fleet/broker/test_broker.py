@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import combinations
 
 import pytest
@@ -123,6 +124,13 @@ def test_a_posted_hint_waits_for_the_first_connection_and_its_receipt_comes_late
     assert receipts[:2] == [(1,), (2,)]
 
 
+def test_what_waits_for_a_connection_that_fails_is_left_to_the_sweep(away: Broker) -> None:
+    """The next caller learns of the failure at once."""
+    with suppress(BrokerUnavailable):
+        away.post([hint()], (1,), timeout=5)
+    wait_for(lambda: _refuses(away), what="the failure to be known")
+
+
 def _refuses(broker: Broker) -> bool:
     try:
         broker.post([hint()], (2,), timeout=5)
@@ -142,6 +150,18 @@ def test_a_connection_that_could_not_be_opened_is_tried_again(
     wait_for(client.ping, what="the end of the pause")
     broker.publish([hint()], timeout=5, are_in_outbox=True)
     assert len(hinted()) == 1
+
+
+def test_it_comes_back_by_itself(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the pause in which it is skipped."""
+    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.05)
+    client.client_pause(300)
+    unavailable(broker, timeout=0.1)
+
+    wait_for(lambda: published(broker), what="the broker is back")
+    assert len(hinted()) >= 1
 
 
 def test_a_broker_that_still_hangs_costs_a_caller_little(

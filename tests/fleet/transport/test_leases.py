@@ -148,6 +148,18 @@ def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leas
     assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
 
 
+def test_what_is_terminated_is_not_given_back_at_the_end(
+    broker: redis.Redis, leases: Leases
+) -> None:
+    """Its worker may end before it does."""
+    put(broker, "a")
+    [tag] = taken(leases, broker)
+    leases.start(tag)
+    leases.ack(tag)
+    leases.leave(broker)
+    assert known() == []
+
+
 WAYS: dict[str, Callable[[Leases, redis.Redis], Any]] = {
     "take": taken,
     "flush": Leases.flush,

@@ -238,6 +238,14 @@ def test_what_could_not_be_written_is_written_again(
     assert fake.closed_count == 2
 
 
+def test_what_could_not_be_asked_is_asked_again(io_thread: IOThread, fake: FakeApplication) -> None:
+    """A database that is away costs time and nothing else."""
+    fake.fails = [OSError("down")]
+    asking(io_thread, fake, "a")
+    assert wait_for_answers(fake, 1) == [("a", Refusal.GONE)]
+    assert fake.calls == [("admit", ["a"])] * 2
+
+
 def test_a_row_that_somebody_holds_keeps_nobody_else(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:

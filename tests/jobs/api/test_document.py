@@ -64,6 +64,20 @@ def test_every_operation_names_its_scope(db: None) -> None:
             assert operation["responses"]["401"] == {"$ref": "#/components/responses/Problem"}
 
 
+def test_every_change_of_a_row_documents_if_match(db: None) -> None:
+    """A generated client could not send it else. An attachment has no version."""
+    without = {
+        operation["operationId"]
+        for methods in document(tasks=[], prefix="/")["paths"].values()
+        for method, operation in methods.items()
+        if method in {"put", "patch", "delete"}
+        and not any(
+            one["name"] == "If-Match" and one["required"] for one in operation["parameters"]
+        )
+    }
+    assert without == {"detach_calendar"}
+
+
 def test_the_document_and_its_page_are_for_known_callers(caller: Caller, acme: Owner) -> None:
     """They name the tasks of this installation."""
     assert Client().get(f"{ROOT}/openapi.json").status_code == 401

@@ -2,6 +2,7 @@
 undone.
 """
 
+import pytest
 from django.db import transaction
 
 from jobs.calendars import hours
@@ -54,3 +55,12 @@ def test_a_window_that_cannot_be_read_closes_its_calendar(acme: Owner) -> None:
     with changing(calendar):
         Window.objects.filter(pk=broken.pk).update(rule="FREQ=NEVER", zone="Nowhere/Else")
     assert (is_open_now(calendar), is_open_now(other)) == (False, True)
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_what_is_kept_is_bounded(acme: Owner, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """And nothing that is asked for is missing for it."""
+    monkeypatch.setattr(hours, "CACHE_LIMIT", most)
+    ids = {calendar_of(acme, name).pk for name in ("a", "b", "c")}
+    assert hours.hours_of(ids).keys() == ids
+    assert hours.hours_of(ids).keys() == ids

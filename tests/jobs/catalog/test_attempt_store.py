@@ -226,6 +226,17 @@ def test_without_postgresql_progress_does_not_disturb_the_task(
     assert shown(run) == (1, 2, "")
 
 
+def test_a_broken_connection_is_opened_again(acme: Owner, seen: Seen) -> None:
+    """PostgreSQL was restarted between two calls of a long task."""
+    [run] = submitted(acme)
+    task = seen(admitted(living_worker(), run))
+    task.progress(1)
+    assert task._store is not None
+    task._store._connection.connection.close()
+    task.checkpoint(3)
+    assert task.last_checkpoint == 3
+
+
 def test_a_run_without_a_row_reports_nothing() -> None:
     """Its job has no history: progress is ignored, a checkpoint is refused."""
     nothing = (None, None, None)

@@ -5,6 +5,7 @@ import redis
 from django.db import transaction
 
 from fleet import Kind, Refusal
+from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
@@ -90,3 +91,13 @@ def test_a_run_that_comes_back_meanwhile_is_not_missed(
         begin()
     assert outcomes == [[run.id]]
     assert states(run)[-1] == "cancelled"
+
+
+@pytest.mark.parametrize("reason", ["x" * 501, "nul \x00", "\ud800"])
+def test_a_reason_that_cannot_be_kept_is_refused(acme: Owner, reason: str) -> None:
+    """By a cancel and by a retry alike; nothing moves."""
+    [run] = submitted(acme)
+    for verb in (run.cancel, run.retry):
+        with pytest.raises(OptionError, match="option reason: "):
+            verb(reason=reason)
+    assert states(run) == ["queued"]

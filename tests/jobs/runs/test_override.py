@@ -9,10 +9,11 @@ from django.contrib.auth.models import User
 from fleet import Kind, Refusal
 from jobs.calendars import changes
 from jobs.calendars.changes import changing
+from jobs.core.errors import OptionError
 from jobs.core.states import State
-from jobs.models import AuditEntry, Calendar, Owner
+from jobs.models import AuditEntry, Calendar, Owner, Run
 from jobs.owners.tokens import make_token
-from jobs.runs.override import held_by, held_by_of, override_windows
+from jobs.runs.override import held_by, held_by_of, override_submission, override_windows
 from jobs.system.promotion import promote
 from tests.jobs.scenes import (
     admitted,
@@ -59,6 +60,17 @@ def test_what_its_owner_or_a_deadline_keeps_is_kept(acme: Owner, ben: User) -> N
     override_windows([run.id], actor=ben, reason="now")
     run.refresh_from_db()
     assert run.deadline_at is not None
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 501, "\x00"])
+def test_without_a_reason_nothing_is_overridden(acme: Owner, ben: User, reason: str) -> None:
+    """One that can be kept, for whoever asks later."""
+    [run] = submitted(acme)
+    with pytest.raises(OptionError, match="option reason"):
+        override_windows([run.id], actor=ben, reason=reason)
+    with pytest.raises(OptionError, match="option reason"):
+        override_submission(run.submission, actor=ben, reason=reason)
+    assert Run.objects.get().window_policy == ""
 
 
 def test_a_freeze_that_comes_later_does_not_hold_it(acme: Owner, ben: User) -> None:

@@ -10,7 +10,7 @@ from django.db import connections, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from jobs import asubmit, asubmit_many, submit, submit_many
-from jobs.core.errors import ArgumentError, OptionError
+from jobs.core.errors import ArgumentError, OptionError, PayloadTooLarge
 from jobs.models import IdempotencyKey, Job, Outbox, Owner, Run, Submission, Target
 from tests import tasks
 from tests.jobs.scenes import hinted, states
@@ -92,6 +92,13 @@ def test_wrong_input_is_refused_by_name_and_nothing_is_stored(
     """What a caller may not set is an unknown argument."""
     with pytest.raises(error, match=field):
         submit("tests.add", owner=acme, **arguments)  # type: ignore[arg-type]
+    assert_nothing_is_stored()
+
+
+def test_arguments_over_the_limit_are_refused(acme: Owner) -> None:
+    """With both sizes, in bytes, and what to do instead."""
+    with pytest.raises(PayloadTooLarge, match=r"at least .* the limit is 262,144; store what"):
+        submit("tests.total", [1] * 200_000, owner=acme)
     assert_nothing_is_stored()
 
 

@@ -93,6 +93,28 @@ def test_a_run_that_waits_for_its_task_is_freed_by_a_worker_that_knows_it(acme: 
     admitted(worker, runs[0])
 
 
+def test_a_boot_frees_one_chunk(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker does not boot for as long as a backlog takes: the sweep frees the rest."""
+    monkeypatch.setattr(unblocking, "CHUNK", 10)
+    runs = submitted(acme, 25)
+    Run.objects.update(blocked_by="task")
+    living_worker()
+    assert blocked() == set(runs[10:])
+    assert publish_with_known_task() == 15
+
+
+def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunk by chunk, until none is left: a long pause leaves a long backlog."""
+    monkeypatch.setattr(unblocking, "CHUNK", 10)
+    runs = submitted(acme, 25)
+    pause_owner(acme)
+    ask(living_worker(), runs)
+    lose_hints()
+    resume_owner(acme)
+    assert blocked() == set()
+    assert hinted() == [run.id for run in runs]
+
+
 def test_freed_runs_are_in_the_outbox_until_they_are_published(
     acme: Owner, broker: redis.Redis, settings: Settings
 ) -> None:

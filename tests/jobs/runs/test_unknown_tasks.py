@@ -14,7 +14,7 @@ from jobs import submit
 from jobs.core.crypto import read_message
 from jobs.core.errors import OptionError, UnknownTask
 from jobs.models import AuditEntry, Job, Owner, Run, Worker
-from jobs.runs import dispatch
+from jobs.runs import dispatch, renamed_tasks
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.reads import unknown_tasks
@@ -241,3 +241,13 @@ def test_a_failed_run_says_why_and_may_be_opened_again(acme: Owner, options: Any
     assert known() == []
     reopen_runs([run.id])
     assert states(run)[-1] == "queued"
+
+
+def test_every_chunk_has_its_turn(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long backlog is moved in transactions of bounded size, what stays is passed over."""
+    monkeypatch.setattr(renamed_tasks, "CHUNK", 2)
+    renamed(acme, 5)
+    submitted(acme, 3)
+    Run.objects.update(task="tests.old_record")
+    moved = move_task("tests.old_record", to=NEW)
+    assert (moved.runs, moved.refused) == (5, 3)

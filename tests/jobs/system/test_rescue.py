@@ -235,6 +235,16 @@ def test_a_stored_outcome_that_cannot_be_read_stops_no_rescue(
     assert [states(run)[-1] for run in runs] == ["retrying", "succeeded"]
 
 
+def test_many_are_rescued_in_chunks(
+    acme: Owner, worker: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until none is left."""
+    monkeypatch.setattr(rescue, "CHUNK", 10)
+    ask(worker, submitted(acme, 25))
+    silence(worker, seconds=31)
+    assert rescue_runs() == 25
+
+
 def test_a_rescue_frees_what_waited_for_the_lost_run(committed: None, acme: Owner) -> None:
     """Its place under a cap and its lock are free."""
     Owner.objects.update(max_running=1)

@@ -191,6 +191,19 @@ def test_a_long_wait_is_not_filled_with_doubles(acme: Owner) -> None:
     assert hinted() == [run.id]
 
 
+def test_behind_a_backlog_some_are_published_in_one_sweep(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long queue is not doubled at once; an empty one has lost all."""
+    monkeypatch.setattr(sweep, "CHUNK", 2)
+    monkeypatch.setattr(sweep, "WITH_BACKLOG", 2)
+    for run in submitted(acme, 5):
+        wait(run, seconds=60)
+    assert publish_overdue() == 2
+    lose_hints()
+    assert publish_overdue() == 3
+
+
 def test_a_young_hint_is_on_its_way(acme: Owner) -> None:
     """Within a lease nobody looks after it."""
     submitted(acme, 3)

@@ -79,6 +79,17 @@ def test_a_body_in_chunks_is_read(caller: Caller, acme: Owner, settings: Setting
     problem(sent_in_chunks(b" " * 1025, **ends), 413, "body_too_large")
 
 
+def test_arguments_over_the_limit_are_refused_with_the_limit(
+    caller: Caller, acme: Owner, settings: Settings
+) -> None:
+    """As in every other submit; the limit is a setting."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PAYLOAD_MAX_BYTES": 1024}
+    arguments = {"method": "POST", "url": "https://edge-7.example.com/", "body": "x" * 2_000}
+    body = {"task": "fairshift.http_request", "arguments": arguments}
+    answer = post(caller(acme), "/runs", body)
+    assert problem(answer, 413, "payload_too_large")["limit"] == 1024
+
+
 def test_other_media_types_are_refused(caller: Caller, acme: Owner) -> None:
     client = caller(acme)
     problem(

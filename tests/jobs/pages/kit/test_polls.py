@@ -127,3 +127,12 @@ def test_an_etag_tells_nothing_of_other_owners(
     third = poll(member, second, path)["ETag"]
     assert len({first, second, third}) == 3
     assert len({etag[:33] for etag in (first, second, third)}) == 1
+
+
+def test_a_forged_or_weakened_etag_is_harmless(as_root: Client, acme: Owner) -> None:
+    """A proxy that compresses makes ETags weak: they serve. A wrong seal does not."""
+    etag = poll(as_root)["ETag"]
+    assert has_read(lambda: poll(as_root, f"W/{etag}")) == (304, False)
+    forged = f'{etag[:51]}{"0" * 32}"'
+    assert has_read(lambda: poll(as_root, forged))[1]
+    assert poll(as_root, '"guessed"').status_code == 200

@@ -20,6 +20,7 @@ from jobs.models import (
     Submission,
     Worker,
 )
+from jobs.system.retention import other_tables
 from jobs.system.retention.other_tables import remove_keys, remove_others
 from jobs.system.retention.rules import rules_now
 from tests.jobs.scenes import without_triggers
@@ -60,6 +61,17 @@ def test_keys_are_forgotten_after_their_days(acme: Owner, settings: Settings) ->
     assert remove_keys(rules_now()) == (1, True)
     assert IdempotencyKey.objects.get().key == "30"
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "KEY_DAYS": 3}
+    assert remove_keys(rules_now()) == (1, True)
+
+
+def test_a_round_removes_a_bounded_number(acme: Owner, monkeypatch: Any) -> None:
+    """It says that some are left; then no run is removed, as a key might ask for it."""
+    monkeypatch.setattr(other_tables, "BATCH", 2)
+    monkeypatch.setattr(other_tables, "BATCHES", 2)
+    for number in range(5):
+        IdempotencyKey.objects.create(owner=acme, key=str(number), fingerprint=b"")
+    IdempotencyKey.objects.update(created_at=midnight(40))
+    assert remove_keys(rules_now()) == (4, False)
     assert remove_keys(rules_now()) == (1, True)
 
 
