@@ -155,7 +155,7 @@ ROLLOUT_ACTIONS: Final = (
         scope=Scope.OPERATE,
         permission="jobs.cancel_submission",
         body=WaveSizes,
-        applies=lambda rows: _before_last(rows.exclude(rollout=None)),
+        applies=lambda rows: _before_last(_open(rows) | _stopped(rows)),
         refused=_("Every wave of %(row)s is released."),
         act=_resize,
         done=_resized,

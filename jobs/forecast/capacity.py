@@ -5,10 +5,10 @@ Read from rows; the average run times of other owners come from the fair queues.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Sum
 
@@ -18,7 +18,7 @@ from jobs.core.conf import setting
 from jobs.core.ids import first_id_of
 from jobs.forecast.course import OWN, Capacity, Work
 from jobs.forecast.replay.load import setting_of
-from jobs.models import Owner, Worker
+from jobs.models import Owner, Rollout, RolloutState, Worker
 from jobs.runs.dispatch import owners
 
 MOST_ROWS: Final = 200_000
@@ -89,6 +89,8 @@ def capacity_of(
     """
     facts = {"queue": queue, "without": without, "most": MOST_ROWS}
     rows = sql.run("forecast/waiting_work", facts)
+    rollouts = _rollouts(queue, without)
+    rows += [row for rollout in rollouts for row in _later_waves(rollout)]
     known = Owner.objects.in_bulk({row["owner_id"] for row in rows})
     averages = _averages(*(one.slug for one in known.values())) if rows else {}
     works = []
@@ -104,13 +106,40 @@ def capacity_of(
                 owner=OWN if whose.pk == owner.pk else whose.slug,
                 submission=str(row["submission_id"] or "single"),
                 since=since,
+                wave=row.get("wave", 0),
             )
         )
     others = {whose.slug: setting_of(whose) for whose in known.values() if whose.pk != owner.pk}
     works.sort(key=lambda work: -work.count * work.seconds)
     return Capacity(
-        slots=slots_of(queue), own=setting_of(owner), others=others, works=works[:MOST_WORKS]
+        slots=slots_of(queue),
+        own=setting_of(owner),
+        others=others,
+        works=works[:MOST_WORKS],
+        between={str(one.pk): one.between_seconds or 0.0 for one in rollouts},
     )
+
+
+def _rollouts(queue: str, without: int | None) -> list[Rollout]:
+    """Return the rollouts of others that go on by themselves."""
+    rows = Rollout.objects.filter(
+        state__in=(RolloutState.ROLLING, RolloutState.WAITING),
+        needs_approval=False,
+        submission__queue=queue,
+    )
+    return list(rows.exclude(pk=without).order_by("pk")[:MOST_WORKS])
+
+
+def _later_waves(rollout: Rollout) -> Iterator[dict[str, Any]]:
+    """Yield the waves of a rollout that are not released, as rows of work."""
+    for number, wave in enumerate(rollout.waves[rollout.wave :], rollout.wave + 1):
+        yield {
+            "owner_id": rollout.owner_id,
+            "submission_id": rollout.pk,
+            "since": rollout.next_at,
+            "count": wave["size"],
+            "wave": number,
+        }
 
 
 def _since(at: datetime | None, owner: Owner, now: datetime) -> float | None:

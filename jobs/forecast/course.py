@@ -16,6 +16,7 @@ from typing import Final
 from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OwnerSetting
 from jobs.forecast.replay.results import Outcome
 from jobs.forecast.replay.simulation import Replay
+from jobs.rollouts.waves import MOST_WAVES
 from jobs.windows.entries import CalendarHours, Span
 from jobs.windows.openings import HORIZON, cut_off_of, next_opening
 
@@ -44,6 +45,8 @@ class Group:
     """None of the runs may start before this time from now."""
     names: tuple[str, ...] = ()
     """The names of a few targets."""
+    wave: int = 0
+    """0 for released runs, else the wave: it is released when all before it have ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,8 @@ class Work:
     owner: str = OWN
     submission: str = "other"
     since: float = 0
+    wave: int = 0
+    """As that of a group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,8 @@ class Capacity:
     own: OwnerSetting = field(default_factory=OwnerSetting)
     others: Mapping[str, OwnerSetting] = field(default_factory=dict)
     works: Sequence[Work] = ()
+    between: Mapping[str, float] = field(default_factory=dict)
+    """Seconds between waves, by submission; that of the runs is OWN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +189,15 @@ def simulated(
     by = None if start_by is None else max(1, _micros(start_by - now))
     parts: dict[int, tuple[Line, int]] = {}
     calls: list[Call] = []
+    sizes: Counter[int] = Counter()
     for line in lines:
-        for call, part in _calls(line, each=each, merged=merged, start_by=by):
+        sizes[line.group.wave] += line.group.count
+    for line in lines:
+        # A small wave has calls of its own: one call of 30 runs takes as long as 30 in a row.
+        size = sizes[line.group.wave]
+        some = each if len(sizes) == 1 else max(merged, ceil(size * len(sizes) / most))
+        least = 1 if len(sizes) > 1 else 0
+        for call, part in _calls(line, each=some, merged=merged, start_by=by, least=least):
             calls.append(call)
             parts[id(call)] = line, part
     if retries is not None and calls:
@@ -196,27 +210,40 @@ def simulated(
         calls=sorted([*calls, *others], key=attrgetter("at")),
         owners={name: _merged(one, merged) for name, one in (*capacity.others.items(), (OWN, own))},
         slots=max(1, round(capacity.slots / merged)),
+        gaps={
+            (submission, wave): round(seconds * SECOND)
+            for submission, seconds in capacity.between.items()
+            for wave in range(1, MOST_WAVES + 1)
+        },
     )
     course = Course(load, parts)
     return course, Replay(load, outcome=course, most=MOST_EVENTS).run_to(load.until)
 
 
 def _calls(
-    line: Line, *, each: int, merged: int, start_by: int | None
+    line: Line, *, each: int, merged: int, start_by: int | None, least: int
 ) -> Iterator[tuple[Call, int]]:
-    """Yield calls for the runs of a group, and how many of them each stands for."""
+    """Yield calls for the runs of a group, and how many of them each stands for.
+
+    Each takes as long as `least` runs at least: a wave ends with its last run.
+    """
     group, many = line.group, ceil(line.group.count / each)
+    part = max(least, group.count / max(1, many) / merged)
+    at = _micros(line.due - line.now)
+    if group.wave:
+        at, start_by = 0, start_by and max(1, start_by - at)
     hours = Hours(group.calendars, group.needed, group.delay) if group.calendars else None
     for place in range(many):
         call = Call(
             OWN,
             OWN,
-            _micros(line.due - line.now),
-            round(group.seconds * group.count / many / merged * SECOND),
+            at,
+            round(group.seconds * part * SECOND),
             submission=OWN,
             priority=group.priority,
             start_by=start_by,
             hours=hours,
+            wave=group.wave,
         )
         yield call, group.count * (place + 1) // many - group.count * place // many
 
@@ -259,6 +286,7 @@ def _others(works: Sequence[Work], *, most: int, merged: int) -> Iterator[Call]:
                 round(work.since * SECOND),
                 round(work.seconds * part * SECOND),
                 submission=work.submission,
+                wave=work.wave,
             )
 
 

@@ -44,7 +44,8 @@ class Done:
 class Forecast:
     """How `count` runs will go, of which `never` and `expired` will not start.
 
-    `finishes_at` is None when not all end within a year; `ends_at` is for those that do.
+    `finishes_at` is None when not all end within a year, or when waves wait for an approval;
+    `ends_at` is for those that do.
     """
 
     count: int
@@ -63,6 +64,8 @@ class Forecast:
     unapproved: int = 0
     """Those of `never` that could start in an opening that is not approved yet."""
     expired: int = 0
+    awaiting: int = 0
+    """Runs of waves that an approval releases: beside `count`, and in no other number."""
     without_calendar: int = 0
     share: float = 0
     """The runs' part of the slots, by weight, when the first one starts."""
@@ -72,6 +75,11 @@ class Forecast:
     warnings: tuple[str, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The first targets of `never`, `unapproved` and `without_calendar`."""
+
+    @property
+    def waiting(self) -> int:
+        """All runs, also those of which nothing can be told."""
+        return self.count + self.awaiting
 
     @property
     def windows(self) -> int:
@@ -156,7 +164,7 @@ def _share_of(capacity: Capacity, *, at: float) -> float:
         return 0.0
     beside: dict[str, int] = defaultdict(int)
     for work in capacity.works:
-        if work.since <= at:
+        if work.since <= at and not work.wave:
             beside[work.owner] += work.count
     settings = {**capacity.others, OWN: capacity.own}
     claims = [

@@ -6,8 +6,7 @@ An estimate from what waits now and how long runs took. Nothing is written.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,8 +16,6 @@ from typing import Any, Final
 
 from celery import Task
 
-from jobs.calendars.gate import calendars_of, longest_spread, spread_of
-from jobs.calendars.hours import hours_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
 from jobs.catalog.typed import AnyTask
@@ -29,10 +26,21 @@ from jobs.core.phrases import phrase
 from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.course import Capacity, Group, Retries
-from jobs.forecast.estimate import NAMES, Forecast, forecast
+from jobs.forecast.estimate import Forecast, forecast
+from jobs.forecast.groups import by_calendars, groups_of
 from jobs.forecast.measured import pace_of
 from jobs.forecast.replay.load import setting_of
-from jobs.models import Owner, Submission, Target, TargetGroup, WindowPolicy
+from jobs.forecast.waves import cut, in_order, in_waves, released_first, with_awaiting
+from jobs.models import (
+    Owner,
+    Rollout,
+    RolloutState,
+    Submission,
+    TargetGroup,
+    WindowPolicy,
+)
+from jobs.rollouts.making import sizes_of
+from jobs.rollouts.waves import Waves
 from jobs.runs import preparation
 from jobs.runs.storage import needed_of
 
@@ -44,8 +52,6 @@ MOST_CORRECTED: Final = 10.0
 """The pace makes a forecast longer or shorter by this factor at most."""
 LATE: Final = 0.95
 """The probability that no run fails later than the latest end has it."""
-SPREAD_PARTS: Final = 20
-"""Groups into which runs are split when a calendar spreads starts."""
 
 
 def will_it_fit(
@@ -56,18 +62,20 @@ def will_it_fit(
     arguments: Mapping[str, Any] | None = None,
     expected_seconds: float | None = None,
     at: datetime | None = None,
+    waves: Waves | None = None,
     **options: Any,
 ) -> Forecast:
     """Return how a run for each of these targets would go, if they were submitted at `at`.
 
-    `at` is now by default; the others' work is always that of now. `options` are those of
-    `submit_many`. `expected_seconds` is the run time, if earlier runs do not show it. Targets that
-    do not exist have the owner's calendars. Raises what `submit_many` raises for the task, the
+    `at` is now by default; the others' work is always that of now. `waves` and `options` are those
+    of `submit_many`. `expected_seconds` is the run time, if earlier runs do not show it. Targets
+    that do not exist have the owner's calendars. Raises what `submit_many` raises for the task, the
     owner, the options and, if given, the arguments.
     """
     task = resolve(task)
     chosen = preparation.checked_options(options)
     names = _names(targets)
+    sizes = sizes_of(waves, len(names))
     if not 1 <= len(names) <= preparation.BATCH_LIMIT:
         raise OptionError("targets", f"are 1 to {preparation.BATCH_LIMIT:,}, not {len(names):,}")
     if at is not None:
@@ -85,17 +93,29 @@ def will_it_fit(
         count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
     )
     retries = _retries(known, task, count=len(names))
+    capacity = capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds)
+    pause = waves.pause if waves else None
     asked = partial(
         forecast,
-        capacity=capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds),
+        capacity=in_waves(capacity, pause.total_seconds() if pause else 0.0),
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
         retries=retries,
     )
-    groups = list(_groups(_by_calendars(owner, names), alike))
+    if waves and waves.spread:
+        names = in_order(owner, names, by=waves.spread)
+    first, *rest = parts = cut(names, sizes)
+    told = parts if waves is None or not waves.needs_approval else [first]
+    groups = [
+        replace(group, wave=number + 1 if number else 0)
+        for number, counts in enumerate(by_calendars(owner, told))
+        for group in groups_of(counts, alike)
+    ]
     spread = known.spread if known else inf
     found = _bounded(asked(groups), asked, groups, retries=retries, spread=spread)
+    if told != parts:
+        found = with_awaiting(found, sum(map(len, rest)), wave=2)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
 
 
@@ -104,23 +124,33 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
 
     `expected` is used when no run of this owner and task has ended yet.
     """
-    rows = sql.run("forecast/waiting_of_submission", {"submission": submission.pk})
+    rollout = Rollout.objects.filter(pk=submission.pk).first()
+    later = [] if rollout is None else rollout.waves[rollout.wave :]
+    given = {"submission": submission.pk, "firsts": [wave["first"] for wave in later]}
+    rows = sql.run("forecast/waiting_of_submission", given)
     if not rows:
         return None
     owner, moment = submission.owner, now()
     known = run_times_of(owner, submission.task, submission.queue, now=moment, expected=expected)
     seconds = known.seconds if known else UNKNOWN_SECONDS
+    for row in rows:
+        row["wait"] = _until_queued(row["retried_at"], now=moment)
+    awaiting, between = 0, 0.0
+    if rollout is not None:
+        rows, awaiting = released_first(rollout, rows, seconds=seconds, now=moment)
+        between = float(rollout.between_seconds or 0)
     groups = [
         part
         for row in rows
-        for part in _groups(
+        for part in groups_of(
             {tuple(row["calendars"]): (row["count"], row["names"] or ())},
             Group(
                 count=0,
                 seconds=seconds,
                 needed=row["needed"],
                 priority=row["priority"],
-                wait=_until_queued(row["retried_at"], now=moment),
+                wait=row["wait"],
+                wave=row["wave"],
             ),
         )
     ]
@@ -135,10 +165,10 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         retries = _retries(known, resolve(submission.task), count=count)
     asked = partial(
         forecast,
-        capacity=capacity,
+        capacity=in_waves(capacity, between),
         now=moment,
-        not_before=_resumed(owner, None if None in dues else min(dues), at=moment),
-        start_by=None if None in deadlines else max(deadlines),
+        not_before=_resumed(owner, None if None in dues else min(dues, default=None), at=moment),
+        start_by=None if None in deadlines else max(deadlines, default=None),
         retries=retries,
     )
     found = asked(groups)
@@ -154,6 +184,11 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         rest = (found.ends_at - moment).total_seconds() if found.ends_at else 0.0
         spread = pace.spread(rest)
     found = _bounded(found, asked, groups, retries=retries, spread=spread)
+    if rollout is not None and awaiting:
+        found = with_awaiting(found, awaiting, wave=rollout.wave + 1)
+    if rollout is not None and rollout.state in (RolloutState.STOPPED, RolloutState.PAUSED):
+        note = phrase("Its rollout is stopped: this is how it goes when it is resumed now.")
+        found = replace(found, warnings=(*found.warnings, note))
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 
 
@@ -170,7 +205,7 @@ def rough_forecast(submission: Submission) -> Forecast | None:
     seconds = known.seconds if known else UNKNOWN_SECONDS
     found = forecast([Group(count=counts.total - counts.ended, seconds=seconds)], alone, now=moment)
     found = _with_notes(found, owner, at=moment, is_known=known is not None, window="")
-    rough = phrase("Rough: calendars and the work of other owners are not counted.")
+    rough = phrase("Rough: calendars, waves and the work of other owners are not counted.")
     return replace(found, warnings=(rough, *found.warnings))
 
 
@@ -232,40 +267,6 @@ def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | Non
             break
         waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
     return Retries(part=known.retry_share, waits=waits)
-
-
-ByCalendars = Mapping[tuple[int, ...], tuple[int, Sequence[str]]]
-"""By the calendars that apply: the number of runs, and the names of some targets."""
-
-
-def _by_calendars(owner: Owner, names: Sequence[str]) -> ByCalendars:
-    if owner.calendar_version == 0:
-        return {(): (len(names), names[:NAMES])}
-    rows = Target.objects.filter(owner=owner, name__in=set(names)).values_list("name", "id")
-    ids = dict(rows)
-    calendars = calendars_of(owner.pk, job_id=None, target_ids={None, *ids.values()})
-    found: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for name in names:
-        found[calendars[ids.get(name)]].append(name)
-    return {key: (len(those), those[:NAMES]) for key, those in found.items()}
-
-
-def _groups(counts: ByCalendars, alike: Group) -> Iterator[Group]:
-    """Yield the groups of runs; with spread starts, one for each part of the spread."""
-    ids = {one for calendars in counts for one in calendars}
-    hours = hours_of(ids)
-    spread = spread_of(ids)
-    for calendars, (count, names) in counts.items():
-        longest = longest_spread(calendars, spread)
-        parts = min(SPREAD_PARTS, count) if longest else 1
-        for part in range(parts):
-            yield replace(
-                alike,
-                count=count * (part + 1) // parts - count * part // parts,
-                calendars=tuple(hours[one] for one in calendars if one in hours),
-                delay=longest * (part + 0.5) / parts,
-                names=tuple(names) if part == 0 else (),
-            )
 
 
 def _resumed(owner: Owner, due_at: datetime | None, *, at: datetime) -> datetime | None:

@@ -87,15 +87,20 @@ class Limit:
             )
         return cls(part=part)
 
-    def is_passed(self, *, failed: int, ended: int, size: int) -> bool:
-        """Say whether a wave of `size` runs, so many failed and ended, is to be stopped.
+    def allowed(self, *, ended: int, size: int) -> int:
+        """Return how many failures do not stop a wave of `size` runs, so many of them ended.
 
         A part is of the ended runs, and at least of as many as one failure is allowed in, if the
         wave has them: with 5% one failure among the first 19 runs does not stop 300.
         """
         if self.count is not None or not self.part:
-            return failed > (self.count or 0)
-        return failed > self.part * max(ended, min(size, 1 / self.part))
+            return self.count or 0
+        # Rounded first: 0.07 * (1 / 0.07) may be less than 1.
+        return math.floor(round(self.part * max(ended, min(size, 1 / self.part)), 6))
+
+    def is_passed(self, *, failed: int, ended: int, size: int) -> bool:
+        """Say whether so many failures of a wave stop the rollout."""
+        return failed > self.allowed(ended=ended, size=size)
 
     def least_ended(self, failed: int) -> int:
         """Return the least ended runs of which so many failed ones are no reason to stop."""

@@ -14,7 +14,7 @@ from jobs.api.kit.owning import owner_of_request
 from jobs.api.runs.submitting import SubmitOptions, refuse_unoffered
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunsForecast
-from jobs.api.submissions.submitting import refuse_more_than_a_batch
+from jobs.api.submissions.submitting import WavesGiven, refuse_more_than_a_batch
 from jobs.core import barrier
 from jobs.core.errors import OptionError
 from jobs.core.sql import now
@@ -38,6 +38,7 @@ class RunsToForecast(SubmitOptions):
     expected_seconds: float | None = Field(
         None, gt=0, le=SECONDS_LIMIT, description="The run time, if earlier runs do not show it."
     )
+    waves: WavesGiven | None = Field(None, description="Stages, in which the runs go out.")
     at: Moment | None = Field(None, description="When they would be submitted: up to a year ahead.")
 
 
@@ -57,6 +58,7 @@ def forecast_runs(request: HttpRequest, body: RunsToForecast) -> RunsForecast:
             arguments=body.arguments,
             expected_seconds=body.expected_seconds,
             at=_at(body),
+            waves=body.waves.checked if body.waves else None,
             **{name: value for name, value in body.options.items() if name != "target"},
         )
     return RunsForecast.of(found)

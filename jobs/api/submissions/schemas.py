@@ -121,7 +121,9 @@ class RunsForecast(Schema):
 
     count: int
     starts_at: datetime | None
-    finishes_at: datetime | None = Field(description="Null: not all end within a year.")
+    finishes_at: datetime | None = Field(
+        description="Null: not all end within a year, or waves wait for an approval."
+    )
     ends_at: datetime | None = Field(description="When the last of those ends that do.")
     earliest_at: datetime | None = Field(
         description="Between this time and `latest_at` all end, as far as run times and slots were"
@@ -134,6 +136,9 @@ class RunsForecast(Schema):
     never: int = Field(description="No opening within a year is long enough for them.")
     unapproved: int = Field(description="Those of `never` that wait for an approval only.")
     expired: int = Field(description="They do not start before their deadline.")
+    awaiting: int = Field(
+        description="Runs of waves that wait for an approval: they are in no other number."
+    )
     without_calendar: int
     share: float = Field(description="Their part of the slots when the first one starts.")
     needed_seconds: float = Field(description="Worker seconds that they need.")
@@ -150,7 +155,8 @@ class RunsForecast(Schema):
         names = (
             *("count", "starts_at", "finishes_at", "ends_at", "left_over", "next_opening"),
             *("earliest_at", "latest_at"),
-            *("never", "unapproved", "expired", "without_calendar", "share", "needed_seconds"),
+            *("never", "unapproved", "expired", "awaiting", "without_calendar"),
+            *("share", "needed_seconds"),
         )
         return cls(
             **{name: getattr(found, name) for name in names},

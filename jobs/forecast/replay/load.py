@@ -48,6 +48,9 @@ class Call:
     hours: Hours | None = None
     then: Call | None = None
     """The next attempt of the run; its `at` counts from the end of this one."""
+    wave: int = 0
+    """The wave of its submission (`Load.gaps`). A held one has `at` and `start_by` from 0, its
+    release, on."""
     is_counted: bool = True
     """False: it was queued before the span, and only takes slots in it."""
 
@@ -89,6 +92,8 @@ class Load:
     owners: Mapping[str, OwnerSetting]
     slots: int
     overhead: Overhead = field(default_factory=Overhead)
+    gaps: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """By submission and wave: the time from the end of the waves before it to its release."""
     each: int = 1
     """How many runs of the recording a call stands for. Its times in a slot are as much longer, so
     that the load of the slots is the same."""

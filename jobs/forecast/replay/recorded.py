@@ -23,6 +23,7 @@ from jobs.calendars.hours import hours_of
 from jobs.core import sql
 from jobs.forecast.replay.load import Call, Hours, Load, setting_of
 from jobs.forecast.replay.overhead import Seen, overhead_of
+from jobs.forecast.replay.recorded_waves import RecordedWaves
 from jobs.models import Owner, WindowPolicy
 from jobs.schedules.phases import GOLDEN
 from jobs.windows import CalendarHours
@@ -77,8 +78,12 @@ def read_recorded(
     found = _Reading()
     given = {"start": start, "end": end, "queue": queue, "each": each}
     gates = _Gates(owners, hours or {})
-    for _, rows in groupby(_rows(given), key=itemgetter("run_id")):
-        _add(found, list(rows), owners=owners, gates=gates)
+    waves = RecordedWaves(start)
+    for run_id, rows in groupby(_rows(given), key=itemgetter("run_id")):
+        some = list(rows)
+        number = waves.number_of(some[0]["submission_id"], run_id)
+        _add(found, some, owners=owners, gates=gates, wave=number)
+    gaps = waves.hold(found.calls)
     found.calls.sort(key=lambda call: call.at)
     slots = _slots(found, start=start, end=end)
     seen = found.seen if each == 1 else _some_seen(given, owners, gates, runs=runs)
@@ -90,6 +95,7 @@ def read_recorded(
             owners={call.owner: settings[call.owner] for call in found.calls},
             slots=slots,
             overhead=overhead_of(seen, owners=settings, slots=slots),
+            gaps=gaps,
             each=each,
         ),
         waits=found.waits,
@@ -108,7 +114,12 @@ def _rows(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _add(
-    found: _Reading, rows: list[dict[str, Any]], *, owners: Mapping[int, Owner], gates: _Gates
+    found: _Reading,
+    rows: list[dict[str, Any]],
+    *,
+    owners: Mapping[int, Owner],
+    gates: _Gates,
+    wave: int = 0,
 ) -> None:
     """Add a run: its first attempt in the span, and those that followed."""
     owner = owners.get(rows[0]["owner_id"])
@@ -130,6 +141,7 @@ def _add(
             lock=row["lock_key"],
             start_by=row["start_by"] if number == 0 else None,
             hours=hours,
+            wave=wave,
             is_counted=queued >= 0,
         )
         if call.start_by is not None and call.start_by <= call.at:

@@ -19,6 +19,7 @@ from fleet.fairness.queue import BUFFER_SECONDS
 from jobs.forecast.replay.lines import Lines, Queue
 from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OutOfTime
 from jobs.forecast.replay.results import Outcome, Shares
+from jobs.forecast.replay.waves import Waves
 from jobs.windows.gate import Gate, gate_of
 
 LEASE: Final = 10**15
@@ -50,6 +51,7 @@ class Replay:
         self.calls: list[Call] = list(load.calls)
         self.queue = Queue()
         self.lines = Lines(self.queue, self.calls)
+        self.waves = Waves(self.calls, load.gaps)
         self.outcome = outcome or Outcome(load)
         self.shares = Shares(load)
         self._deadline = deadline
@@ -67,6 +69,8 @@ class Replay:
         self._number = 0
         self._head_waits = False
         self._looks_at = 0
+        self._released: dict[int, int] = {}
+        """When calls of held waves were released."""
         self._gates: dict[int, tuple[int, int | None]] = {}
         """By the id of hours, which calls share."""
         for name, one in load.owners.items():
@@ -88,7 +92,12 @@ class Replay:
         """Replay until a time, or all; say whether it has not stopped before."""
         last = inf if end is None else self._micros(end)
         heap = self._events
-        heap.extend((call.at, ARRIVES, number) for number, call in enumerate(self.calls))
+        held = self.waves.held
+        heap.extend(
+            (call.at, ARRIVES, number)
+            for number, call in enumerate(self.calls)
+            if number not in held
+        )
         heap.sort()
         acts: tuple[Callable[[int, int], None], ...] = (
             self._arrive,
@@ -116,9 +125,9 @@ class Replay:
 
     def _arrive(self, now: int, number: int) -> None:
         call = self.calls[number]
-        not_after = call.start_by
+        not_after = self._start_by(number)
         if not_after is not None and not_after <= now:
-            self.outcome.expire(call)
+            self._expire(now, call)
             return
         if call.hours is not None:
             opens_at, last = self._gate(call.hours, now)
@@ -133,6 +142,21 @@ class Replay:
                 not_after = last + 1 if not_after is None else min(not_after, last + 1)
         self.shares.waits(now, call.owner)
         self.lines.add(now, number, not_after=not_after)
+
+    def _start_by(self, number: int) -> int | None:
+        given = self.calls[number].start_by
+        return None if given is None else given + self._released.get(number, 0)
+
+    def _expire(self, now: int, call: Call) -> None:
+        self.outcome.expire(call)
+        self._end(now, call)
+
+    def _end(self, now: int, call: Call) -> None:
+        """A run has ended: the next wave of its submission may be released."""
+        gap, numbers = self.waves.end(call)
+        for number in numbers:
+            self._released[number] = now + gap
+            heappush(self._events, (now + gap + self.calls[number].at, ARRIVES, number))
 
     def _gate(self, hours: Hours, now: int) -> tuple[int | None, int | None]:
         """Return when it opens for a call, now or later, and until when the call may start."""
@@ -208,8 +232,9 @@ class Replay:
         self.lines.taken(now, number)
         self.lines.since(number)
         self.shares.leaves(now, call.owner)
-        if call.start_by is not None and call.start_by <= now:
-            self.outcome.expire(call)
+        start_by = self._start_by(number)
+        if start_by is not None and start_by <= now:
+            self._expire(now, call)
             return
         self.outcome.miss(call, is_final=False)
         heappush(self._events, (now, ARRIVES, number))
@@ -233,6 +258,8 @@ class Replay:
         if call.then is not None:
             self.calls.append(call.then)
             heappush(self._events, (now + call.then.at, ARRIVES, len(self.calls) - 1))
+        else:
+            self._end(now, call)
 
     def _report(self, now: int, number: int) -> None:
         """Free the cap, the lock and the part of the buffer."""

@@ -20,6 +20,7 @@ from jobs.owners.loads import Loads, loads
 from jobs.pages.metrics import objectives, problems, queues, shares, totals, vitals
 from jobs.pages.metrics.aside import Aside
 from jobs.pages.metrics.samples import Samples
+from jobs.rollouts.reads import counts_by_state
 from jobs.system.rollups import metric_totals
 from jobs.system.rollups.objectives import objectives as read_objectives
 from jobs.system.vitals import vitals as read_vitals
@@ -85,6 +86,8 @@ def scraped(*, is_database_away: bool = False) -> bytes:
 
 def _measure_stored() -> Samples:
     samples = vitals.measure(read_vitals())
+    for state, count in counts_by_state().items():
+        samples.add("rollouts", count, state)
     samples.update(totals.measure(metric_totals.read()))
     samples.update(objectives.measure(read_objectives(None)))
     return samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from jobs.actions.rollouts import ROLLOUT_ACTIONS
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.core import barrier
 from jobs.core.counting import within
@@ -32,6 +34,10 @@ MILLISECONDS: Final = 1_000
 SHARE_SPAN: Final = timedelta(hours=1)
 """The share that its owner received is that of this span."""
 ERRORS: Final = 10
+OF_ROLLOUT: Final = replace(SUBMISSIONS, actions=ROLLOUT_ACTIONS)
+OTHERS: Final = replace(
+    SUBMISSIONS, actions=tuple(one for one in SUBMISSIONS.actions if one not in ROLLOUT_ACTIONS)
+)
 
 
 def find_submission(visit: Visit, key: int) -> Submission:
@@ -54,7 +60,8 @@ def submission(visit: Visit, key: int) -> HttpResponse:
         pace=pace_of(found, now=now(), progress=progress),
         errors=_errors(found) if progress[State.FAILED] else [],
         admin_url=admin_row(visit.access.actor, found),
-        buttons=buttons(visit, SUBMISSIONS, found),
+        buttons=buttons(visit, OTHERS, found),
+        rollout_buttons=[] if rollout is None else buttons(visit, OF_ROLLOUT, found),
         rollout=rollout,
         steps=[] if rollout is None else steps_of(rollout),
         waits=_waits(rollout),

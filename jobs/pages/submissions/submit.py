@@ -81,7 +81,9 @@ def submit(visit: Visit) -> HttpResponse:
 
 def _forecast_of(form: SubmitForm) -> Forecast:
     bulk = form.bulk
-    return will_it_fit(bulk.task, owner=bulk.owner, targets=bulk.targets, **bulk.options)
+    return will_it_fit(
+        bulk.task, owner=bulk.owner, targets=bulk.targets, waves=bulk.waves, **bulk.options
+    )
 
 
 def _submitted(visit: Visit, form: SubmitForm) -> HttpResponse:
@@ -114,10 +116,10 @@ def _submitted(visit: Visit, form: SubmitForm) -> HttpResponse:
 
 def _facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
     """Yield the lines of a forecast, a label and a value each, without empty lines."""
-    yield _("Targets"), number(found.count)
+    yield _("Targets"), number(found.waiting)
     yield _("Windows that apply"), number(found.windows)
     yield _("Starts"), _moment(found.starts_at)
-    yield _("Finishes by"), _moment(found.finishes_at)
+    yield _("Finishes by"), _("unknown") if found.awaiting else _moment(found.finishes_at)
     if found.latest_at is not None:
         yield _("Between"), f"{_moment(found.earliest_at)} – {_moment(found.latest_at)}"
     if found.finishes_at is None and found.ends_at is not None:
@@ -125,6 +127,8 @@ def _facts_of(found: Forecast) -> Iterator[tuple[str, Any]]:
     yield _("Left over after the first window"), number(found.left_over)
     if found.next_opening is not None:
         yield _("Next window for them"), _moment(found.next_opening)
+    if found.awaiting:
+        yield _("In waves that wait for an approval"), number(found.awaiting)
     if found.expired:
         yield _("Expired before they start"), number(found.expired)
     for name, label in COUNTED:

@@ -137,11 +137,11 @@ class SubmitForm(forms.Form):
     )
     approval = forms.BooleanField(label=lazy("Each wave needs an approval"), required=False)
     spread = forms.CharField(
-        label=lazy("One of each first"),
+        label=lazy("Spread by"),
         required=False,
         max_length=LABEL_LIMIT,
         validators=[no_nul],
-        help_text=lazy("A label of targets, such as site."),
+        help_text=lazy("A label of targets, such as site: one run of each comes first."),
     )
     once = forms.CharField(widget=forms.HiddenInput, max_length=64)
     foreseen = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)

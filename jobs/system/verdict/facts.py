@@ -37,8 +37,8 @@ class Facts:
     unknown_task: tuple[str, str] | None = None
     """A task that no worker knows although runs of it wait, and its queue."""
     awaited: Awaited | None = None
-    rollout: Rollout | None = None
-    """One that is stopped, else one of which a wave waits for an approval."""
+    rollouts: Sequence[Rollout] = ()
+    """Those that are stopped, or wait for an approval."""
     failing: Sequence[Job] = ()
     starved: Standing | None = None
     burning: Objective | None = None

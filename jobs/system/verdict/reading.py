@@ -20,7 +20,7 @@ from jobs.models.access import Access
 from jobs.owners.standing import Standing, snapshot, standings, starved
 from jobs.recurring.failing_long import failing_long
 from jobs.recurring.health import broken_jobs, late_jobs
-from jobs.rollouts.reads import rollout_to_decide
+from jobs.rollouts.reads import rollouts_to_decide
 from jobs.runs import dispatch
 from jobs.runs.reads.counts import Counts, states_by
 from jobs.system.notices.unsent import all_rows, stopped_names, unsent_queue
@@ -200,7 +200,7 @@ def _facts(
         stopped=stopped_names(*map(visit.rows, all_rows())),
         broken_count=_seen_jobs(visit, broken.keys),
         awaited=awaited_approval(held, visit.access),
-        rollout=rollout_to_decide(visit.rows(Rollout.objects.all())),
+        rollouts=rollouts_to_decide(visit.rows(Rollout.objects.all())),
         failing=failing,
         starved=starved(standings_of),
         burning=worst(objectives_of),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from jobs.core.language import count_in_words, number
-from jobs.models import Job, RolloutState
+from jobs.models import Job, Rollout, RolloutState
 from jobs.system.pinning import Pin
 from jobs.system.rollups.reads import LATE
 from jobs.system.state import NAMED
@@ -267,25 +267,35 @@ def _approval(facts: Facts) -> Problem | None:
     )
 
 
-def _rollout(facts: Facts) -> Problem | None:
-    rollout = facts.rollout
-    if rollout is None:
+def _rollout_stopped(facts: Facts) -> Problem | None:
+    found = [one for one in facts.rollouts if one.state == RolloutState.STOPPED]
+    text = _("The rollout of submission %(name)s is stopped: too many runs of a wave failed.")
+    if len(found) > 1:
+        text = _("%(count)s rollouts are stopped, the longest that of submission %(name)s.")
+    todo = _("Retry the failed runs and resume it, or cancel the rest.")
+    return _of_rollouts("rollout_stopped", found, text, todo)
+
+
+def _rollout_waits(facts: Facts) -> Problem | None:
+    found = [one for one in facts.rollouts if one.state == RolloutState.WAITING]
+    text = _("The rollout of submission %(name)s waits: wave %(next)s needs an approval.")
+    if len(found) > 1:
+        text = _("%(count)s rollouts need an approval, the longest that of submission %(name)s.")
+    return _of_rollouts("rollout_waits", found, text, _("Approve the wave, or cancel the rest."))
+
+
+def _of_rollouts(code: str, found: Sequence[Rollout], text: str, todo: str) -> Problem | None:
+    if not found:
         return None
-    is_stopped = rollout.state == RolloutState.STOPPED
-    text = (
-        _("The rollout of submission %(name)s is stopped: too many runs of wave %(wave)s failed.")
-        if is_stopped
-        else _("The rollout of submission %(name)s waits: wave %(wave)s has ended.")
-    )
+    first = found[0]
+    facts = {"name": first.submission, "next": first.wave + 1, "count": count_in_words(len(found))}
     return Problem(
-        code="rollout_stopped" if is_stopped else "rollout_waits",
-        text=text % {"name": rollout.submission, "wave": rollout.wave},
-        todo=_("Retry the failed runs and resume it, or cancel the rest.")
-        if is_stopped
-        else _("Approve the next wave, or cancel the rest."),
+        code=code,
+        text=text % facts,
+        todo=todo,
         is_bad=False,
         page="submission",
-        key=rollout.pk,
+        key=first.pk,
     )
 
 
@@ -465,7 +475,8 @@ RULES: Final[Sequence[Rule]] = (
     _failing,
     _broken,
     _approval,
-    _rollout,
+    _rollout_stopped,
+    _rollout_waits,
     objective,
     starved,
     _unserved_stock,

@@ -1,13 +1,15 @@
 """jobs/forecast/estimate.py: what it tells is what a plain simulation sees, second by second."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jobs.forecast.course import Capacity, Group, Work
-from jobs.forecast.estimate import Forecast, forecast
+from jobs.forecast.course import OWN, Capacity, Group, Work
+from jobs.forecast.estimate import Done, Forecast, forecast
 from jobs.forecast.replay.load import OwnerSetting
 from jobs.windows import CalendarHours, Effect, Entry, Span
 from tests.judge.forecast_oracle import Other, Some, starts_of
@@ -191,3 +193,38 @@ def test_who_never_starts_is_counted_with_the_reason() -> None:
         "Waiting for a window that is not approved: 3.",
         "Without an opening within a year that is long enough: 2.",
     )
+
+
+def test_waves_are_played_one_after_the_other() -> None:
+    """Each begins a minute after the one before has ended, whatever the number of calls."""
+    sizes = (1, 30, 300, 2_669)
+    groups = [
+        Group(count=size, seconds=10, wave=number and number + 1)
+        for number, size in enumerate(sizes)
+    ]
+    capacity = Capacity(slots=100, between={OWN: 60})
+    found = forecast(groups, capacity, now=NOW)
+    # One round, one, three, and 27.
+    assert seconds(found) == pytest.approx(10 + 60 + 10 + 60 + 30 + 60 + 270, rel=0.05)
+    assert found.count == 3_000 and found.done == (Done(None, 3_000),)
+    blocked = replace(groups[1], calendars=(hours((0, 1)),), needed=timedelta(seconds=60))
+    found = forecast([groups[0], blocked, groups[2]], capacity, now=NOW)
+    assert (found.never, found.finishes_at) == (330, None)
+
+
+def test_later_waves_of_others_take_no_slot_before_their_turn() -> None:
+    """They come behind the wave that runs, as our runs do."""
+    group = Group(count=40, seconds=10)
+    others = {"globex": OwnerSetting()}
+    works = (
+        Work(count=4, seconds=100, owner="globex", submission="9"),
+        Work(count=300, seconds=10, owner="globex", submission="9", wave=2),
+    )
+    capacity = Capacity(slots=8, others=others, works=works, between={"9": 0.0})
+    # Four of eight slots for 100 s.
+    assert seconds(forecast([group], capacity, now=NOW)) == pytest.approx(100, abs=10)
+
+
+def seconds(found: Forecast) -> float:
+    assert found.finishes_at is not None
+    return (found.finishes_at - NOW).total_seconds()

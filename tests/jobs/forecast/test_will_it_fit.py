@@ -2,20 +2,23 @@
 written.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import transaction
 
-from jobs import will_it_fit
+from jobs import Waves, submit_many, will_it_fit
 from jobs.calendars import changes
 from jobs.core import sql
 from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.core.sql import now
+from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
-from jobs.models import Calendar, Owner, Run, Submission, Target, TargetGroup
+from jobs.models import Calendar, Owner, Rollout, Run, Submission, Target, TargetGroup
+from jobs.rollouts.verbs import pause
 from tests.jobs.scenes import living_worker, submitted, without_triggers
 from tests.jobs.windows_world import calendar_of, freeze, window
 
@@ -253,3 +256,62 @@ def test_thousands_of_targets_are_told_in_seconds(acme: Owner) -> None:
     assert found.finishes_at is not None
     finish = (found.finishes_at - begun).total_seconds()
     assert finish == pytest.approx(60 + 45 + 300 * 0.05 / 4, abs=2)
+
+
+def rollout(owner: Owner, *sizes: int | str, **waves: Any) -> Submission:
+    """Submit eight runs of ten seconds in waves."""
+    calls = [{"x": number, "y": 0} for number in range(8)]
+    return submit_many("tests.add", calls, owner=owner, waves=Waves(sizes=sizes, **waves))
+
+
+TEN = RunTimes(10)
+"""Times of runs, of which none has ended."""
+
+
+def test_waves_follow_each_other_and_the_end_is_told(acme: Owner) -> None:
+    """One run, then four, then 35 in nine rounds; a minute between two waves."""
+    living_worker()
+    waves = Waves(sizes=[1, 4, "100%"], between=timedelta(minutes=1))
+    found = told(acme, waves=waves)
+    assert seconds_to(found.finishes_at) == pytest.approx(10 + 60 + 10 + 60 + 90, abs=3)
+    assert (found.count, found.awaiting, found.warnings) == (40, 0, ())
+    for site, name in zip("abab", NAMES, strict=False):
+        acme.targets.create(name=name, labels={"site": site})
+    spread = replace(waves, spread="site")
+    assert told(acme, NAMES[:4], waves=spread).count == 4
+
+
+def test_of_waves_that_wait_for_an_approval_nothing_is_told(acme: Owner) -> None:
+    """Only of the first one; a warning names the wave from which on."""
+    living_worker()
+    found = told(acme, waves=Waves(sizes=[4, 6, "100%"], between="approval"))
+    assert (found.count, found.awaiting, found.finishes_at) == (4, 36, None)
+    assert seconds_to(found.ends_at) == pytest.approx(10, abs=2)
+    assert "From wave 2 on" in found.warnings[0]
+    submission = rollout(acme, 2, "100%", between="approval")
+    rest = forecast_rest(submission, expected=TEN)
+    assert rest is not None and (rest.count, rest.awaiting, rest.finishes_at) == (2, 6, None)
+    submission.runs.filter(state="queued").update(state="succeeded")
+    rest = forecast_rest(submission, expected=TEN)
+    assert rest is not None and (rest.count, rest.awaiting, rest.ends_at) == (0, 6, None)
+    assert "From wave 2 on" in rest.warnings[0]
+
+
+def test_the_rest_of_a_rollout_is_told(acme: Owner, northwind: Owner) -> None:
+    """Its waves in sequence; one that is stopped as if it were resumed; others' waves, too."""
+    living_worker()
+    submission = rollout(acme, 1, 3, "100%", between=timedelta(minutes=1))
+    rest = forecast_rest(submission, expected=TEN)
+    assert rest is not None and rest.count == 8
+    assert seconds_to(rest.finishes_at) == pytest.approx(10 + 60 + 10 + 60 + 10, abs=3)
+    # Beside it, the runs of another owner share the slots with one wave at a time.
+    assert seconds_to(told(northwind, NAMES[:4]).finishes_at) == pytest.approx(20, abs=3)
+    pause(submission)
+    rest = forecast_rest(submission, expected=TEN)
+    assert rest is not None and "stopped" in rest.warnings[0] and rest.finishes_at is not None
+    submission.runs.filter(state="queued").update(state="succeeded")
+    Rollout.objects.update(state="waiting", next_at=now() + timedelta(seconds=30))
+    rest = forecast_rest(submission, expected=TEN)
+    assert rest is not None and rest.count == 7
+    assert seconds_to(rest.starts_at) == pytest.approx(30, abs=2)
+    assert seconds_to(rest.finishes_at) == pytest.approx(30 + 10 + 60 + 10, abs=3)

@@ -14,7 +14,7 @@ from jobs import Waves, submit_many
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Rollout, Run, Submission
 from jobs.rollouts import rounds, verbs
-from jobs.rollouts.reads import rollout_to_decide
+from jobs.rollouts.reads import rollouts_to_decide, steps_of
 from jobs.runs import gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
@@ -270,18 +270,32 @@ def test_a_deadline_counts_from_the_release(acme: Owner) -> None:
     assert abs((queued.deadline_at - queued.queued_at).total_seconds() - 60) < 5
 
 
-def test_the_verdict_names_a_rollout_that_needs_a_decision(acme: Owner) -> None:
-    """A stopped one before one that waits for an approval; none while waves run."""
-    assert rollout_to_decide(Rollout.objects.all()) is None
+def test_the_verdict_names_rollouts_that_need_a_decision(acme: Owner) -> None:
+    """Stopped ones before those that wait for an approval; none while waves run."""
+    assert rollouts_to_decide(Rollout.objects.all()) == []
     waits = rollout(acme, between="approval")
     end(runs(waits))
     round_()
-    found = rollout_to_decide(Rollout.objects.all())
-    assert found is not None and found.submission == waits
     stops = rollout(acme, stop_at=0)
     end(runs(stops)[:1], Kind.FAILED)
-    found = rollout_to_decide(Rollout.objects.all())
-    assert found is not None and found.submission == stops
+    found = rollouts_to_decide(Rollout.objects.all())
+    assert [one.submission for one in found] == [stops, waits]
+
+
+def test_a_page_shows_waves_as_steps(acme: Owner) -> None:
+    """What each has come to, and its failures against the limit, without the accepted ones."""
+    submission = rollout(acme, sizes=[3, 5, 12], stop_at="40%")
+    first = runs(submission)
+    end(first[:1], Kind.FAILED)
+    end(first[1:])
+    round_()
+    end(runs(submission)[:3], Kind.FAILED)
+    steps = steps_of(Rollout.objects.get(pk=submission.pk))
+    assert [one.state for one in steps] == ["ended", "over", "held"]
+    assert [(one.failed, one.allowed) for one in steps] == [(1, 1), (3, 1), (0, None)]
+    verbs.resume(submission)
+    [_ended, step, _held] = steps_of(Rollout.objects.get(pk=submission.pk))
+    assert (step.state, step.failed, step.accepted, step.allowed) == ("open", 0, 3, 1)
 
 
 def test_runs_without_waves_cost_no_statement_more(acme: Owner) -> None:

@@ -8,13 +8,16 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from fleet import Kind
+from jobs import Waves, submit_many
 from jobs.core import sql
 from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.forecast.replay.changes import Changes, read_changes
 from jobs.forecast.replay.plan import Plan, make_plan
-from jobs.models import Attempt, Calendar, Owner, Run
+from jobs.models import Attempt, Calendar, Owner, Rollout, Run
+from jobs.rollouts import rounds
 from jobs.runs.recording import move, record
+from jobs.system.promotion import promote
 from jobs.system.rollups.histogram import GROWTH
 from tests.jobs.scenes import admitted, living_worker, submitted, told
 from tests.jobs.system.rollups.minutes import rolled_up
@@ -87,6 +90,33 @@ def test_a_retry_is_a_start_of_its_own(start: datetime, acme: Owner) -> None:
     found = plan(start, changes=Changes(slots=1))
     assert found.recorded[0].started == found.replayed[0].started == 2
     assert found.ends_after_seconds == pytest.approx(4, abs=1.1)
+
+
+def test_a_wave_begins_as_long_after_the_others_as_it_did(start: datetime, acme: Owner) -> None:
+    """With twice the slots the first wave ends earlier, and so does the second."""
+    calls = [{"x": number, "y": 0} for number in range(5)]
+    waves = Waves(sizes=[4, "100%"], between=timedelta(seconds=10))
+    made = submit_many("tests.add", calls, owner=acme, waves=waves)
+    runs = list(made.runs.order_by("id"))
+    for number, run in enumerate(runs[:4]):
+        record([told(admitted(living_worker(), run), Kind.SUCCEEDED)])
+        took(run, start, wait=number * 5, run_seconds=5)
+    rounds.advance()
+    Rollout.objects.update(next_at=start)
+    while rounds.advance():
+        promote()
+    runs[4].refresh_from_db()
+    record([told(admitted(living_worker(), runs[4]), Kind.SUCCEEDED)])
+    took(runs[4], start + 30 * SECOND, wait=0, run_seconds=5)
+    sql.query("DELETE FROM jobs_worker")
+    sql.query("UPDATE jobs_run SET created_at = %s", [start])
+    found = Rollout.objects.get()
+    found.waves[0]["ended_at"] = (start + 20 * SECOND).isoformat()
+    found.waves[1]["released_at"] = (start + 30 * SECOND).isoformat()
+    found.save()
+    for slots, end in ((1, 35), (4, 20)):
+        ends = plan(start, changes=Changes(slots=slots)).ends_after_seconds
+        assert ends == pytest.approx(end, abs=1.1)
 
 
 def test_windows_are_changed(start: datetime, acme: Owner) -> None:

@@ -130,3 +130,46 @@ def test_a_replay_ends_at_its_deadline() -> None:
     given = load([call(run=0.001) for _ in range(2000)])
     with pytest.raises(OutOfTime):
         Replay(given, deadline=0.001).run()
+
+
+def in_waves(*sizes: int, gap: float = 0, run: float = 10, **facts: object) -> Load:
+    """Return a submission in waves of so many runs, all submitted at once."""
+    calls = [
+        call(run=run, submission="7", wave=wave, **facts)
+        for wave, size in enumerate(sizes, 1)
+        for _ in range(size)
+    ]
+    gaps = {("7", wave): round(gap * SECOND) for wave in range(2, len(sizes) + 1)}
+    return replace(load(calls, slots=4), gaps=gaps)
+
+
+@pytest.mark.parametrize(("gap", "end"), [(0, 10 + 10 + 20), (60, 10 + 60 + 10 + 60 + 20)])
+def test_a_wave_begins_when_those_before_it_have_ended(gap: float, end: float) -> None:
+    """And after the time between waves; runs of a held wave do not wait for a slot."""
+    found = replayed(in_waves(1, 4, 8, gap=gap))
+    assert found.ended_at == end * SECOND
+    assert sorted(found.waits["acme"]) == [0] * 9 + [10] * 4
+
+
+def test_a_wave_ends_with_its_last_attempt() -> None:
+    """A run that expires has ended, too; one that never starts has not."""
+    given = in_waves(1, 1)
+    given.calls[0].then = call(at=5, run=10, submission="7", wave=1)
+    assert replayed(given).ended_at == 35 * SECOND
+    given = in_waves(1, 1)
+    given.calls[0].start_by = 0
+    assert replayed(given).ended_at == 10 * SECOND
+    given = in_waves(1, 1)
+    given.calls[0].hours = hours(hour=1, long=0.5, needed=3_600)
+    assert replayed(given).ended_at == 0
+
+
+def test_times_of_a_held_wave_count_from_its_release() -> None:
+    """Its deadline, and when its runs arrive; another wave that is not held keeps its own."""
+    given = in_waves(1, 5, run=10)
+    for one in given.calls[1:]:
+        one.at, one.start_by = SECOND, 5 * SECOND
+    found = of(replayed(given))
+    assert (found.started, found.expired) == (5, 1)
+    assert replayed(replace(given, gaps={})).ended_at == 11 * SECOND
+    assert replayed(given).ended_at == 21 * SECOND

@@ -9,10 +9,10 @@ from django.db import connections
 
 import tests.flows.tasks  # noqa: F401  registers the task with a secret
 from fleet import Kind
-from jobs import submit
+from jobs import Waves, submit, submit_many
 from jobs.core import sql
 from jobs.core.sql import now
-from jobs.models import Leader, Owner, Worker
+from jobs.models import Leader, Owner, Rollout, Worker
 from jobs.owners.fair_queue import publish_all_settings
 from jobs.owners.limits import pause_owner
 from jobs.pages.metrics.families import BY_NAME, PREFIX
@@ -137,6 +137,19 @@ def test_lags_are_those_of_the_clock(no_ticks: None) -> None:
         "SELECT slot - 200, slot, 'due', 0 FROM jobs_cursor"
     )
     assert 200 <= value(series(), "tick_lag_seconds") < 230
+
+
+def test_rollouts_are_counted_by_what_they_wait_for(acme: Owner) -> None:
+    """Those that have ended are not; each state is there from the start."""
+    assert value(series(), "rollouts", state="stopped") == 0
+    rows = [("rolling", False), ("waiting", False), ("waiting", True), ("stopped", True)]
+    for state, needs_approval in [*rows, ("ended", False), ("stopped", False)]:
+        waves = Waves(sizes=["100%"])
+        made = submit_many("tests.add", [{"x": 1, "y": 1}], owner=acme, waves=waves)
+        Rollout.objects.filter(pk=made.pk).update(state=state, needs_approval=needs_approval)
+    found = series()
+    expected = {"rolling": 1, "waiting": 1, "needs_approval": 1, "stopped": 2, "paused": 0}
+    assert {one: value(found, "rollouts", state=one) for one in expected} == expected
 
 
 def test_while_redis_is_away_the_rest_is_answered(acme: Owner) -> None:
