@@ -115,6 +115,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "jobs/pages": (*SITE, "jobs/pages", "jobs/locale", "flows/test_faults.py"),
     "jobs/recurring": (*RECURRING, "jobs/journeys", "mutations"),
     "jobs/core": (*STORAGE, *SITE, "jobs/core", "mutations"),
+    "jobs/rollouts": ("jobs/rollouts", "jobs/journeys", "flows/test_rollouts.py"),
     "jobs/runs": (*WORKER, *STORAGE, "jobs/journeys", "mutations"),
     "jobs/schedules": (*RECURRING, "jobs/schedules"),
     "jobs/static": ("browser",),

@@ -86,6 +86,7 @@ class World:
         *,
         workers: tuple[str, ...],
         slots: int,
+        systems: tuple[str, ...] = ("system",),
         options: Sequence[str] = ALONE,
         **environ: str,
     ) -> None:
@@ -94,7 +95,7 @@ class World:
         self.workers = workers
         self._environ = {**installation.urls, "FAIRSHIFT_TASKS": TASKS, **environ}
         self._programs = {name: job_worker(name, slots=slots) for name in workers}
-        self._programs |= {"system": system_worker(), "beat": beat()}
+        self._programs |= {name: system_worker(name) for name in systems} | {"beat": beat()}
         self._keys = count(1)
         self.processes: dict[str, Process] = {}
         self.log = installation.tasks
@@ -192,11 +193,16 @@ class World:
 
 @contextmanager
 def world(
-    folder: Path, *, workers: tuple[str, ...] = ("one", "two"), slots: int = 4, **environ: str
+    folder: Path,
+    *,
+    workers: tuple[str, ...] = ("one", "two"),
+    slots: int = 4,
+    systems: tuple[str, ...] = ("system",),
+    **environ: str,
 ) -> Iterator[World]:
     """A world at work; afterwards nothing of it is left."""
     with installed(folder, runs=False) as installation:
-        made = World(installation, workers=workers, slots=slots, **environ)
+        made = World(installation, workers=workers, slots=slots, systems=systems, **environ)
         try:
             made.begin()
             yield made
