@@ -16,12 +16,11 @@ from uuid import UUID
 from django.db import transaction
 
 from fleet import crash_point
-from jobs.core import log_events, sql
+from jobs.core import log_events, prepared, sql
 from jobs.core.apart import VALUE_ERRORS, name_spoilt
 from jobs.core.errors import OptionError
 from jobs.core.locks import LockClass
-from jobs.core.states import ENDED
-from jobs.models import AuditEntry, EventType, Rollout, RolloutState, Run
+from jobs.models import AuditEntry, EventType, Rollout, RolloutState
 from jobs.rollouts.deciding import Facts, Next, Released, decide
 from jobs.rollouts.telling import note
 from jobs.rollouts.waves import Limit, limit_from
@@ -103,8 +102,9 @@ def change(rollout: Rollout, **values: Any) -> None:
 
 def make_due(rollout: Rollout) -> None:
     """Make a chunk of released runs due."""
-    ids = sql.run(
+    ids = prepared.run(
         "rollouts/make_due",
+        _ends(rollout),
         {
             "submission": rollout.pk,
             "after": rollout.due_from,
@@ -147,13 +147,20 @@ def counts_of(rollout: Rollout) -> list[tuple[int, bool]]:
     if later := rollout.waves[rollout.wave :]:
         waves.append((later[0]["first"], later[-1]["last"]))
     given = {"submission": rollout.pk, **sql.columns(waves, "firsts", "lasts")}
-    return [(row["failed"], row["is_open"]) for row in sql.run("rollouts/wave_counts", given)]
+    rows = prepared.run("rollouts/wave_counts", _ends(rollout), given)
+    return [(row["failed"], row["is_open"]) for row in rows]
 
 
 def ended_of(rollout: Rollout, wave: Mapping[str, Any], *, most: int) -> int:
     """Return how many runs of a wave have ended, `most` at most."""
-    runs = Run.objects.filter(submission=rollout.pk, id__range=(wave["first"], wave["last"]))
-    return runs.filter(state__in=sorted(ENDED)).order_by()[:most].count()
+    ends = {"first": wave["first"], "last": wave["last"]}
+    given = {"submission": rollout.pk, **ends, "most": most}
+    return prepared.run("rollouts/wave_ended", _ends(rollout), given)[0]["count"]
+
+
+def _ends(rollout: Rollout) -> list[UUID]:
+    """Return the first and the last run: all are of one day, and have its partition's plan."""
+    return [UUID(rollout.waves[0]["first"]), UUID(rollout.waves[-1]["last"])]
 
 
 def accept(rollout: Rollout) -> None:

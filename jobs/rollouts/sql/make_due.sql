@@ -5,19 +5,19 @@
 -- Keeps true: rows are locked in id order, as by admission. The deadline of a run that has not started
 -- counts from its release.
 WITH chosen AS MATERIALIZED (
-    SELECT id FROM jobs_run
+    SELECT id, due_at FROM {runs}
     WHERE submission_id = %(submission)s AND state = 'held' AND blocked_by = 'wave'
       AND id > %(after)s AND id <= %(last)s
     ORDER BY id LIMIT %(most)s
     FOR UPDATE
 )
-UPDATE jobs_run r SET
+UPDATE {runs} r SET
     blocked_by = '',
     next_at = due.at,
     deadline_at = CASE WHEN r.attempt_count = 0 AND %(deadline)s::float8 IS NOT NULL
         THEN due.at + make_interval(secs => %(deadline)s::float8) ELSE r.deadline_at END
 FROM chosen c
 CROSS JOIN LATERAL (
-    SELECT greatest(clock_timestamp(), (SELECT due_at FROM jobs_run WHERE id = c.id)) AS at) AS due
+    SELECT greatest(clock_timestamp(), c.due_at) AS at) AS due
 WHERE r.id = c.id
 RETURNING r.id

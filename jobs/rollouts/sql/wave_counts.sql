@@ -6,13 +6,13 @@ SELECT f.failed, EXISTS (
     SELECT FROM unnest(ARRAY[
         'queued', 'held', 'scheduled', 'retrying', 'admitted', 'running', 'cancelling']) AS u (state)
     CROSS JOIN LATERAL (
-        SELECT FROM jobs_run r
+        SELECT FROM {runs} r
         WHERE r.submission_id = %(submission)s AND r.state = u.state AND r.id BETWEEN w.first AND w.last
         LIMIT 1) AS any_run
 ) AS is_open
 FROM unnest(%(firsts)s::uuid[], %(lasts)s::uuid[]) WITH ORDINALITY AS w (first, last, number)
 CROSS JOIN LATERAL (
-    SELECT count(*) AS failed FROM jobs_run r
+    SELECT count(*) AS failed FROM {runs} r
     WHERE r.submission_id = %(submission)s AND r.state = 'failed' AND r.id BETWEEN w.first AND w.last
 ) AS f
 ORDER BY w.number
