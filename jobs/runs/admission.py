@@ -154,15 +154,12 @@ def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:
 
 def _room(limits: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return how many more runs these limits, which are locked, allow."""
-    if not limits:
+    owners = [row["owner_id"] for row in limits if row["owner_id"]]
+    locks = [row["lock_key"] for row in limits if row["lock_key"]]
+    if not owners and not locks:
+        # Calendars and rollouts have nothing to count.
         return {"owners": [], "rooms": [], "held_locks": []}
-    rows = prepared.run_over_all(
-        "runs/count_room",
-        {
-            "owners": [row["owner_id"] for row in limits if row["owner_id"]],
-            "locks": [row["lock_key"] for row in limits if row["lock_key"]],
-        },
-    )
+    rows = prepared.run_over_all("runs/count_room", {"owners": owners, "locks": locks})
     capped = [row for row in rows if row["owner_id"]]
     return {
         "owners": [row["owner_id"] for row in capped],
