@@ -7,7 +7,6 @@ from jobs.api.site import urlpatterns as api_urlpatterns
 from jobs.pages import session
 from jobs.pages.audit import audit
 from jobs.pages.calendars.day import calendar_day
-from jobs.pages.calendars.feed import feed
 from jobs.pages.calendars.fit import calendar_fit
 from jobs.pages.calendars.listing import calendars
 from jobs.pages.calendars.month import calendar
@@ -17,6 +16,7 @@ from jobs.pages.ical_feed import calendar_feed
 from jobs.pages.jobs.job import job
 from jobs.pages.jobs.listing import jobs
 from jobs.pages.kit.actions import action_view
+from jobs.pages.kit.creating import create_view
 from jobs.pages.metrics.views import live, metrics, ready
 from jobs.pages.overview.page import overview
 from jobs.pages.owners import owner, owners
@@ -30,7 +30,7 @@ from jobs.pages.search import search
 from jobs.pages.submissions.listing import submissions
 from jobs.pages.submissions.one import submission
 from jobs.pages.submissions.submit import submit
-from jobs.pages.webhooks import create_webhook, webhook, webhooks
+from jobs.pages.webhooks import webhook, webhooks
 from jobs.pages.workers import worker, workers
 
 app_name = "jobs"
@@ -58,18 +58,21 @@ urlpatterns = [
     path("calendars/<int:key>/", calendar, name="calendar"),
     path("calendars/<int:key>/day/<str:day>/", calendar_day, name="calendar_day"),
     path("calendars/<int:key>/fit/", calendar_fit, name="calendar_fit"),
-    path("calendars/<int:key>/feed/", feed, name="feed"),
     path("windows/<int:key>/", window, name="window"),
     path("failures/", failures, name="failures"),
     path("workers/", workers, name="workers"),
     path("workers/<uuid:worker_id>/", worker, name="worker"),
     path("webhooks/", webhooks, name="webhooks"),
-    path("webhooks/create/", create_webhook, name="create_webhook"),
     path("webhooks/<int:key>/", webhook, name="webhook"),
     path("search/", search, name="search"),
     path("audit/", audit, name="audit"),
     path("owners/", owners, name="owners"),
     path("owners/<str:slug>/", owner, name="owner"),
+    *(
+        path(f"create/{noun.path}/", create_view(noun), name=f"create_{noun.name}")
+        for noun in NOUNS
+        if noun.creation is not None
+    ),
     *(
         path(
             f"{noun.path}/<{noun.key_kind}:key>/<slug:name>/",

@@ -5,12 +5,25 @@ draw an action from its declaration, and `perform` is the only way to act.
 `docs/understand/pages.md` says how to add one.
 """
 
-from jobs.actions.declared import HIDDEN, Action, Call, Noun, Reason, Shown, shown_in, told
+from jobs.actions.declared import (
+    HIDDEN,
+    Action,
+    Call,
+    Creation,
+    Noun,
+    Reason,
+    Shown,
+    creation_of,
+    shown_in,
+    told,
+)
 from jobs.actions.performing import (
     Done,
     available,
+    create,
     find,
     find_all,
+    may_create,
     may_somewhere,
     perform,
     perform_on_all,
@@ -22,13 +35,17 @@ __all__ = [
     "HIDDEN",
     "Action",
     "Call",
+    "Creation",
     "Done",
     "Noun",
     "Reason",
     "Shown",
     "available",
+    "create",
+    "creation_of",
     "find",
     "find_all",
+    "may_create",
     "may_somewhere",
     "perform",
     "perform_on_all",

@@ -2,21 +2,149 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import partial
+from typing import Annotated, Any, Final
 
 from django.utils.translation import gettext_noop as _
+from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Noun, told
-from jobs.calendars import changes
+from jobs.actions.declared import (
+    Action,
+    Call,
+    Creation,
+    Noun,
+    Reason,
+    Shown,
+    given_in,
+    initial_of,
+    told,
+)
+from jobs.actions.interests import Whose, interest_in
+from jobs.actions.texts import Text
+from jobs.calendars import changes, ical_feed
+from jobs.calendars.options import change_calendar, create_calendar
 from jobs.calendars.visibility import visible_rows
 from jobs.models import Calendar, Scope
+from jobs.models.calendar import CUT_OFF_LIMIT, SPREAD_LIMIT, EndBehaviour
+
+
+def _as_stored(name: str) -> Shown:
+    """Return how a form shows a field as that of the model."""
+    field: Any = Calendar._meta.get_field(name)
+    choices = {"choices": lambda: field.choices} if field.choices else {}
+    return Shown(field.verbose_name, field.help_text, **choices)
+
+
+CalendarName = Annotated[
+    Text, Field(min_length=1, max_length=200, pattern=r"\S"), _as_stored("name")
+]
+CutOff = Annotated[
+    int,
+    Field(
+        ge=0, le=CUT_OFF_LIMIT, description="In this many seconds before the close no run starts."
+    ),
+    _as_stored("cut_off_seconds"),
+]
+Spread = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=SPREAD_LIMIT,
+        description="Starts of runs that waited are spread over this many seconds.",
+    ),
+    _as_stored("spread_seconds"),
+]
+
+
+class CalendarOptions(BaseModel):
+    """Options of a calendar."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: CalendarName = ""
+    cut_off_seconds: CutOff = 0
+    end: Annotated[EndBehaviour, _as_stored("end")] = EndBehaviour.LET_RUN
+    spread_seconds: Spread = 0
+    needs_approval: Annotated[bool, _as_stored("needs_approval")] = True
+    four_eyes: Annotated[bool, _as_stored("four_eyes")] = True
+
+
+class CalendarToCreate(CalendarOptions):
+    """A new calendar. Without a window it is always open."""
+
+    name: CalendarName
+    owner: Whose = None
+    is_for_all: bool = Field(
+        False,
+        description="Shared; only callers with `admin` for all owners create these.",
+    )
+
+
+class CalendarChange(CalendarOptions, Reason):
+    """Options to be changed; those that are left out stay."""
+
+
+def _change(calendar: Any, call: Call) -> Calendar:
+    return change_calendar(calendar, **given_in(call.body), **call.audited)
+
+
+def _publish(calendar: Any, call: Call) -> str | None:
+    return ical_feed.feed_path(ical_feed.new_secret(calendar, **call.audited))
+
 
 CALENDARS: Final = Noun(
     name="calendar",
     rows=lambda: Calendar.objects.select_related("owner"),
     visible=visible_rows,
     view="jobs.view_calendar",
+    creation=Creation(
+        label=_("Create a calendar"),
+        explains=_("Without a window it is always open. It applies to nothing until attached."),
+        permission="jobs.add_calendar",
+        body=CalendarToCreate,
+        make=lambda body, owner, actor: create_calendar(
+            owner=owner, actor=actor, **interest_in(body)
+        ),
+        done=told(_("%(row)s is created.")),
+    ),
     actions=(
+        Action(
+            name="change",
+            label=_("Change"),
+            explains=_("Waiting runs follow the new options within a second."),
+            scope=Scope.ADMIN,
+            permission="jobs.change_calendar",
+            body=CalendarChange,
+            initial=partial(initial_of, CalendarChange),
+            act=_change,
+            done=told(_("%(row)s is changed.")),
+            method="PATCH",
+        ),
+        Action(
+            name="publish",
+            label=_("New feed address"),
+            explains=_(
+                "Calendar programs read windows, freezes and the number of planned runs there,"
+                " without a login: keep the address secret. An older address ends."
+            ),
+            scope=Scope.ADMIN,
+            permission="jobs.change_calendar",
+            act=_publish,
+            secret=str,
+            done=told(_("This is the address. It is not shown again.")),
+        ),
+        Action(
+            name="unpublish",
+            label=_("Remove the feed address"),
+            explains=_("Calendar programs read nothing from then on."),
+            scope=Scope.ADMIN,
+            permission="jobs.change_calendar",
+            applies=lambda calendars: calendars.filter(feed_hash__isnull=False),
+            refused=_("%(row)s has no feed address."),
+            is_repeatable=True,
+            act=lambda calendar, call: ical_feed.forget_secret(calendar, **call.audited),
+            done=told(_("%(row)s has no feed address now.")),
+        ),
         Action(
             name="delete",
             label=_("Delete"),

@@ -71,6 +71,28 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Creation:
+    """How a row of a noun is created, by admins of its owner."""
+
+    label: str
+    explains: str = ""
+    permission: str
+    body: type[BaseModel]
+    """With `is_for_all` if a row may be for all owners. Its `owner` is for programs."""
+    make: Callable[[Any, Any, Any], Any]
+    """The verb of the domain: takes the body, the owner (None: all owners) and the actor."""
+    row: Callable[[Any], Any] = lambda made: made
+    """Return the row, of what `make` returned."""
+    done: Callable[[Any, Any], Phrase]
+    secret: Callable[[Any], str] | None = None
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether a row can be for all owners."""
+        return "is_for_all" in self.body.model_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noun:
     """A kind of rows, and its actions."""
 
@@ -100,6 +122,7 @@ class Noun:
     changing: Callable[[Any], AbstractContextManager[Any]] | None = None
     """Lock what an action on a row changes; None: the row."""
     actions: tuple[Action, ...]
+    creation: Creation | None = None
 
     @property
     def plural(self) -> str:
@@ -136,6 +159,13 @@ class Noun:
             return row.pk
         *parents, last = self.owner.split("__")
         return getattr(reduce(getattr, parents, row), f"{last}_id")
+
+
+def creation_of(noun: Noun) -> Creation:
+    """Return how a row of a noun is created; the caller knows that it can be."""
+    if noun.creation is None:
+        raise TypeError(f"a {noun.name} is not created")
+    return noun.creation
 
 
 def given_in(body: BaseModel) -> dict[str, Any]:

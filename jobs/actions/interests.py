@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.utils.translation import gettext_noop as _
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from jobs.actions.declared import Shown
 from jobs.actions.texts import Slug, TaskName, Text
@@ -36,3 +36,8 @@ States = Annotated[
 JobId = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Whose = Annotated[Slug | None, Field(description="Needed by callers with several owners.")]
 ForAll = Annotated[bool, Field(description="Events of all owners; without `owner`.")]
+
+
+def interest_in(body: BaseModel) -> dict[str, Any]:
+    """Return the fields of a body, without its owner."""
+    return body.model_dump(exclude={"owner", "is_for_all"})

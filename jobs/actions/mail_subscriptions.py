@@ -9,8 +9,18 @@ from django.conf import settings
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, given_in, initial_of, told
-from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose
+from jobs.actions.declared import (
+    Action,
+    Call,
+    Creation,
+    Noun,
+    Reason,
+    Shown,
+    given_in,
+    initial_of,
+    told,
+)
+from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
 from jobs.actions.switches import disable_and_enable
 from jobs.actions.texts import Text
 from jobs.models import MailSubscription, Scope
@@ -70,6 +80,16 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
     rows=lambda: MailSubscription.objects.select_related("owner"),
     view="jobs.view_mailsubscription",
     seen_with=(Scope.READ, Scope.ADMIN),
+    creation=Creation(
+        label=_("Create a mail subscription"),
+        explains=_("Mails tell what you may see."),
+        permission="jobs.add_mailsubscription",
+        body=MailSubscriptionToCreate,
+        make=lambda body, owner, actor: mails.make_subscription(
+            interest_in(body), owner=owner, actor=actor
+        ),
+        done=told(_("%(row)s is created.")),
+    ),
     actions=(
         _action(
             name="change",

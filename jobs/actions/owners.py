@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from django.utils.translation import gettext_noop as _
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from jobs.actions.declared import (
     HIDDEN,
     Action,
     Call,
+    Creation,
     Noun,
     Reason,
     Shown,
@@ -18,7 +19,7 @@ from jobs.actions.declared import (
     initial_of,
     told,
 )
-from jobs.actions.texts import Moment, Text
+from jobs.actions.texts import Moment, Slug, Text
 from jobs.core.errors import AccessDenied
 from jobs.models import Owner, Scope
 from jobs.models.access import Access, has_scope
@@ -31,21 +32,27 @@ from jobs.models.fields import (
     WEIGHT_MOST,
 )
 from jobs.owners.limits import LIMITS, pause_owner, resume_owner
-from jobs.owners.registry import change_owner
+from jobs.owners.registry import add_owner, change_owner
 
-Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
-Limit = Annotated[int, Field(ge=1, le=COUNT_MOST, strict=True)]
-ObjectiveSeconds = Annotated[int, Field(ge=1, le=OBJECTIVE_SECONDS_MOST, strict=True)]
-ObjectivePercent = Annotated[
-    float, Field(ge=OBJECTIVE_PERCENT_LEAST, le=OBJECTIVE_PERCENT_MOST, allow_inf_nan=False)
-]
-Days = Annotated[int, Field(ge=1, le=DAYS_MOST, strict=True)]
-OwnerName = Annotated[Text, Field(max_length=200)]
-Zone = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
 AS_INSTALLED: Final = "Days that its runs stay; null: as the installation has it."
 OBJECTIVE: Final = (
     "The wait in seconds, from when a run may start, within which `wait_objective_percent` of the "
     "starts are to happen; null: no objective."
+)
+OwnerName = Annotated[Text, Field(max_length=200)]
+Zone = Annotated[Text, Field(max_length=64, description="An IANA time zone.")]
+Weight = Annotated[int, Field(ge=1, le=WEIGHT_MOST, strict=True)]
+Percent = Annotated[
+    float, Field(ge=OBJECTIVE_PERCENT_LEAST, le=OBJECTIVE_PERCENT_MOST, allow_inf_nan=False)
+]
+_Limit = Annotated[int, Field(ge=1, le=COUNT_MOST, strict=True)]
+_Days = Annotated[int, Field(ge=1, le=DAYS_MOST, strict=True)]
+_DAYS: Final = _("1 to 3660. Empty: as the installation has it.")
+_NAME: Final = Shown(_("Name"))
+_ZONE: Final = Shown(_("Time zone"))
+_WEIGHT: Final = Shown(_("Weight"), _("Its share of the workers beside the weights of others."))
+_PERCENT: Final = Shown(
+    _("Percent of the starts"), _("The part that starts within that wait: 50 to 99.9.")
 )
 
 
@@ -63,40 +70,29 @@ class OwnerChange(Reason):
     Weight, limits and days are changed by admins of the installation only.
     """
 
-    name: Annotated[OwnerName | None, Shown(_("Name"))] = None
-    zone: Annotated[Zone | None, Shown(_("Time zone"))] = None
-    weight: Annotated[
-        Weight | None,
-        Shown(_("Weight"), _("Its share of the workers beside the weights of others.")),
-    ] = None
-    max_running: Annotated[Limit | None, Shown(_("Most runs at once"), _("Empty: no limit."))] = (
+    name: Annotated[OwnerName | None, _NAME] = None
+    zone: Annotated[Zone | None, _ZONE] = None
+    weight: Annotated[Weight | None, _WEIGHT] = None
+    max_running: Annotated[_Limit | None, Shown(_("Most runs at once"), _("Empty: no limit."))] = (
         Field(None, description="Null: no limit.")
     )
     rate_limit_per_minute: Annotated[
-        Limit | None, Shown(_("Most starts a minute"), _("Empty: no limit."))
+        _Limit | None, Shown(_("Most starts a minute"), _("Empty: no limit."))
     ] = Field(None, description="Null: no limit.")
-    run_days: Annotated[
-        Days | None,
-        Shown(_("Days that ended runs stay"), _("1 to 3660. Empty: as the installation has it.")),
-    ] = Field(None, description=AS_INSTALLED)
-    failed_run_days: Annotated[
-        Days | None,
-        Shown(_("Days that failed runs stay"), _("1 to 3660. Empty: as the installation has it.")),
-    ] = Field(None, description=AS_INSTALLED)
+    run_days: Annotated[_Days | None, Shown(_("Days that ended runs stay"), _DAYS)] = Field(
+        None, description=AS_INSTALLED
+    )
+    failed_run_days: Annotated[_Days | None, Shown(_("Days that failed runs stay"), _DAYS)] = Field(
+        None, description=AS_INSTALLED
+    )
     wait_objective_seconds: Annotated[
-        ObjectiveSeconds | None,
+        Annotated[int, Field(ge=1, le=OBJECTIVE_SECONDS_MOST, strict=True)] | None,
         Shown(
             _("Longest wait in seconds"),
             _("From when a run may start to its start: 1 to 86400. Empty: no objective."),
         ),
     ] = Field(None, description=OBJECTIVE)
-    wait_objective_percent: Annotated[
-        ObjectivePercent | None,
-        Shown(
-            _("Percent of the starts"),
-            _("The part that starts within that wait: 50 to 99.9."),
-        ),
-    ] = None
+    wait_objective_percent: Annotated[Percent | None, _PERCENT] = None
 
     @field_validator("name", "zone", "weight", "wait_objective_percent")
     @classmethod
@@ -104,6 +100,19 @@ class OwnerChange(Reason):
         if value is None:
             raise ValueError("may not be null")
         return value
+
+
+class _Slug(BaseModel):
+    slug: Annotated[Slug, Shown(_("Slug"), _("Its short name in addresses and lock keys."))]
+
+
+class OwnerToCreate(OwnerChange, _Slug):
+    """An owner to be created."""
+
+    name: Annotated[OwnerName, _NAME] = ""
+    zone: Annotated[Zone, _ZONE] = "UTC"
+    weight: Annotated[Weight, _WEIGHT] = 1
+    wait_objective_percent: Annotated[Percent, _PERCENT] = 95
 
 
 def _change(owner: Any, call: Call) -> None:
@@ -133,6 +142,14 @@ OWNERS: Final = Noun(
     owner="pk",
     key_kind="str",
     view="jobs.view_owner",
+    creation=Creation(
+        label=_("Create an owner"),
+        explains=_("Only admins of the installation create owners."),
+        permission="jobs.add_owner",
+        body=OwnerToCreate,
+        make=lambda body, _owner, actor: add_owner(**body.model_dump(), actor=actor),
+        done=told(_("%(row)s is created.")),
+    ),
     actions=(
         Action(
             name="change",

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
 from pydantic import BaseModel
 
-from jobs.actions.declared import Action, Call, Noun
+from jobs.actions.declared import Action, Call, Noun, creation_of
 from jobs.core import barrier
 from jobs.core.errors import (
     AccessDenied,
@@ -29,7 +29,7 @@ from jobs.core.errors import (
 )
 from jobs.core.language import in_language
 from jobs.core.phrases import phrase
-from jobs.models import ApiToken, Owner
+from jobs.models import ApiToken, Owner, Scope
 from jobs.models.access import Access
 from jobs.owners.caps import refuse_more_runs
 from jobs.runs.bulk import Found, Moved
@@ -74,25 +74,45 @@ def find(noun: Noun, key: Any, *, by: Access) -> Any:
 
 def refuse_unless(noun: Noun, action: Action, row: Any, *, by: Access) -> None:
     """Raise AccessDenied unless the caller has the action's scope and permission for a row."""
-    owner_id = noun.owner_of(row)
-    if not by.has(action.scope, owner_id):
-        where = "this owner" if owner_id is not None else "the whole installation"
-        raise AccessDenied(action.scope.value, where)
-    if not _permits(by, action):
-        raise PermissionMissing(action.permission, is_token=isinstance(by.actor, ApiToken))
+    _refuse_without(by, action.scope, noun.owner_of(row), action.permission)
+
+
+def may_create(noun: Noun, *, by: Access) -> bool:
+    """Say whether the caller can create a row of a noun for some owner."""
+    creation = noun.creation
+    is_everywhere = noun.owner == "pk"
+    may = by.has(Scope.ADMIN) if is_everywhere else by.has_somewhere(Scope.ADMIN)
+    return creation is not None and may and _permits(by, creation.permission)
+
+
+def create(noun: Noun, body: BaseModel, *, owner: Owner | None, by: Access) -> Done:
+    """Create a row of a noun for an owner, or for all (None).
+
+    Raises AccessDenied, and what the verb raises: OptionError with the field of the body.
+    """
+    creation = creation_of(noun)
+    _refuse_without(by, Scope.ADMIN, None if owner is None else owner.pk, creation.permission)
+    with barrier.lifted():
+        if owner is not None:
+            owner.refresh_from_db()
+        value = creation.make(body, owner, by.actor)
+        row = creation.row(value)
+        return Done(row=row, body=body, value=value, text=creation.done(row, value))
 
 
 def available(noun: Noun, row: Any, *, by: Access) -> list[Action]:
     """Return the actions that the caller can perform on a row now."""
     owner_id = noun.owner_of(row)
-    allowed = [one for one in noun.actions if by.has(one.scope, owner_id) and _permits(by, one)]
+    allowed = [
+        one for one in noun.actions if by.has(one.scope, owner_id) and _permits(by, one.permission)
+    ]
     with barrier.lifted():
         return [action for action in allowed if action.is_offered_for(row, noun.rows())]
 
 
 def may_somewhere(action: Action, *, by: Access) -> bool:
     """Say whether the caller can perform an action on rows of some owner."""
-    return _permits(by, action) and by.has_somewhere(action.scope)
+    return _permits(by, action.permission) and by.has_somewhere(action.scope)
 
 
 def perform(
@@ -132,7 +152,7 @@ def perform(
 
 def find_all(noun: Noun, action: Action, rows: Any, *, by: Access) -> list[Found]:
     """Return those of these rows on which the caller can perform an action now, oldest first."""
-    if not _permits(by, action) or (noun.owner is None and not by.has(action.scope)):
+    if not _permits(by, action.permission) or (noun.owner is None and not by.has(action.scope)):
         return []
     if noun.owner is not None:
         rows = by.narrowed(rows, path=noun.owner, scope=action.scope)
@@ -207,7 +227,15 @@ def _locked(noun: Noun, action: Action, found: Any) -> Iterator[Any]:
         yield row
 
 
-def _permits(by: Access, action: Action) -> bool:
+def _permits(by: Access, permission: str) -> bool:
     # Permissions have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        return by.permits(action.permission)
+        return by.permits(permission)
+
+
+def _refuse_without(by: Access, scope: Scope, owner_id: int | None, permission: str) -> None:
+    if not by.has(scope, owner_id):
+        where = "this owner" if owner_id is not None else "the whole installation"
+        raise AccessDenied(scope.value, where)
+    if not _permits(by, permission):
+        raise PermissionMissing(permission, is_token=isinstance(by.actor, ApiToken))

@@ -6,6 +6,7 @@ from jobs.actions.backfills import BACKFILLS
 from jobs.actions.calendars import CALENDARS
 from jobs.actions.jobs import JOBS
 from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
+from jobs.actions.members import MEMBERS
 from jobs.actions.owners import OWNERS
 from jobs.actions.runs import RUNS
 from jobs.actions.submissions import SUBMISSIONS
@@ -19,6 +20,7 @@ NOUNS: Final = (
     CALENDARS,
     JOBS,
     MAIL_SUBSCRIPTIONS,
+    MEMBERS,
     OWNERS,
     RUNS,
     SUBMISSIONS,

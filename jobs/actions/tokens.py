@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Any, Final
 
 from django.utils.translation import gettext_noop as _
+from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Noun, told
+from jobs.actions.declared import Action, Creation, Noun, Shown, told
+from jobs.actions.interests import ForAll, Whose
+from jobs.actions.texts import Moment, Text
 from jobs.models import ApiToken, Scope
-from jobs.owners.tokens import revoke_token
+from jobs.models.token import NAME_LIMIT
+from jobs.owners.tokens import MadeToken, make_token, revoke_token
+
+
+class TokenToCreate(BaseModel):
+    """A token to be created. It may have no scope that the caller lacks."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[
+        Text,
+        Field(min_length=1, max_length=NAME_LIMIT, pattern=r"\S"),
+        Shown(_("Name"), _("The program that uses it.")),
+    ]
+    scopes: Annotated[
+        set[Scope], Field(min_length=1), Shown(_("Scopes"), choices=lambda: Scope.choices)
+    ]
+    owner: Whose = None
+    is_for_all: ForAll = False
+    expires_at: Annotated[
+        Moment | None, Shown(_("Expires at"), _("Empty: it does not expire."))
+    ] = None
+
+
+def _make(body: Any, owner: Any, actor: Any) -> MadeToken:
+    options = body.model_dump(exclude={"owner", "is_for_all"})
+    return make_token(owner=owner, actor=actor, **options)
+
 
 TOKENS: Final = Noun(
     name="token",
@@ -17,6 +47,16 @@ TOKENS: Final = Noun(
     key_kind="str",
     view="jobs.view_apitoken",
     seen_with=(Scope.READ, Scope.ADMIN),
+    creation=Creation(
+        label=_("Create a token"),
+        explains=_("A program sends it with each request: Authorization: Bearer …"),
+        permission="jobs.add_apitoken",
+        body=TokenToCreate,
+        make=_make,
+        row=lambda made: made.token,
+        secret=lambda made: str(made.secret),
+        done=told(_("This is the token. It is not shown again.")),
+    ),
     actions=(
         Action(
             name="revoke",

@@ -8,8 +8,18 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, given_in, initial_of, told
-from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose
+from jobs.actions.declared import (
+    Action,
+    Call,
+    Creation,
+    Noun,
+    Reason,
+    Shown,
+    given_in,
+    initial_of,
+    told,
+)
+from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
 from jobs.actions.switches import disable_and_enable, enabled
 from jobs.actions.texts import Text
 from jobs.core.phrases import Phrase, phrase
@@ -111,6 +121,18 @@ WEBHOOKS: Final = Noun(
     rows=lambda: WebhookEndpoint.objects.select_related("owner"),
     view="jobs.view_webhookendpoint",
     seen_with=(Scope.READ, Scope.ADMIN),
+    creation=Creation(
+        label=_("Create a webhook"),
+        explains=_("Its key is shown once, when it is created."),
+        permission="jobs.add_webhookendpoint",
+        body=WebhookToCreate,
+        make=lambda body, owner, actor: endpoints.make_endpoint(
+            interest_in(body), owner=owner, actor=actor
+        ),
+        row=lambda made: made.endpoint,
+        secret=lambda made: str(made.secret),
+        done=told(KEY_SHOWN),
+    ),
     actions=(
         _action(
             name="change",

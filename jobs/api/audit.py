@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from jobs.actions.filters.owners import AuditFilter
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.models import AuditEntry, Scope
@@ -46,14 +47,5 @@ def list_audit(request: HttpRequest, query: Query[AuditFilter], page: Page) -> P
 
 
 def _shown(entry: AuditEntry, slugs: dict[int, str]) -> Audited:
-    return Audited(
-        id=entry.pk,
-        at=entry.at,
-        actor=entry.actor_name,
-        action=entry.action,
-        object_type=entry.object_type,
-        object_id=entry.object_id,
-        owner=slugs.get(entry.owner_id) if entry.owner_id is not None else None,
-        reason=entry.reason,
-        details=entry.details,
-    )
+    owner = slugs.get(entry.owner_id) if entry.owner_id is not None else None
+    return Audited(**facts_of(Audited, entry, actor=entry.actor_name, owner=owner))

@@ -39,18 +39,6 @@ class BackfillSummary(BackfillFacts):
     )
 
     @classmethod
-    def facts(cls, backfill: Backfill) -> dict[str, Any]:
-        """Return the fields of a backfill."""
-        return {
-            **super().facts(backfill),
-            "id": backfill.pk,
-            "submission": backfill.submission_id,
-            "state": backfill.state,
-            "created_at": backfill.created_at,
-            "done_at": backfill.done_at,
-        }
-
-    @classmethod
     def of(cls, backfill: Backfill) -> BackfillSummary:
         return cls(**cls.facts(backfill))
 
@@ -62,7 +50,7 @@ class BackfillDetails(BackfillSummary):
 
     @classmethod
     def of_progress(cls, backfill: Backfill, progress: Progress) -> BackfillDetails:
-        return cls(**cls.facts(backfill), progress=RunProgress.of(progress))
+        return cls(**BackfillSummary.facts(backfill), progress=RunProgress.of(progress))
 
 
 @jobs.get(

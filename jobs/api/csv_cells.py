@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Beginnings of texts that spreadsheets run, or strip to find such a beginning."""
+FORMULA: Final = tuple("=+-@＝＋－＠\t\r\n")
+"""Beginnings of texts that spreadsheets run, also after white space."""
 
 
 def harmless(value: Any) -> str:
@@ -18,4 +18,5 @@ def harmless(value: Any) -> str:
         return ""
     text = json.dumps(value) if isinstance(value, dict | list | bool) else str(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"'{text}" if text.startswith(FORMULA) and not is_number else text
+    is_formula = text.startswith(FORMULA) or text.lstrip().startswith(FORMULA)
+    return f"'{text}" if is_formula and not is_number else text

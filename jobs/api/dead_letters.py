@@ -1,28 +1,22 @@
-"""Dead letters: failed runs in groups, and the retry of a group."""
+"""Dead letters: failed runs in groups. `POST /runs/retry` queues a group again."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from jobs.actions.filters.declared import By
-from jobs.actions.filters.runs import BY_ERROR, FailureFilter
-from jobs.actions.runs import RETRY, RUNS
-from jobs.actions.texts import Name, NeededReason, TaskName
-from jobs.api.kit.actions import BulkResult, move_all
+from jobs.actions.filters.runs import FailureFilter
 from jobs.api.kit.callers import caller, needs
 from jobs.api.runs.finding import visible_runs
-from jobs.models import Owner, Run, Scope
+from jobs.models import Owner, Scope
 from jobs.runs.reads.dead_letters import Group, group_failed
 
 router = Router(tags=["dead letters"])
 READS = needs(Scope.READ, "jobs.view_run")
-RETRIES = needs(RETRY.scope, RETRY.permission)
 
 
 class DeadLetterQuery(FailureFilter):
@@ -67,15 +61,6 @@ class DeadLetters(Schema):
     )
 
 
-class DeadLettersToRetry(FailureFilter):
-    """A group whose runs are queued again. Without an owner: that of each of the caller's."""
-
-    task: Annotated[TaskName, By("task")]
-    error: Annotated[Name, BY_ERROR]
-    reason: NeededReason
-    dry_run: bool = Field(False, description="Count only, and change nothing.")
-
-
 @router.get("", auth=READS, response=DeadLetters, operation_id="list_dead_letters")
 def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> DeadLetters:
     """Return the failed runs in groups of one owner, task and error, with counts."""
@@ -92,11 +77,3 @@ def list_dead_letters(request: HttpRequest, query: Query[DeadLetterQuery]) -> De
         ],
         is_complete=is_complete,
     )
-
-
-@router.post("/retry", auth=RETRIES, response=BulkResult, operation_id="retry_dead_letters")
-def retry_dead_letters(request: HttpRequest, body: DeadLettersToRetry) -> BulkResult:
-    """Queue the runs of a group again, with fresh attempts. `left` asks for a repetition."""
-    access = caller(request)
-    rows = body.narrow(Run.objects.all(), access=access)
-    return move_all(request, RUNS, RETRY, rows, body, dry_run=body.dry_run)

@@ -9,19 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Router, Schema
 
 from jobs.actions import Done
-from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS, MailSubscriptionToCreate
+from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
 from jobs.api.kit import interests
-from jobs.api.kit.actions import Answer, serve
-from jobs.api.kit.callers import caller, needs
+from jobs.api.kit.actions import Answer, serve, serve_creation
+from jobs.api.kit.answers import facts_of
+from jobs.api.kit.callers import needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Page, PageOf
 from jobs.core import barrier
 from jobs.models import MailSubscription, Scope
-from jobs.system.notices import mails
 
 router = Router(tags=["mail subscriptions"])
 READS = needs(Scope.ADMIN, "jobs.view_mailsubscription")
-CREATES = needs(Scope.ADMIN, "jobs.add_mailsubscription")
 
 CHANGED_BY_PEOPLE: Final = (
     *("name", "addresses", "language", "events", "tasks", "job_id", "states", "is_active"),
@@ -48,9 +47,8 @@ class Subscription(Schema):
 
     @classmethod
     def of(cls, row: MailSubscription) -> Subscription:
-        same = [name for name in cls.model_fields if name not in {"owner", "job"}]
         owner = row.owner.slug if row.owner is not None else None
-        return cls(owner=owner, job=row.job_id, **{name: getattr(row, name) for name in same})
+        return cls(**facts_of(cls, row, owner=owner, job=row.job_id))
 
 
 def _etag(row: MailSubscription) -> str:
@@ -62,25 +60,6 @@ def list_subscriptions(request: HttpRequest, page: Page) -> PageOf[Subscription]
     """Return subscriptions, newest first."""
     rows, following = interests.listed(request, page, MailSubscription, of="mail subscriptions")
     return PageOf[Subscription](items=[Subscription.of(row) for row in rows], next=following)
-
-
-@router.post(
-    "", auth=CREATES, response={201: Subscription}, operation_id="create_mail_subscription"
-)
-def create(
-    request: HttpRequest, response: HttpResponse, body: MailSubscriptionToCreate
-) -> Subscription:
-    """Create a subscription."""
-    access = caller(request)
-    owner = interests.owner_given(access, body)
-    with barrier.lifted():
-        if owner is not None:
-            owner.refresh_from_db()
-        given = body.model_dump(exclude={"owner", "is_for_all"})
-        made = mails.make_subscription(given, owner=owner, actor=access.actor)
-        response["Location"] = f"{request.path}/{made.pk}"
-        response["ETag"] = _etag(made)
-        return Subscription.of(made)
 
 
 @router.get(
@@ -103,6 +82,7 @@ def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Subscri
         return Subscription.of(done.row)
 
 
+serve_creation(router, MAIL_SUBSCRIPTIONS, Answer(schema=Subscription, of=_shown))
 serve(
     router,
     MAIL_SUBSCRIPTIONS,

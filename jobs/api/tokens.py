@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from jobs.actions import Done
-from jobs.actions.texts import Moment, Slug, Text
 from jobs.actions.tokens import TOKENS
-from jobs.api.kit.actions import Answer, serve
+from jobs.api.kit.actions import Answer, serve, serve_creation
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
 from jobs.core import barrier
 from jobs.models import ApiToken, Scope
 from jobs.models.access import Access
-from jobs.models.token import NAME_LIMIT, PREFIX_LIMIT, ApiTokenQuerySet
-from jobs.owners.tokens import MadeToken, make_token
+from jobs.models.token import PREFIX_LIMIT, ApiTokenQuerySet
 
 router = Router(tags=["tokens"])
 READS = needs(Scope.ADMIN, "jobs.view_apitoken")
-CREATES = needs(Scope.ADMIN, "jobs.add_apitoken")
 
 
 class Token(Schema):
@@ -41,43 +38,16 @@ class Token(Schema):
     last_used_at: datetime | None = Field(description="To the minute.")
 
     @classmethod
-    def of(cls, token: ApiToken) -> Token:
-        return cls(**cls.facts(token))
-
-    @staticmethod
-    def facts(token: ApiToken) -> dict[str, Any]:
-        """Return the fields of a token that was loaded with its owner."""
-        return {
-            "prefix": token.prefix,
-            "name": token.name,
-            "owner": token.owner.slug if token.owner else None,
-            "scopes": [Scope(scope) for scope in token.scopes],
-            "created_at": token.created_at,
-            "expires_at": token.expires_at,
-            "revoked_at": token.revoked_at,
-            "last_used_at": token.last_used_at,
-        }
+    def of(cls, row: ApiToken, **more: Any) -> Token:
+        """Return a token that was loaded with its owner."""
+        owner = row.owner.slug if row.owner else None
+        return cls(**facts_of(cls, row, owner=owner, **more))
 
 
 class TokenCreated(Token):
     """A new token with its secret."""
 
     token: str = Field(description="The secret. It is shown only now, and not stored.")
-
-    @classmethod
-    def of_made(cls, made: MadeToken) -> TokenCreated:
-        return cls(**cls.facts(made.token), token=made.secret)
-
-
-class TokenToCreate(Schema):
-    """A token to be created. It may have no scope that the caller lacks."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[Text, Field(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
-    scopes: set[Scope] = Field(min_length=1)
-    owner: Slug | None = Field(None, description="Needed by callers with several owners.")
-    expires_at: Moment | None = None
 
 
 @router.get("", auth=READS, response=PageOf[Token], operation_id="list_tokens")
@@ -87,25 +57,6 @@ def list_tokens(request: HttpRequest, page: Page) -> PageOf[Token]:
     cursor = Cursor.read(page, of="tokens", caller=access.actor)
     tokens, following = cursor.newest_first(_visible(access))
     return PageOf[Token](items=[Token.of(token) for token in tokens], next=following)
-
-
-@router.post("", auth=CREATES, response={201: TokenCreated}, operation_id="create_token")
-def create(request: HttpRequest, response: HttpResponse, body: TokenToCreate) -> TokenCreated:
-    """Create a token for one owner, and return its secret."""
-    access = caller(request)
-    owner = owner_of_request(access, body.owner, Scope.ADMIN)
-    with barrier.lifted():
-        owner.refresh_from_db()
-        made = make_token(
-            body.name,
-            scopes=body.scopes,
-            owner=owner,
-            expires_at=body.expires_at,
-            actor=access.actor,
-        )
-    response["Location"] = f"{request.path}/{made.token.prefix}"
-    response["Cache-Control"] = "no-store"
-    return TokenCreated.of_made(made)
 
 
 @router.get("/{prefix}", auth=READS, response=Token, operation_id="get_token")
@@ -119,6 +70,11 @@ def _shown(_request: HttpRequest, _response: HttpResponse, done: Done) -> Token:
         return Token.of(done.row)
 
 
+def _made(_request: HttpRequest, _response: HttpResponse, done: Done) -> Token:
+    return TokenCreated.of(done.row, token=done.value.secret)
+
+
+serve_creation(router, TOKENS, Answer(schema=TokenCreated, of=_made), key="prefix")
 serve(router, TOKENS, "{prefix}", Answer(schema=Token, of=_shown))
 
 

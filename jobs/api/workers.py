@@ -14,6 +14,7 @@ from pydantic import Field
 from jobs.actions.filters.workers import WorkerFilter
 from jobs.actions.workers import WORKERS
 from jobs.api.kit.actions import Answer, serve
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import not_found
@@ -52,24 +53,14 @@ class WorkerSummary(Schema):
     active_runs: int = Field(description="Runs of the caller's owners that it has now.")
 
     @classmethod
-    def facts(cls, worker: Any, *, at: datetime, active_runs: int) -> dict[str, Any]:
-        """Return the fields of a worker that was loaded with its state."""
-        return {
-            "id": worker.id,
-            "hostname": worker.hostname,
+    def of(cls, worker: Any, *, at: datetime, active_runs: int, **more: Any) -> WorkerSummary:
+        """Return a worker that was loaded with its state."""
+        own = {
             "state": state_of(worker),
-            "slots": worker.slots,
-            "queues": worker.queues,
-            "pool": worker.pool,
-            "version": worker.version,
-            "started_at": worker.started_at,
-            "draining_since": worker.draining_since,
-            "stopped_at": worker.stopped_at,
-            "heartbeat_at": worker.heartbeat_at,
             "heartbeat_age_seconds": max(0.0, (at - worker.heartbeat_at).total_seconds()),
-            "redis_answered_at": worker.redis_answered_at,
             "active_runs": active_runs,
         }
+        return cls(**facts_of(cls, worker, **own, **more))
 
 
 class WorkerDetails(WorkerSummary):
@@ -95,9 +86,7 @@ def list_workers(
     counts = active_counts(access, [worker.id for worker in shown])
     return PageOf[WorkerSummary](
         items=[
-            WorkerSummary(
-                **WorkerSummary.facts(worker, at=at, active_runs=counts.get(worker.id, 0))
-            )
+            WorkerSummary.of(worker, at=at, active_runs=counts.get(worker.id, 0))
             for worker in shown
         ],
         next=cursor.next([f"{worker.started_at.isoformat()} {worker.id}" for worker in rows]),
@@ -105,12 +94,12 @@ def list_workers(
 
 
 @router.get("/{uuid:worker_id}", auth=READS, response=WorkerDetails, operation_id="get_worker")
-def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
+def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerSummary:
     """Return one worker, with the runs of the caller's owners that it has now."""
     return _shown(request, worker_id)
 
 
-def _shown(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
+def _shown(request: HttpRequest, worker_id: UUID) -> WorkerSummary:
     with barrier.lifted():
         worker = with_state(Worker.objects.filter(id=worker_id)).first()
         at = now()
@@ -118,8 +107,7 @@ def _shown(request: HttpRequest, worker_id: UUID) -> WorkerDetails:
         raise not_found()
     mine = caller(request).narrowed(Run.objects.active()).filter(worker=worker_id)
     runs = list(mine.order_by("id").values_list("id", flat=True)[:SHOWN_RUNS])
-    facts = WorkerDetails.facts(worker, at=at, active_runs=len(runs))
-    return WorkerDetails(**facts, tasks=worker.tasks, runs=runs)
+    return WorkerDetails.of(worker, at=at, active_runs=len(runs), runs=runs)
 
 
 serve(

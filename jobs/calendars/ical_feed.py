@@ -21,7 +21,9 @@ from jobs.calendars.ical.writing import FeedEntry, Status, write
 from jobs.calendars.reads.next_openings import planned_runs
 from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.calendars.visibility import visible_rows
+from jobs.core.errors import ActionRefused
 from jobs.models import (
+    ApiToken,
     AuditEntry,
     Calendar,
     Decision,
@@ -68,23 +70,28 @@ def feed(
     return write(shown[:MOST], name=calendar.name)
 
 
-def new_secret(calendar: Calendar, *, actor: Any = None) -> str:
+def new_secret(calendar: Calendar, *, actor: Any = None, reason: str = "") -> str:
     """Replace the secret in the address of a feed; return it. Only its hash is stored.
 
-    From then on the feed shows what the user who made the address may see.
+    From then on the feed shows what the user who made the address may see. Raises ActionRefused for
+    a token.
     """
+    if isinstance(actor, ApiToken):
+        raise ActionRefused(
+            "A feed shows what a user may see: log in to make its address.", "needs_user"
+        )
     secret = token_urlsafe(32)
     Calendar.objects.filter(pk=calendar.pk).update(
         feed_hash=_hash(secret), feed_by=actor, feed_has_maker=actor is not None
     )
-    AuditEntry.write("new feed address", on=calendar, actor=actor)
+    AuditEntry.write("publish calendar", on=calendar, actor=actor, reason=reason)
     return secret
 
 
-def forget_secret(calendar: Calendar, *, actor: Any = None) -> None:
+def forget_secret(calendar: Calendar, *, actor: Any = None, reason: str = "") -> None:
     """Remove the address of a feed, if it has one."""
     if Calendar.objects.filter(pk=calendar.pk, feed_hash__isnull=False).update(feed_hash=None):
-        AuditEntry.write("no feed address", on=calendar, actor=actor)
+        AuditEntry.write("unpublish calendar", on=calendar, actor=actor, reason=reason)
 
 
 def calendar_of(secret: str) -> Calendar | None:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from jobs.calendars.changes import changing
 from jobs.core.errors import OptionError
-from jobs.core.inputs import near_hint
+from jobs.core.inputs import REASON_LIMIT, near_hint, refuse_text
 from jobs.models import AuditEntry, Calendar, Owner
 from jobs.models.verbs import Actor
 
@@ -39,9 +39,12 @@ def create_calendar(
     return made
 
 
-def change_calendar(calendar: Calendar, *, actor: Actor = None, **options: Any) -> Calendar:
+def change_calendar(
+    calendar: Calendar, *, actor: Actor = None, reason: str = "", **options: Any
+) -> Calendar:
     """Change options of a calendar; return it as it is now. Raises as `create_calendar` does."""
     _refuse_unknown(options)
+    refuse_text("reason", reason, most=REASON_LIMIT)
     with changing(calendar) as locked:
         before = shown(locked)
         for name, value in options.items():
@@ -54,6 +57,7 @@ def change_calendar(calendar: Calendar, *, actor: Actor = None, **options: Any) 
                 "change calendar",
                 on=locked,
                 actor=actor,
+                reason=reason,
                 before={name: before[name] for name in changed},
                 after={name: after[name] for name in changed},
             )

@@ -72,9 +72,17 @@ class Api:
             self._request("POST", path, body=body, headers=headers, is_repeatable=is_repeatable)
         )
 
-    def patch(self, path: str, body: Any, *, version: str) -> Any:
-        """Change the given fields of a row that is of this version; `*`: of any."""
-        return self._value(self._request("PATCH", path, body=body, headers={"If-Match": version}))
+    def send(
+        self, method: str, path: str, fields: Mapping[str, Any], *, key: str, version: str
+    ) -> Any:
+        """Perform an action; a change and a deletion are of this version of a row, `*`: of any."""
+        if method == "POST":
+            return self.post(path, dict(fields), key=key, is_repeatable=bool(key))
+        own: dict[str, Any] = {"headers": {"If-Match": version}}
+        if method == "PATCH":
+            return self._value(self._request(method, path, body=dict(fields), **own))
+        own |= {"query": list(fields.items()), "is_repeatable": False}
+        return self._value(self._request(method, path, **own))
 
     def pages(self, path: str, query: Query = (), *, most: int | None = None) -> Iterator[Any]:
         """Yield the rows of a list, `most` at most."""

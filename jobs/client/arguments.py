@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Final
 
 from jobs.client import commands
@@ -34,7 +36,7 @@ def parser() -> ArgumentParser:
     verbs = made.add_subparsers(dest="command", required=True, metavar="command")
     _submit(_verb(verbs, "submit", commands.submit, "submit one run, or one for each line"))
     listed = _verb(verbs, "runs", commands.runs, "list runs, newest first")
-    _filters(listed)
+    _filters(listed, "runs")
     _limit(listed)
     one = _verb(verbs, "run", commands.run, "show one run")
     one.add_argument("id")
@@ -47,10 +49,9 @@ def parser() -> ArgumentParser:
         if name == "retry":
             moved.add_argument("--arguments", metavar="JSON", help="others, all by name")
         moved.add_argument("--dry-run", action="store_true", help="count only")
-        _filters(moved)
+        _filters(moved, "runs")
     found = _verb(verbs, "jobs", commands.jobs, "list jobs")
-    found.add_argument("--owner")
-    found.add_argument("--task")
+    _filters(found, "jobs")
     _limit(found)
     watched = _verb(verbs, "watch", commands.watch, "wait until runs or submissions have ended")
     watched.add_argument("ids", nargs="+", metavar="id", help="a run's id, a submission's number")
@@ -59,7 +60,7 @@ def parser() -> ArgumentParser:
     exported.add_argument("--format", choices=("ndjson", "csv"), default="ndjson")
     exported.add_argument("--with-arguments", action="store_true", help="and results")
     exported.add_argument("--output", metavar="FILE", help="default: the standard output")
-    _filters(exported)
+    _filters(exported, "runs")
     return made
 
 
@@ -119,17 +120,15 @@ def _limit(verb: ArgumentParser) -> None:
     verb.add_argument("--limit", type=_count, default=50, help="most rows")
 
 
-def _filters(verb: ArgumentParser) -> None:
-    made = [
-        verb.add_argument("--state", action="append", default=[], help="repeat it for several"),
-        verb.add_argument("--label", action="append", default=[], metavar="NAME:VALUE"),
-        *(verb.add_argument(f"--{name}") for name in ("owner", "job", "task", "target", "error")),
-        verb.add_argument("--submission", type=int),
-        verb.add_argument("--age", help="1h, 1d, 7d or 30d"),
-        verb.add_argument("--after", metavar="TIME", help="RFC 3339, with a zone"),
-        verb.add_argument("--before", metavar="TIME"),
-    ]
-    verb.set_defaults(filters=[one.dest for one in made])
+def _filters(verb: ArgumentParser, noun: str) -> None:
+    """Add the filters that the API's list has; `make docs` writes the file."""
+    found = json.loads(Path(__file__).with_name("filters.json").read_text(encoding="utf-8"))[noun]
+    for one in found:
+        own: dict[str, Any] = {"help": one["help"].replace("%", "%%"), "metavar": "VALUE"}
+        if one["kind"] == "array":
+            own |= {"action": "append", "default": []}
+        verb.add_argument(f"--{one['name']}", type=int if one["kind"] == "integer" else str, **own)
+    verb.set_defaults(filters=[one["name"] for one in found])
 
 
 def _version() -> str:

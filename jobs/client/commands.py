@@ -141,8 +141,7 @@ def move(api: Api, given: Namespace) -> Exit:
 
 def jobs(api: Api, given: Namespace) -> Exit:
     """List jobs."""
-    query = [(name, value) for name in ("owner", "task") if (value := getattr(given, name))]
-    return _listed(api.pages("/jobs", query, most=given.limit), JOB_COLUMNS, given)
+    return _listed(api.pages("/jobs", _query(given), most=given.limit), JOB_COLUMNS, given)
 
 
 def watch(api: Api, given: Namespace) -> Exit:

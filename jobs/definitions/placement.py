@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from jobs import schedules
-from jobs.core import sql
+from jobs.core import crypto, sql
 from jobs.models import Job, ScheduleKind
 
 SEQUENCES: Final = 64
@@ -16,13 +16,18 @@ JobKey = tuple[int, str]
 """The id of a job's owner, and the job's key."""
 
 
-def place_of(job: Job) -> tuple[int | None, int | None]:
-    """Return the phase and the shard for a job that is about to be saved."""
+def prepare(job: Job, *, payload: bytes) -> None:
+    """Give a job that is about to be saved its arguments, its phase and its shard."""
+    if job.pk is None and crypto.ring() is not None:
+        # Encryption binds the arguments to the id, so the id is needed before the insert.
+        [job.pk] = new_job_ids(1)
+    sealed = crypto.seal_of_job(payload, place=job.place)
+    job.payload, job.payload_key = sealed.data, sealed.key
     names = ("schedule", "interval_minutes", "smooth")
     row: dict[str, Any] = {name: getattr(job, name) for name in names}
     rows = {(job.owner_id, job.key): row}
     assign_placement(rows, found_jobs(rows))
-    return row.get("phase"), row.get("shard")
+    job.phase, job.shard = row.get("phase"), row.get("shard")
 
 
 def found_jobs(job_keys: Iterable[JobKey]) -> dict[JobKey, dict[str, Any]]:

@@ -6,6 +6,8 @@ that may not list users adds those that it sees: members of owners that it admin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth import get_permission_codename, get_user_model
@@ -18,12 +20,15 @@ from jobs.models import ApiToken, AuditEntry, Membership, Owner, Role, Scope, ac
 from jobs.models.verbs import Actor
 
 
-def lock_members(owner: Owner) -> None:
-    """Lock an owner's members, in the caller's transaction.
+@contextmanager
+def locked_members(owner: Owner) -> Iterator[None]:
+    """Lock an owner's members in a transaction of its own.
 
     Without it, two admins could remove each other at the same time.
     """
-    Owner.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    with transaction.atomic():
+        Owner.objects.select_for_update(no_key=True).get(pk=owner.pk)
+        yield
 
 
 def add_member(
@@ -39,8 +44,7 @@ def add_member(
     user = addable_users(actor).filter(**{get_user_model().USERNAME_FIELD: username}).first()
     if user is None:
         raise OptionError("user", _none_such(username, actor))
-    with transaction.atomic():
-        lock_members(owner)
+    with locked_members(owner):
         member, is_new = Membership.objects.get_or_create(
             owner=owner, user=user, defaults={"role": role}
         )
@@ -55,8 +59,7 @@ def change_member(
 ) -> Membership:
     """Give a member another role; raise LastAdmin if no admin would be left."""
     _refuse_wrong(role, reason)
-    with transaction.atomic():
-        lock_members(member.owner)
+    with locked_members(member.owner):
         member.refresh_from_db()
         before = member.role
         if role != Role.ADMIN:
@@ -70,8 +73,7 @@ def change_member(
 def remove_member(member: Membership, *, actor: Actor = None, reason: str = "") -> None:
     """End a membership; raise LastAdmin if no admin would be left."""
     refuse_text("reason", reason, most=REASON_LIMIT)
-    with transaction.atomic():
-        lock_members(member.owner)
+    with locked_members(member.owner):
         # It may have become the last admin since the caller read it.
         member.refresh_from_db(fields=["role"])
         _refuse_last(member, actor)

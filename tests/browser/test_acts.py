@@ -242,14 +242,14 @@ CALENDARS = {
         (("send", ".day a.date:visible"),),
         lambda w: "/day/" in w.hands.page.url,
     ),
-    "make a feed": Act(
+    "make a feed": verb(
         "/calendars/{calendar}/",
-        (("follow", "Feed"), ("send",)),
+        "New feed address…",
         lambda w: Calendar.objects.get(pk=w.keys["calendar"]).feed_hash,
     ),
-    "remove a feed": Act(
-        "/calendars/{calendar}/feed/",
-        (("send", "[name=forget]"),),
+    "remove a feed": verb(
+        "/calendars/{calendar}/",
+        "Remove the feed address…",
         lambda w: Calendar.objects.get(pk=w.keys["calendar"]).feed_hash is None,
     ),
 }

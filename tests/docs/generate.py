@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fleet import Event
 from fleet import log_events as fleet_events
@@ -26,6 +26,7 @@ from tests.docs.pages import PROJECT, code_words, read
 
 _PART: Final = re.compile(r"(<!-- generated: (\w+).*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 OPENAPI: Final = "docs/use/openapi.json"
+CLIENT_FILTERS: Final = "jobs/client/filters.json"
 KEPT: Final = re.compile("keep(:|$)")
 """The effect of settings that the page says to keep without naming them."""
 SHORT: Final = 3
@@ -219,6 +220,29 @@ def openapi() -> str:
     return json.dumps(document(tasks=own, prefix="/api/v1/"), indent=1, ensure_ascii=False) + "\n"
 
 
+def client_filters() -> str:
+    """Return the filters that `fairshift` has as options: those of the API."""
+    from jobs.api.site import document
+
+    found = document(tasks=[], prefix="/")
+    lists = {noun: list(_options(found, noun)) for noun in ("runs", "jobs")}
+    return json.dumps(lists, indent=1, ensure_ascii=False) + "\n"
+
+
+def _options(found: dict[str, Any], noun: str) -> Iterator[dict[str, str]]:
+    """Yield name, kind and help of each filter of a list."""
+    for one in found["paths"][f"/{noun}"]["get"]["parameters"]:
+        schema = one["schema"]
+        kinds = [schema, schema.get("items", {}), *schema.get("anyOf", ())]
+        refs = (kind["$ref"].rpartition("/")[2] for kind in kinds if "$ref" in kind)
+        kinds += [found["components"]["schemas"][ref] for ref in refs]
+        if one["in"] == "query" and one["name"] not in ("limit", "cursor"):
+            kind = next(each["type"] for each in kinds if each.get("type", "null") != "null")
+            said = [each["description"] for each in kinds if "description" in each][:1]
+            said += [f"One of: {', '.join(each['enum'])}." for each in kinds if "enum" in each]
+            yield {"name": one["name"], "kind": kind, "help": " ".join(said)}
+
+
 def metrics(_before: str) -> str:
     """Return a line for families of metrics with the same meaning, with their labels."""
     from jobs.pages.metrics.families import FAMILIES
@@ -251,6 +275,7 @@ def main() -> None:
         (PROJECT / page).write_text(generated(page), encoding="utf-8")
     _set_up_django()
     (PROJECT / OPENAPI).write_text(openapi(), encoding="utf-8")
+    (PROJECT / CLIENT_FILTERS).write_text(client_filters(), encoding="utf-8")
 
 
 def _set_up_django() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.docs.generate import PAGES, UNSAID, generated
+from tests.docs.generate import CLIENT_FILTERS, PAGES, UNSAID, client_filters, generated
 from tests.docs.pages import PROJECT, read
 
 SIMULATED = "docs/operate/scale.md"
@@ -19,6 +19,10 @@ def test_generated_parts_are_those_of_the_code(page: str) -> None:
     """The page has what the code says now, and every setting has a purpose."""
     assert read(page) == generated(page), f"{page} is not up to date: run `make docs`"
     assert UNSAID not in read(page), f"say in {page} what the new setting is for"
+
+
+def test_the_command_line_has_the_filters_of_the_api() -> None:
+    assert read(CLIENT_FILTERS) == client_filters(), "run `make docs`"
 
 
 def test_every_check_of_the_doctor_is_in_its_catalogue() -> None:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.jobs.open_import import content_of, opened, report_of, store
 from jobs.admin.kit.base import OwnedAdmin
+from jobs.api.csv_cells import harmless
 from jobs.definitions.file_import import COLUMNS, Report, import_jobs
 from jobs.models import Job, JobImport, Owner, Scope, access
 from jobs.models.fields import no_nul
@@ -25,8 +26,6 @@ from jobs.models.fields import no_nul
 BYTES_LIMIT: Final = 64 * 2**20
 SHOWN: Final = 1_000
 NAME_LIMIT: Final = 200
-# First characters of a formula in a spreadsheet, also after white space.
-FORMULA: Final = tuple("=+-@＝＋－＠\t\r\n")
 
 
 class ImportForm(forms.Form):
@@ -141,7 +140,7 @@ class JobImportAdmin(OwnedAdmin):
         writer.writerow(["row", "field", "problem"])
         for problem in report_of(job_import).problems:
             cells = (problem.field, problem.problem)
-            writer.writerow([problem.row or "", *map(neutral, cells)])
+            writer.writerow([problem.row or "", *map(harmless, cells)])
         return response
 
     def _open_import(self, request: HttpRequest, pk: int, *, is_locked: bool = False) -> JobImport:
@@ -183,8 +182,3 @@ def _summary(report: Report) -> str:
     return _("Imported: %(created)s created, %(updated)s changed, %(unchanged)s as they were.") % {
         name: f"{getattr(counts, name):,}" for name in ("created", "updated", "unchanged")
     }
-
-
-def neutral(cell: str) -> str:
-    """Return a cell of CSV that no spreadsheet reads as a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA) or cell.lstrip().startswith(FORMULA) else cell

@@ -12,12 +12,11 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.catalog.redaction import restored
 from jobs.catalog.registry import offered
-from jobs.core import crypto
 from jobs.core.conf import plain_queues
 from jobs.core.errors import FairshiftError
 from jobs.core.inputs import KEY_LIMIT
 from jobs.definitions.fields import SCHEDULE
-from jobs.definitions.placement import new_job_ids, place_of
+from jobs.definitions.placement import prepare
 from jobs.definitions.present import arguments_of, shown_arguments_of
 from jobs.definitions.spec import fault_of, job_spec
 from jobs.models import Job
@@ -206,12 +205,7 @@ class JobForm(forms.ModelForm):
         )
 
     def save(self, commit: bool = True) -> Job:
-        if self.instance.pk is None and crypto.ring() is not None:
-            # Encryption binds the arguments to the id, so the id is needed before the insert.
-            [self.instance.pk] = new_job_ids(1)
-        sealed = crypto.seal_of_job(self.cleaned_data["payload"], place=self.instance.place)
-        self.instance.payload, self.instance.payload_key = sealed.data, sealed.key
-        self.instance.phase, self.instance.shard = place_of(self.instance)
+        prepare(self.instance, payload=self.cleaned_data["payload"])
         job: Job = super().save(commit)
         return job
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -18,9 +17,7 @@ from jobs.models import Cursor, Job, Leader, Tick
 from jobs.recurring.health import LATE_SLOTS, late_spans
 from jobs.schedules import moment_of
 from jobs.schedules.phases import SLOT
-
-SILENT: Final = timedelta(seconds=10)
-"""Without a pulse for this time the scheduler counts as stopped; it beats once a second."""
+from jobs.system.state import SILENT
 
 
 @admin.register(Cursor)

@@ -17,7 +17,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django_object_actions import DjangoObjectActions
 
-from jobs.actions import Action, Noun, available
+from jobs.actions import Action, Noun, available, may_create
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.models.access import access_of
 from jobs.pages.kit.actions import address_of, ask_all, offered_for_many
@@ -108,3 +108,15 @@ class ActionAdmin(DjangoObjectActions, OwnedAdmin):
         if action is None:
             raise Http404
         return action
+
+
+class CreatedOnPage(ActionAdmin):
+    """Rows that are created on a page of ours, to which "Add" leads."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return may_create(self.noun, by=access_of(request.user))
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        back = reverse(f"{self.admin_site.name}:jobs_{self.opts.model_name}_changelist")
+        address = reverse(f"jobs:create_{self.noun.name}")
+        return HttpResponseRedirect(f"{address}?{urlencode({'back': back})}")

@@ -49,7 +49,6 @@ LETTERS: Final = {
     State.HELD: "H",
     State.SCHEDULED: "S",
 }
-BAR_ORDER: Final = tuple(LETTERS)
 
 
 def column(title: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -104,30 +103,6 @@ def list_link(model: type[models.Model], text: Any, **filters: Any) -> SafeStrin
 def runs_link(text: Any, **filters: Any) -> SafeString:
     """Return a link to the list of runs, filtered."""
     return list_link(Run, text, **filters)
-
-
-def progress_bar(counts: Mapping[State, int], *, total: int) -> SafeString:
-    """Return a bar with a part for each state, and the counts as text.
-
-    An SVG: its sizes are attributes, so the page needs no inline style.
-    """
-    whole = max(total, sum(counts.values()), 1)
-    parts, words, left = [], [], 0.0
-    for state in BAR_ORDER:
-        if count := counts.get(state, 0):
-            width = 100 * count / whole
-            parts.append((f"fs-bar-{state}", f"{left:.3f}", f"{width:.3f}"))
-            words.append(f"{count:,} {state}")
-            left += width
-    text = " · ".join(words) or _("no runs")
-    return format_html(
-        '<span class="fs-progress"><svg class="fs-bar" viewBox="0 0 100 6" '
-        'preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
-        '<span class="fs-counts">{}</span></span>',
-        text,
-        format_html_join("", '<rect class="{}" x="{}" y="0" width="{}" height="6"></rect>', parts),
-        text,
-    )
 
 
 def strip(results: Sequence[Result]) -> SafeString | str:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as lazy
 from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.admin.kit import html
-from jobs.admin.kit.actions import ActionAdmin
+from jobs.admin.kit.actions import CreatedOnPage
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.models import MailSubscription, WebhookEndpoint
@@ -19,7 +19,7 @@ from jobs.models import MailSubscription, WebhookEndpoint
 COMMON = ("name", "owner_link", "event_list", "is_active")
 
 
-class InterestAdmin(ActionAdmin, RecordAdmin):
+class InterestAdmin(CreatedOnPage, RecordAdmin):
     """The columns that both have."""
 
     list_select_related = ("owner",)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from jobs.actions.filters.workers import WorkerFilter
 from jobs.admin.kit import html
@@ -19,10 +18,6 @@ from jobs.admin.kit.filters import declared
 from jobs.core.conf import setting
 from jobs.core.sql import now
 from jobs.models import Run, Worker, access
-from jobs.runs.reads.unknown_tasks import unknown_tasks
-
-LOOKED_AT: Final = 5_000
-"""Runs of each waiting state that the search for unknown tasks reads at most."""
 
 
 @admin.register(Worker)
@@ -59,18 +54,6 @@ class WorkerAdmin(RecordAdmin):
         "started",
         "stopped",
     )
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        # These counts include the runs of all owners.
-        for found in unknown_tasks(most=LOOKED_AT) if access.sees_all(request.user) else ():
-            text = ngettext(
-                "No worker of queue %(queue)s knows task %(task)s: %(count)s run waits.",
-                "No worker of queue %(queue)s knows task %(task)s: %(count)s runs wait.",
-                found.count,
-            )
-            facts = {"queue": found.queue, "task": found.task, "count": f"{found.count:,}"}
-            messages.warning(request, text % facts)
-        return super().changelist_view(request, extra_context)
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         # Only runs of the person's own owners are counted.

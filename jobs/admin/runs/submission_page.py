@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.submissions import SUBMISSIONS
@@ -21,6 +21,7 @@ from jobs.core.states import State
 from jobs.models import Run, Submission
 from jobs.models.access import access_of
 from jobs.pages.kit import nav
+from jobs.pages.kit.pieces import SIGNS, states_bar
 from jobs.pages.submissions.submit import may_submit
 from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
@@ -31,7 +32,7 @@ def progress_of(row: Any, submission: Submission, *, total: int) -> str:
     counts = row.page_counts if hasattr(row, "page_counts") else submission.progress.counts
     if counts is None:
         return html.runs_link(_("see its runs"), submission=submission.pk)
-    return html.progress_bar(counts, total=total)
+    return format_html('<span class="fs-progress">{}</span>', states_bar(counts, total=total))
 
 
 @admin.register(Submission)
@@ -96,11 +97,11 @@ class SubmissionAdmin(ActionAdmin, RecordAdmin):
 
     @html.column(_("runs"))
     def runs(self, submission: Submission) -> str:
-        counts = submission.progress.counts
+        counts: Mapping[Any, int] = submission.progress.counts
         links = [html.runs_link(_("all %d") % submission.run_count, submission=submission.pk)]
         links += [
             html.runs_link(f"{counts[state]} {state}", submission=submission.pk, state=state)
-            for state in html.BAR_ORDER
+            for state in SIGNS
             if counts.get(state)
         ]
         return format_html_join(" · ", "{}", ((item,) for item in links))

@@ -9,13 +9,12 @@ from ninja import Schema
 from pydantic import ConfigDict, Field
 
 from jobs.actions.calendars import CALENDARS
+from jobs.actions.owning import owner_named
 from jobs.actions.texts import Name, Slug
-from jobs.api.calendars.changing import CHANGES
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
-from jobs.api.kit.callers import caller, refuse_other_scope
-from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
 from jobs.api.kit.reasons import WithReason
@@ -25,6 +24,7 @@ from jobs.core.errors import OptionError
 from jobs.models import Attachment, Calendar, Job, Owner, Scope, Target, TargetGroup
 from jobs.models.access import Access
 
+CHANGES = needs(Scope.ADMIN, "jobs.change_calendar")
 WITH: Final = ("calendar", "owner", "job__owner", "target__owner", "group__owner")
 _KINDS: Final[dict[str, tuple[Any, str]]] = {
     "job": (Job, "key"),
@@ -130,7 +130,7 @@ def _to(access: Access, calendar: Calendar, body: AttachmentToMake) -> Any:
     slug = body.owner
     if slug is None and calendar.owner is not None:
         slug = calendar.owner.slug
-    owner = owner_of_request(access, slug, Scope.ADMIN)
+    owner = owner_named(access, slug, Scope.ADMIN)
     named = body.model_dump(exclude={"owner"}, exclude_none=True)
     if len(named) > 1:
         raise OptionError(list(named)[1], "is not allowed beside another kind: name one")

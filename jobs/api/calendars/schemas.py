@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from jobs.actions.texts import Slug, Text
 from jobs.calendars.options import shown
 from jobs.models import Calendar
-from jobs.models.calendar import CUT_OFF_LIMIT, SPREAD_LIMIT, EndBehaviour
-
-CalendarName = Annotated[Text, Field(min_length=1, max_length=200, pattern=r"\S")]
-CutOff = Annotated[
-    int,
-    Field(
-        ge=0, le=CUT_OFF_LIMIT, description="In this many seconds before the close no run starts."
-    ),
-]
-Spread = Annotated[
-    int,
-    Field(
-        ge=0,
-        le=SPREAD_LIMIT,
-        description="Starts of runs that waited are spread over this many seconds.",
-    ),
-]
+from jobs.models.calendar import EndBehaviour
 
 
 class CalendarDetails(Schema):
@@ -53,31 +35,7 @@ class CalendarDetails(Schema):
         )
 
 
-class CalendarToCreate(Schema):
-    """A new calendar. Without a window it is always open."""
+class Feed(Schema):
+    """The secret address of a feed."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    name: CalendarName
-    owner: Slug | None = Field(None, description="Needed by callers with several owners.")
-    is_shared: bool = Field(
-        False, description="For all owners; only callers with `admin` for all owners create these."
-    )
-    cut_off_seconds: CutOff = 0
-    end: EndBehaviour = EndBehaviour.LET_RUN
-    spread_seconds: Spread = 0
-    needs_approval: bool = True
-    four_eyes: bool = True
-
-
-class CalendarChange(Schema):
-    """Options to be changed; those that are left out stay."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: CalendarName = ""
-    cut_off_seconds: CutOff = 0
-    end: EndBehaviour = EndBehaviour.LET_RUN
-    spread_seconds: Spread = 0
-    needs_approval: bool = True
-    four_eyes: bool = True
+    address: str = Field(description="It is shown only now.")

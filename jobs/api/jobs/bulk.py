@@ -8,13 +8,13 @@ from typing import Any
 from django.http import HttpRequest
 from pydantic import TypeAdapter, ValidationError
 
+from jobs.actions.owning import owner_named
 from jobs.api.jobs.bodies import JobsToUpsert, JobToUpsert
 from jobs.api.jobs.refusals import field_problem
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import Upserts
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.errors import told
-from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import ERRORS_LIMIT, Problem
 from jobs.catalog.registry import is_offered
 from jobs.core import barrier
@@ -41,7 +41,7 @@ def upsert_jobs(request: HttpRequest, body: JobsToUpsert) -> Upserts:
     if len(body.jobs) > most:
         detail = f"One request has {most:,} jobs at most."
         raise Problem(413, "batch_too_large", detail, field="jobs", limit=most)
-    owner = owner_of_request(access, body.owner, Scope.ADMIN)
+    owner = owner_named(access, body.owner, Scope.ADMIN)
     if not access.permits("jobs.add_job"):
         raise Problem(403, "forbidden", "This needs the permission jobs.add_job.")
     with barrier.lifted():

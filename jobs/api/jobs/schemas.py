@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from jobs.api.jobs.bodies import DueTime
-from jobs.api.kit.answers import WITH_BYTES
+from jobs.api.kit.answers import WITH_BYTES, facts_of
 from jobs.core.states import State
 from jobs.definitions.present import shown_arguments_of
 from jobs.models import Backfill, Job, Missed
-
-_COLUMNS: Final = (
-    *("id", "key", "name", "task", "queue", "labels", "schedule", "interval_minutes"),
-    *("interval_seconds", "cron", "once_at", "zone", "start_at", "end_at", "smooth", "misfire"),
-    *("misfire_cap", "misfire_deadline_seconds", "overlap", "history_policy", "priority"),
-    *("max_attempts", "backoff_seconds", "backoff_cap_seconds", "retry_on", "give_up_on"),
-    *("soft_time_limit_seconds", "time_limit_seconds", "deadline_seconds", "lock_key"),
-    *("enabled", "paused_until", "effective_from", "created_at", "changed_at"),
-)
 
 
 class JobSummary(BaseModel):
@@ -68,11 +59,8 @@ class JobSummary(BaseModel):
     @classmethod
     def facts(cls, job: Job) -> dict[str, Any]:
         """Return the fields of a job that was loaded with its owner and target."""
-        return {
-            **{name: getattr(job, name) for name in _COLUMNS},
-            "owner": job.owner.slug,
-            "target": job.target.name if job.target else None,
-        }
+        target = job.target.name if job.target else None
+        return facts_of(JobSummary, job, owner=job.owner.slug, target=target)
 
     @classmethod
     def of(cls, job: Job) -> JobSummary:
@@ -145,8 +133,7 @@ class MissedSpan(BaseModel):
 
     @classmethod
     def of(cls, missed: Missed) -> MissedSpan:
-        names = ("first_at", "last_at", "count", "reason", "created_at")
-        return cls(**{name: getattr(missed, name) for name in names})
+        return cls(**facts_of(cls, missed))
 
 
 class BackfillFacts(BaseModel):
@@ -160,12 +147,8 @@ class BackfillFacts(BaseModel):
     @classmethod
     def facts(cls, backfill: Backfill) -> dict[str, Any]:
         """Return the fields of a backfill."""
-        return {
-            "count": backfill.count,
-            "made": backfill.made,
-            "start": backfill.start_at,
-            "end": backfill.end_at,
-        }
+        span = {"start": backfill.start_at, "end": backfill.end_at}
+        return facts_of(cls, backfill, submission=backfill.submission_id, **span)
 
 
 class BackfillMade(BackfillFacts):
@@ -176,4 +159,4 @@ class BackfillMade(BackfillFacts):
 
     @classmethod
     def of(cls, backfill: Backfill) -> BackfillMade:
-        return cls(id=backfill.pk, submission=backfill.submission_id, **cls.facts(backfill))
+        return cls(**cls.facts(backfill))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from jobs.actions.owning import owner_named
 from jobs.api.jobs.bodies import JobChange, JobToCreate, JobToReplace
 from jobs.api.jobs.finding import etag_of_job, found_to_change
 from jobs.api.jobs.refusals import of_one_job
@@ -15,7 +16,6 @@ from jobs.api.jobs.schemas import JobDetails
 from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, stale
-from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
 from jobs.api.runs.submitting import refuse_unoffered
 from jobs.core import barrier
@@ -33,7 +33,7 @@ CHANGES = needs(Scope.ADMIN, "jobs.change_job")
 def create(request: HttpRequest, response: HttpResponse, body: JobToCreate) -> HttpResponse:
     """Create a job. A key that the owner has already is a conflict."""
     access = caller(request)
-    owner = owner_of_request(access, body.owner, Scope.ADMIN)
+    owner = owner_named(access, body.owner, Scope.ADMIN)
     refuse_unoffered(body.task)
     given = body.given
     given.pop("owner", None)

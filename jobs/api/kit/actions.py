@@ -11,17 +11,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Header, Query, Router, Schema, Status
 from pydantic import Field, create_model
 
-from jobs.actions import Action, Done, Noun, find_all, perform, perform_on_all
+from jobs.actions import Action, Done, Noun, create, creation_of, find_all, perform, perform_on_all
 from jobs.actions.filters.declared import Filter
+from jobs.actions.owning import owner_of_new
 from jobs.actions.texts import Key
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, version_check
 from jobs.api.kit.problems import Problem
+from jobs.models import Owner, Scope
 
 IdempotencyKey = Annotated[
     Key | None,
@@ -31,6 +34,8 @@ IdempotencyKey = Annotated[
     ),
 ]
 
+KeyOf = Callable[[HttpRequest, Mapping[str, Any]], Any]
+"""Return the key of a row, of the parameters of an address."""
 _GIVEN: Final = Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -55,10 +60,12 @@ def serve(
     *,
     etag_of: Callable[[Any, HttpRequest], str] | None = None,
     answers: Mapping[str, Answer] | None = None,
+    key_of: KeyOf | None = None,
 ) -> None:
     """Add an operation for each action of a noun.
 
-    `address` has the parameter of its rows, such as `{int:job_id}`. `answer` shows the row;
+    `address` has the parameter of its rows, such as `{int:job_id}`; `key_of` returns the key of a
+    row from several. `answer` shows the row;
     `answers` has others, by the name of an action. With `etag_of`, actions that lock the row
     compare `If-Match` if it is sent; a change and a deletion need it.
     """
@@ -74,7 +81,48 @@ def serve(
             response={given.status: given.schema},
             operation_id=f"{action.name}_{noun.name}",
             openapi_extra=extra if compares else None,
-        )(_operation(noun, action, address, given, compares))
+        )(_operation(noun, action, address, given, etag_of=compares, key_of=key_of))
+
+
+def serve_creation(
+    router: Router,
+    noun: Noun,
+    answer: Answer,
+    *,
+    address: str = "",
+    owner_of: Callable[[HttpRequest, Mapping[str, Any]], Owner] | None = None,
+    key: str | None = None,
+) -> None:
+    """Add the operation that creates a row of a noun.
+
+    `owner_of` returns the owner from the parameters of the address; else the body names it. `key`
+    is the field of the answer that names the row in its address.
+    """
+    creation = creation_of(noun)
+
+    def operation(request: HttpRequest, response: HttpResponse, body: Any, **given: Any) -> Any:
+        access = caller(request)
+        owner = owner_of(request, given) if owner_of else owner_of_new(access, body)
+        done = create(noun, body, owner=owner, by=access)
+        if creation.secret is not None:
+            response["Cache-Control"] = "no-store"
+        shown = answer.of(request, response, done)
+        named = quote(str(getattr(shown, key or "id")), safe="")
+        response["Location"] = f"{request.path}/{named}"
+        return shown
+
+    made: Any = operation
+    made.__signature__ = Signature(
+        [*_parameters(address), Parameter("body", _GIVEN, annotation=creation.body)]
+    )
+    made.__name__ = f"create_{noun.name}"
+    made.__doc__ = creation.explains or f"{creation.label}."
+    router.post(
+        address,
+        auth=needs(Scope.ADMIN, creation.permission),
+        response={201: answer.schema},
+        operation_id=f"create_{noun.name}",
+    )(made)
 
 
 class BulkResult(Schema):
@@ -98,18 +146,6 @@ def serve_all(router: Router, noun: Noun, filters: type[Filter]) -> None:
             )(_operation_on_all(noun, action, filters))
 
 
-def move_all(
-    request: HttpRequest, noun: Noun, action: Action, rows: Any, body: Any, *, dry_run: bool
-) -> BulkResult:
-    """Perform an action on these rows, or only count those that it moves."""
-    access = caller(request)
-    found = find_all(noun, action, rows, by=access)
-    if dry_run:
-        return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
-    done = perform_on_all(noun, action, found, body, by=access)
-    return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
-
-
 def _operation_on_all(noun: Noun, action: Action, filters: type[Filter]) -> Callable[..., Any]:
     chosen = Field(description=f"The {noun.plural}; it has at least one filter.")
     dry_run = Field(False, description="Count only, and change nothing.")
@@ -124,8 +160,13 @@ def _operation_on_all(noun: Noun, action: Action, filters: type[Filter]) -> Call
     def operation(request: HttpRequest, body: Any) -> BulkResult:
         if not body.filter.model_fields_set:
             raise Problem(422, "invalid", "filter: names at least one filter", field="filter")
-        rows = body.filter.narrow(noun.rows(), access=caller(request))
-        return move_all(request, noun, action, rows, body, dry_run=body.dry_run)
+        access = caller(request)
+        rows = body.filter.narrow(noun.rows(), access=access)
+        found = find_all(noun, action, rows, by=access)
+        if body.dry_run:
+            return BulkResult(matched=len(found), moved=0, left=0, dry_run=True)
+        done = perform_on_all(noun, action, found, body, by=access)
+        return BulkResult(matched=len(found), moved=done.moved, left=done.left, dry_run=False)
 
     made: Any = operation
     made.__signature__ = Signature(
@@ -144,15 +185,17 @@ def _operation(
     action: Action,
     address: str,
     answer: Answer,
+    *,
     etag_of: Callable[[Any, HttpRequest], str] | None,
+    key_of: KeyOf | None,
 ) -> Callable[..., Any]:
-    [(kind, name)] = re.findall(r"\{(?:(\w+):)?(\w+)\}", address)
+    own = _parameters(address)
 
     def operation(request: HttpRequest, response: HttpResponse, **given: Any) -> Any:
         done = perform(
             noun,
             action,
-            given[name],
+            key_of(request, given) if key_of else given[own[-1].name],
             given["body"],
             by=caller(request),
             once=given.get("idempotency_key"),
@@ -161,12 +204,7 @@ def _operation(
         return answer.of(request, response, done)
 
     body: Any = Annotated[action.body, Query()] if action.is_deletion else action.body
-    parameters = [
-        Parameter("request", _GIVEN, annotation=HttpRequest),
-        Parameter("response", _GIVEN, annotation=HttpResponse),
-        Parameter(name, _GIVEN, annotation=int if kind == "int" else str),
-        Parameter("body", _GIVEN, annotation=body),
-    ]
+    parameters = [*own, Parameter("body", _GIVEN, annotation=body)]
     if action.takes_once:
         parameters.append(
             Parameter("idempotency_key", _GIVEN, annotation=IdempotencyKey, default=None)
@@ -176,3 +214,15 @@ def _operation(
     made.__name__ = f"{action.name}_{noun.name}"
     made.__doc__ = action.explains
     return operation
+
+
+def _parameters(address: str) -> list[Parameter]:
+    """Return the request, its response, and the parameters of an address."""
+    return [
+        Parameter("request", _GIVEN, annotation=HttpRequest),
+        Parameter("response", _GIVEN, annotation=HttpResponse),
+        *(
+            Parameter(name, _GIVEN, annotation=int if kind == "int" else str)
+            for kind, name in re.findall(r"\{(?:(\w+):)?(\w+)\}", address)
+        ),
+    ]

@@ -16,6 +16,11 @@ WITH_BYTES: Final = ConfigDict(ser_json_bytes="base64")
 """The configuration of models with values of tasks."""
 
 
+def facts_of(schema: type[BaseModel], row: Any, **own: Any) -> dict[str, Any]:
+    """Return the fields of an answer: `own`, and those that a row has by the same names."""
+    return own | {name: getattr(row, name) for name in schema.model_fields if name not in own}
+
+
 class JsonRenderer(BaseRenderer):
     """Writes the answers of all operations."""
 

@@ -1,35 +1,19 @@
-"""Requests about webhooks and mail subscriptions: whose they are, and finding one."""
+"""Requests about webhooks and mail subscriptions: listing them, and finding one."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
-from jobs.api.kit.callers import caller, refuse_other_scope, refuse_without
-from jobs.api.kit.owning import owner_of_request
+from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import first_of
-from jobs.models import Owner, Scope
+from jobs.models import Scope
 from jobs.models.access import Access
 from jobs.models.notice import Interest
 
 Row = TypeVar("Row", bound=Interest)
-
-
-class ToCreate(Protocol):
-    """A body that says whose events are asked for."""
-
-    owner: str | None
-    is_for_all: bool
-
-
-def owner_given(access: Access, body: ToCreate) -> Owner | None:
-    """Return the owner of a new row; None: all owners. Refuses callers without the right."""
-    if not body.is_for_all:
-        return owner_of_request(access, body.owner, Scope.ADMIN)
-    refuse_without(access, Scope.ADMIN, None)
-    return None
 
 
 def visible(access: Access, model: type[Row]) -> Any:

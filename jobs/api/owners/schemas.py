@@ -7,6 +7,7 @@ from datetime import datetime
 from ninja import Schema
 from pydantic import Field
 
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.etags import etag_of
 from jobs.models import Owner
 
@@ -40,8 +41,7 @@ class OwnerDetails(Schema):
 
     @classmethod
     def of(cls, owner: Owner) -> OwnerDetails:
-        names = set(cls.model_fields) - {"is_paused"}
-        return cls(is_paused=owner.is_paused(), **{name: getattr(owner, name) for name in names})
+        return cls(**facts_of(cls, owner, is_paused=owner.is_paused()))
 
 
 def etag_of_owner(owner: Owner) -> str:

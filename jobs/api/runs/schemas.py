@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from jobs.api.kit.answers import WITH_BYTES
+from jobs.api.kit.answers import WITH_BYTES, facts_of
 from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
@@ -42,7 +42,7 @@ class TaskProgress(BaseModel):
         found = run.task_progress
         if found is None:
             return None
-        return cls(done=found.done, total=found.total, note=found.note, at=found.at)
+        return cls(**facts_of(cls, found))
 
 
 class RunSummary(BaseModel):
@@ -74,30 +74,21 @@ class RunSummary(BaseModel):
     @classmethod
     def facts(cls, run: Run, access: Access) -> dict[str, Any]:
         """Return what a caller sees of a run that was loaded with its owner, job and target."""
-        return {
-            "id": run.id,
-            "owner": run.owner.slug,
-            "task": run.task,
-            "state": State(run.state),
-            "queue": run.queue,
-            "priority": run.priority,
-            "job": run.job.key if run.job else None,
-            "submission": run.submission_id,
-            "target": run.target.name if run.target else None,
-            "labels": run.labels,
-            "attempt": run.attempt_number,
-            "last_attempt": run.last_attempt_number,
-            "created_at": run.created_at,
-            "due_at": run.due_at,
-            "next_at": run.next_at,
-            "deadline_at": run.deadline_at,
-            "started_at": run.started_at,
-            "ended_at": run.ended_at,
-            "progress": TaskProgress.of(run),
-            "error": RunError(type=run.error_type, message=message_of(run, access))
-            if run.error_type
-            else None,
-        }
+        error = None
+        if run.error_type:
+            error = RunError(type=run.error_type, message=message_of(run, access))
+        return facts_of(
+            RunSummary,
+            run,
+            owner=run.owner.slug,
+            job=run.job.key if run.job else None,
+            submission=run.submission_id,
+            target=run.target.name if run.target else None,
+            attempt=run.attempt_number,
+            last_attempt=run.last_attempt_number,
+            progress=TaskProgress.of(run),
+            error=error,
+        )
 
     @classmethod
     def of(cls, run: Run, access: Access) -> RunSummary:
@@ -178,18 +169,9 @@ class AttemptDetails(BaseModel):
     @classmethod
     def of(cls, attempt: Attempt, run: Run, access: Access) -> AttemptDetails:
         message, traceback = texts_of(attempt, run, access)
-        error = RunError(type=attempt.error_type, message=message)
-        return cls(
-            number=attempt.number,
-            token=attempt.token,
-            outcome=attempt.outcome,
-            worker=attempt.worker_id,
-            admitted_at=attempt.admitted_at,
-            started_at=attempt.started_at,
-            ended_at=attempt.ended_at,
-            error=error if attempt.error_type else None,
-            traceback=traceback,
-        )
+        error = RunError(type=attempt.error_type, message=message) if attempt.error_type else None
+        own = {"worker": attempt.worker_id, "error": error, "traceback": traceback}
+        return cls(**facts_of(cls, attempt, **own))
 
 
 class WorkerAnswer(BaseModel):

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest, HttpResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.actions.owning import owner_named
 from jobs.actions.texts import Moment, Name, Slug, TaskName, Text
 from jobs.api.kit.actions import IdempotencyKey
 from jobs.api.kit.answers import sent
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.owning import owner_of_request
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails
 from jobs.catalog.policies import MONTH_SECONDS
@@ -79,7 +79,7 @@ def submit_run(
 ) -> HttpResponse:
     """Store one run, which starts as soon as a worker is free for its owner."""
     access = caller(request)
-    owner = owner_of_request(access, body.owner, Scope.SUBMIT)
+    owner = owner_named(access, body.owner, Scope.SUBMIT)
     refuse_unoffered(body.task)
     refuse_more_runs(owner.pk, adding=1)
     with barrier.lifted():

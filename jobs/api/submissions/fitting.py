@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from pydantic import Field
 
+from jobs.actions.owning import owner_named
 from jobs.actions.texts import Moment, Name, TaskName
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.owning import owner_of_request
 from jobs.api.runs.submitting import SubmitOptions, refuse_unoffered
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RunsForecast
@@ -45,7 +45,7 @@ class RunsToForecast(SubmitOptions):
 @router.post("/fit", auth=ASKS, response=RunsForecast, operation_id="forecast_runs")
 def forecast_runs(request: HttpRequest, body: RunsToForecast) -> RunsForecast:
     """Estimate when such runs would start and end, and which windows are too short for them."""
-    owner = owner_of_request(caller(request), body.owner, Scope.SUBMIT)
+    owner = owner_named(caller(request), body.owner, Scope.SUBMIT)
     refuse_unoffered(body.task)
     if body.targets is not None:
         refuse_more_than_a_batch("targets", len(body.targets))

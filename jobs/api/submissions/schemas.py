@@ -9,6 +9,7 @@ from typing import Any
 from ninja import Schema
 from pydantic import Field
 
+from jobs.api.kit.answers import facts_of
 from jobs.core.states import State
 from jobs.forecast.estimate import Forecast
 from jobs.models import Rollout, RolloutState, Submission
@@ -26,22 +27,10 @@ class SubmissionMade(Schema):
     run_count: int
     created_at: datetime
 
-    @staticmethod
-    def facts(submission: Submission) -> dict[str, Any]:
-        """Return the fields of a submission that was loaded with its owner."""
-        return {
-            "id": submission.pk,
-            "owner": submission.owner.slug,
-            "label": submission.label,
-            "task": submission.task,
-            "queue": submission.queue,
-            "run_count": submission.run_count,
-            "created_at": submission.created_at,
-        }
-
     @classmethod
-    def of(cls, submission: Submission) -> SubmissionMade:
-        return cls(**cls.facts(submission))
+    def of(cls, submission: Submission, **more: Any) -> SubmissionMade:
+        """Return a submission that was loaded with its owner."""
+        return cls(**facts_of(cls, submission, owner=submission.owner.slug, **more))
 
 
 class RunProgress(Schema):
@@ -54,12 +43,7 @@ class RunProgress(Schema):
 
     @classmethod
     def of(cls, progress: Progress) -> RunProgress:
-        return cls(
-            total=progress.total,
-            ended=progress.ended,
-            is_done=progress.is_done,
-            states=progress.counts,
-        )
+        return cls(**facts_of(cls, progress, states=progress.counts))
 
 
 class WaveDetails(Schema):
@@ -85,11 +69,8 @@ class RolloutDetails(Schema):
 
     @classmethod
     def of(cls, rollout: Rollout) -> RolloutDetails:
-        names = [name for name in cls.model_fields if name != "waves"]
-        return cls(
-            **{name: getattr(rollout, name) for name in names},
-            waves=[WaveDetails(**wave) for wave in rollout.waves],
-        )
+        waves = [WaveDetails(**wave) for wave in rollout.waves]
+        return cls(**facts_of(cls, rollout, waves=waves))
 
 
 class SubmissionDetails(SubmissionMade):
@@ -99,13 +80,10 @@ class SubmissionDetails(SubmissionMade):
     rollout: RolloutDetails | None = Field(description="Null: it has no waves.")
 
     @classmethod
-    def of_progress(cls, submission: Submission, progress: Progress) -> SubmissionDetails:
+    def of_progress(cls, submission: Submission, progress: Progress) -> SubmissionMade:
         found = Rollout.objects.filter(pk=submission.pk).first()
-        return cls(
-            **cls.facts(submission),
-            progress=RunProgress.of(progress),
-            rollout=None if found is None else RolloutDetails.of(found),
-        )
+        rollout = None if found is None else RolloutDetails.of(found)
+        return cls.of(submission, progress=RunProgress.of(progress), rollout=rollout)
 
 
 class RunsInOpening(Schema):
@@ -152,26 +130,18 @@ class RunsForecast(Schema):
 
     @classmethod
     def of(cls, found: Forecast) -> RunsForecast:
-        names = (
-            *("count", "starts_at", "finishes_at", "ends_at", "left_over", "next_opening"),
-            *("earliest_at", "latest_at"),
-            *("never", "unapproved", "expired", "awaiting", "without_calendar"),
-            *("share", "needed_seconds"),
-        )
-        return cls(
-            **{name: getattr(found, name) for name in names},
-            openings=[
-                RunsInOpening(
-                    opens_at=done.opening.start if done.opening else None,
-                    closes_at=done.opening.end if done.opening else None,
-                    count=done.count,
-                )
-                for done in found.done
-            ],
-            open_seconds=found.open_seconds if math.isfinite(found.open_seconds) else None,
-            warnings=list(found.warnings),
-            targets={name: list(few) for name, few in found.names.items() if few},
-        )
+        openings = [
+            RunsInOpening(
+                opens_at=done.opening.start if done.opening else None,
+                closes_at=done.opening.end if done.opening else None,
+                count=done.count,
+            )
+            for done in found.done
+        ]
+        seconds = found.open_seconds if math.isfinite(found.open_seconds) else None
+        targets = {name: list(few) for name, few in found.names.items() if few}
+        own = {"openings": openings, "open_seconds": seconds, "targets": targets}
+        return cls(**facts_of(cls, found, **own))
 
 
 class RestForecast(Schema):

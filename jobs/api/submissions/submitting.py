@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictInt
 
+from jobs.actions.owning import owner_named
 from jobs.actions.texts import Name, TaskName
 from jobs.api.kit.actions import IdempotencyKey
 from jobs.api.kit.callers import caller
-from jobs.api.kit.owning import owner_of_request
 from jobs.api.kit.problems import Problem
 from jobs.api.runs.submitting import SUBMITS, SubmitOptions, refuse_unoffered
 from jobs.api.submissions.router import router
@@ -78,7 +78,7 @@ def submit_many_runs(
     """
     access = caller(request)
     refuse_more_than_a_batch("arguments", len(body.arguments))
-    owner = owner_of_request(access, body.owner, Scope.SUBMIT)
+    owner = owner_named(access, body.owner, Scope.SUBMIT)
     refuse_unoffered(body.task)
     refuse_more_runs(owner.pk, adding=len(body.arguments))
     with barrier.lifted():

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from jobs.actions import Done
-from jobs.actions.webhooks import WEBHOOKS, WebhookToCreate
+from jobs.actions.webhooks import WEBHOOKS
 from jobs.api.kit import interests
-from jobs.api.kit.actions import Answer, serve
+from jobs.api.kit.actions import Answer, serve, serve_creation
 from jobs.api.kit.callers import (
     caller,
     needs,
@@ -28,11 +28,9 @@ from jobs.api.webhooks.schemas import (
 )
 from jobs.core import barrier
 from jobs.models import Scope, WebhookEndpoint
-from jobs.system.notices import endpoints
 
 router = Router(tags=["webhooks"])
 READS = needs(Scope.ADMIN, "jobs.view_webhookendpoint")
-CREATES = needs(Scope.ADMIN, "jobs.add_webhookendpoint")
 
 
 @router.get("", auth=READS, response=PageOf[Webhook], operation_id="list_webhooks")
@@ -40,22 +38,6 @@ def list_webhooks(request: HttpRequest, page: Page) -> PageOf[Webhook]:
     """Return endpoints, newest first."""
     rows, following = interests.listed(request, page, WebhookEndpoint, of="webhooks")
     return PageOf[Webhook](items=[Webhook.of(row) for row in rows], next=following)
-
-
-@router.post("", auth=CREATES, response={201: WebhookCreated}, operation_id="create_webhook")
-def create(request: HttpRequest, response: HttpResponse, body: WebhookToCreate) -> WebhookCreated:
-    """Create an endpoint, and return its key."""
-    access = caller(request)
-    owner = interests.owner_given(access, body)
-    with barrier.lifted():
-        if owner is not None:
-            owner.refresh_from_db()
-        given = body.model_dump(exclude={"owner", "is_for_all"})
-        made = endpoints.make_endpoint(given, owner=owner, actor=access.actor)
-        response["Location"] = f"{request.path}/{made.endpoint.pk}"
-        response["Cache-Control"] = "no-store"
-        response["ETag"] = etag_of_webhook(made.endpoint)
-        return WebhookCreated.of_made(made)
 
 
 @router.get("/{int:webhook_id}", auth=READS, response=Webhook, operation_id="get_webhook")
@@ -86,11 +68,11 @@ def deliveries(request: HttpRequest, webhook_id: int, page: Page) -> PageOf[Deli
     return PageOf[Delivery](items=[Delivery.of(one) for one in found], next=following)
 
 
-def _rotated(_request: HttpRequest, response: HttpResponse, done: Done) -> WebhookCreated:
+def _made(_request: HttpRequest, response: HttpResponse, done: Done) -> Webhook:
     response["Cache-Control"] = "no-store"
-    response["ETag"] = etag_of_webhook(done.row)
+    response["ETag"] = etag_of_webhook(done.value.endpoint)
     with barrier.lifted():
-        return WebhookCreated.of_made(done.value)
+        return WebhookCreated.of(done.value.endpoint, secret=done.value.secret)
 
 
 def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Webhook:
@@ -99,6 +81,7 @@ def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Webhook
         return Webhook.of(done.row)
 
 
+serve_creation(router, WEBHOOKS, Answer(schema=WebhookCreated, of=_made))
 serve(
     router,
     WEBHOOKS,
@@ -108,7 +91,7 @@ serve(
     answers={
         "test": Answer(schema=Delivery, of=lambda *given: Delivery.of(given[2].value), status=202),
         "replay": Answer(schema=Replayed, of=lambda *given: Replayed(count=given[2].value)),
-        "rotate": Answer(schema=WebhookCreated, of=_rotated),
+        "rotate": Answer(schema=WebhookCreated, of=_made),
     },
 )
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ninja import Field, Schema
 
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.etags import etag_of
 from jobs.models import DeliveryState, WebhookDelivery, WebhookEndpoint
-from jobs.system.notices.endpoints import MadeEndpoint
 
 CHANGED_BY_PEOPLE: Final = (
     *("name", "url", "events", "tasks", "job_id", "states", "has_details", "is_active"),
@@ -40,15 +40,10 @@ class Webhook(Schema):
     created_at: datetime
 
     @classmethod
-    def of(cls, row: WebhookEndpoint) -> Webhook:
-        return cls(**facts(row))
-
-
-def facts(row: WebhookEndpoint) -> dict[str, Any]:
-    """Return the fields of an endpoint that was loaded with its owner."""
-    same = [name for name in Webhook.model_fields if name not in {"owner", "job"}]
-    owner = row.owner.slug if row.owner is not None else None
-    return {"owner": owner, "job": row.job_id, **{name: getattr(row, name) for name in same}}
+    def of(cls, row: WebhookEndpoint, **more: Any) -> Webhook:
+        """Return an endpoint that was loaded with its owner."""
+        owner = row.owner.slug if row.owner is not None else None
+        return cls(**facts_of(cls, row, owner=owner, job=row.job_id, **more))
 
 
 def etag_of_webhook(row: WebhookEndpoint) -> str:
@@ -63,10 +58,6 @@ class WebhookCreated(Webhook):
     """An endpoint with its new key."""
 
     secret: str = Field(description="The key. It is shown only now.")
-
-    @classmethod
-    def of_made(cls, made: MadeEndpoint) -> WebhookCreated:
-        return cls(**facts(made.endpoint), secret=made.secret)
 
 
 class Attempt(Schema):
@@ -95,21 +86,12 @@ class Delivery(Schema):
     @classmethod
     def of(cls, row: WebhookDelivery) -> Delivery:
         is_waiting = row.state == DeliveryState.WAITING
-        return cls(
-            id=row.pk,
-            event_id=row.event_id,
-            type=row.event_type,
-            at=row.event_at,
-            data=row.data,
-            state=DeliveryState(row.state),
-            attempt_count=row.attempt_count,
-            next_at=row.next_at if is_waiting else None,
-            ended_at=row.ended_at,
-            attempts=[
-                Attempt(at=at, status=status, problem=problem, milliseconds=took)
-                for at, status, problem, took in row.attempts
-            ],
-        )
+        attempts = [
+            Attempt(at=at, status=status, problem=problem, milliseconds=took)
+            for at, status, problem, took in row.attempts
+        ]
+        own = {"next_at": row.next_at if is_waiting else None, "attempts": attempts}
+        return cls(**facts_of(cls, row, type=row.event_type, at=row.event_at, **own))
 
 
 class Replayed(Schema):

@@ -9,6 +9,7 @@ from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, NaiveDatetime, WithJsonSchema
 
 from jobs.actions.texts import Moment, Reason, Text
+from jobs.api.kit.answers import facts_of
 from jobs.calendars.reads.window_state import Approval, approval_of
 from jobs.calendars.windows import RULE_LIMIT
 from jobs.models import Decision, Window, WindowDecision, WindowEffect
@@ -69,19 +70,13 @@ class WindowDetails(Schema):
     @classmethod
     def of(cls, window: Window, *, now: datetime) -> WindowDetails:
         """Return a window that was loaded with its calendar, owner, requester and decisions."""
-        same = (
-            *("starts", "duration_seconds", "zone", "rule", "excluded", "added", "valid_from"),
-            *("valid_until", "reason", "revision", "requested_at", "source"),
-        )
-        return cls(
-            id=window.pk,
-            calendar=window.calendar_id,
-            owner=window.owner.slug if window.owner else None,
-            effect=WindowEffect(window.effect),
-            approval=approval_of(window, now=now),
-            requested_by=window.requester.get_username() if window.requester else None,
-            **{name: getattr(window, name) for name in same},
-        )
+        own = {
+            "calendar": window.calendar_id,
+            "owner": window.owner.slug if window.owner else None,
+            "approval": approval_of(window, now=now),
+            "requested_by": window.requester.get_username() if window.requester else None,
+        }
+        return cls(**facts_of(cls, window, **own))
 
 
 class WindowToRequest(Schema):
@@ -141,14 +136,4 @@ class DecisionDetails(Schema):
 
     @classmethod
     def of(cls, row: WindowDecision) -> DecisionDetails:
-        return cls(
-            id=row.pk,
-            window=row.window_id,
-            revision=row.revision,
-            decision=Decision(row.decision),
-            occurrence_at=row.occurrence_at,
-            expires_at=row.expires_at,
-            by=row.actor_name,
-            at=row.at,
-            reason=row.reason,
-        )
+        return cls(**facts_of(cls, row, window=row.window_id, by=row.actor_name))

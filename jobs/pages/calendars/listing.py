@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 
+from jobs.actions import may_create
+from jobs.actions.calendars import CALENDARS
 from jobs.actions.filters.calendars import CalendarFilter
 from jobs.calendars.reads import status
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.models import Scope
 from jobs.pages.calendars.finding import calendars_of
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
@@ -24,7 +25,11 @@ def calendars(visit: Visit) -> HttpResponse:
     # These are narrowed already. What they apply to may have names that the barrier hides.
     with barrier.lifted():
         status.complete(found.rows, visit.access, now=now())
-    may_add = visit.access.permits("jobs.add_calendar") and visit.access.has_somewhere(Scope.ADMIN)
+    add_url = None
+    if may_create(CALENDARS, by=visit.access):
+        # The admin's form says what it applies to, too.
+        in_admin = nav.admin_address(visit.request.user, "calendar_add")
+        add_url = in_admin or visit.address("create_calendar")
     return visit.show(
         "jobs/pages/calendars/list.html",
         live="jobs/pages/calendars/list_live.html",
@@ -36,5 +41,5 @@ def calendars(visit: Visit) -> HttpResponse:
             for row in found.rows
         ],
         admin_url=nav.admin_address(visit.request.user, "calendar_changelist"),
-        add_url=nav.admin_address(visit.request.user, "calendar_add") if may_add else None,
+        add_url=add_url,
     )

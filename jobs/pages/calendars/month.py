@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.utils.translation import ngettext
 
 from jobs.actions.calendars import CALENDARS
+from jobs.calendars import ical_feed
 from jobs.calendars.approvals import PERMISSION
 from jobs.calendars.reads import month as reads
 from jobs.calendars.reads import month_layout, status
@@ -55,6 +56,7 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         status.complete([found], visit.access, now=moment)
         status.find_far_opening(found, now=moment)
         asked = _asked(found)
+        is_stopped = ical_feed.is_stopped(found)
         asked_in_words = [(window, words_of(window)) for window in asked]
     shown: Any = found
     return visit.show(
@@ -68,7 +70,8 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         asked_count=shown.page_asked,
         may_decide=visit.may(PERMISSION, Scope.APPROVE, found.owner_id),
         buttons=buttons(visit, CALENDARS, found),
-        may_change=visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
+        feed_is_stopped=is_stopped
+        and visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
         admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
         add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk)
         if visit.may("jobs.add_window", Scope.ADMIN, found.owner_id)

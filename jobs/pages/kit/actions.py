@@ -37,6 +37,7 @@ from jobs.pages.kit import nav
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.body_form import BodyForm, form_of
 from jobs.pages.kit.errors import forbidden, not_found
+from jobs.pages.kit.rows import address_of as address_of_page
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.bulk import MOST, Found, Moved
 
@@ -158,6 +159,8 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
             made = _performed(visit, noun, action, row, form=form, seen=form.cleaned_data["seen"])
             if action.secret is not None:
                 secret = action.secret(made.value)
+                if secret.startswith("/"):
+                    secret = visit.request.build_absolute_uri(secret)
                 words = {"label": action.label, "text": made.text}
                 return secret_page(visit, secret, **words, row=row, back=back)
             return done(visit, _told(visit, made), to=back)
@@ -168,7 +171,7 @@ def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
             form.refuse(field, problem)
     with barrier.lifted():
         count = action.counts(row) if action.counts else 0
-    [title] = _titles(noun, [row])
+        [title] = _titles(noun, [row])
     return _shown(visit, action, form, title=title, rows=[], count=count, back=back)
 
 
@@ -297,17 +300,23 @@ def _told(visit: Visit, made: Done) -> Any:
     return format_html('<a href="{}">{}</a>', url, text) if url else text
 
 
-def back_of(visit: Visit, row: Any, noun: Noun, *, otherwise: str = "") -> str:
+def back_of(
+    visit: Visit, row: Any, noun: Noun, *, otherwise: str = "", is_asked: bool = True
+) -> str:
     """Return the page that asked for it, such as one of the admin; else the row's, or the list."""
     asked = visit.request.POST.get("back") or visit.request.GET.get("back", "")
-    if url_has_allowed_host_and_scheme(asked, allowed_hosts=None) and asked.startswith("/"):
+    if (
+        is_asked
+        and url_has_allowed_host_and_scheme(asked, allowed_hosts=None)
+        and asked.startswith("/")
+    ):
         return asked
     user = visit.request.user
     if row is None:
         own = otherwise or visit.address(noun.section or noun.plural)
         in_admin = nav.admin_address(user, f"{noun.model_name}_changelist")
     elif noun.shown_by:
-        own = visit.address(noun.shown_by, getattr(row, noun.shown_by).pk)
+        own = address_of_page(getattr(row, noun.shown_by))
         in_admin = None
     else:
         own = visit.address(noun.name, getattr(row, noun.key))

@@ -10,10 +10,12 @@ from typing import Any, Final, Union, get_args, get_origin
 
 from django import forms
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from pydantic import AwareDatetime, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from jobs.actions import HIDDEN, Shown, shown_in
 from jobs.core.conf import setting
@@ -150,13 +152,15 @@ def _choice(shown: Shown, offered: Sequence[tuple[str, str]]) -> forms.Field:
 
 def _field(info: FieldInfo, shown: Shown) -> forms.Field:
     given: dict[str, Any] = {
-        "label": _(shown.label),
+        "label": capfirst(_(shown.label)),
         "help_text": _(shown.help) if shown.help else "",
         "required": info.is_required(),
     }
+    if info.default not in (PydanticUndefined, None, ""):
+        given["initial"] = info.default
     kind = kind_of(info.annotation)
     if shown.choices is not None:
-        if kind is list:
+        if kind in (list, set):
             boxes = forms.CheckboxSelectMultiple
             return forms.MultipleChoiceField(**given, choices=shown.choices, widget=boxes)
         return forms.ChoiceField(**given, choices=shown.choices)

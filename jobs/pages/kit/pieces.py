@@ -48,9 +48,9 @@ def state_pill(state: str) -> SafeString:
     return pill(word_of(state), sign=sign, tone=tone)
 
 
-def states_bar(counts: Mapping[str, int]) -> SafeString:
-    """Return a bar with a part for each state, and the counts as text."""
-    whole = max(sum(counts.values()), 1)
+def states_bar(counts: Mapping[Any, int], *, total: int = 1) -> SafeString:
+    """Return a bar with a part for each state of at least `total`, and the counts as text."""
+    whole = max(sum(counts.values()), total)
     parts, words, left = [], [], 0.0
     for state, (_sign, tone) in SIGNS.items():
         if count := counts.get(state, 0):

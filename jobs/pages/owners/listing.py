@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions import may_create
 from jobs.actions.filters.owners import OwnerFilter
+from jobs.actions.owners import OWNERS
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Owner
@@ -50,4 +52,5 @@ def owners(visit: Visit) -> HttpResponse:
         owners=shown,
         is_away=any(each["standing"].entitled is None for each in shown),
         admin_url=admin_list(visit.access.actor, "owner"),
+        add_url=visit.address("create_owner") if may_create(OWNERS, by=visit.access) else None,
     )

@@ -8,6 +8,8 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.utils import timezone
 
+from jobs.actions import may_create
+from jobs.actions.members import MEMBERS
 from jobs.actions.owners import OWNERS
 from jobs.core import barrier
 from jobs.core.sql import now
@@ -22,7 +24,7 @@ from jobs.system.rollups.objectives import SPANS, Objective, objectives
 from jobs.system.rollups.usage import daily_usage, usage
 
 DAYS: Final = 7
-MEMBERS: Final = 100
+MEMBERS_SHOWN: Final = 100
 """Most members that are shown; the admin has all."""
 
 
@@ -59,6 +61,8 @@ def _more(visit: Visit, found: Owner) -> dict[str, Any]:
         "seconds": seconds if any(seconds) else [],
         "may_plan": visit.access.sees_all,
         "members": _members(visit, found),
+        "may_change_members": visit.may("jobs.change_membership", Scope.ADMIN, found.pk),
+        "may_add_members": may_create(MEMBERS, by=visit.access),
         "admin_url": nav.admin_address(visit.request.user, "owner_change", found.pk),
         "buttons": buttons(visit, OWNERS, found),
     }
@@ -76,4 +80,4 @@ def _members(visit: Visit, found: Owner) -> list[Membership] | None:
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
         rows = Membership.objects.filter(owner=found).select_related("user")
-        return list(rows.order_by("-pk")[:MEMBERS])
+        return list(rows.order_by("-pk")[:MEMBERS_SHOWN])

@@ -1,6 +1,5 @@
-"""Webhooks: the list, one endpoint with its deliveries, and the form that creates one."""
+"""Webhooks: the list, and one endpoint with its deliveries."""
 
-from jobs.pages.webhooks.form import create_webhook
 from jobs.pages.webhooks.listing import webhook, webhooks
 
-__all__ = ["create_webhook", "webhook", "webhooks"]
+__all__ = ["webhook", "webhooks"]

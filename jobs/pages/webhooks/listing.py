@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions import may_create
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.models import DeliveryState, EventType, Scope, WebhookDelivery, WebhookEndpoint
 from jobs.pages.kit.actions import buttons
@@ -37,8 +38,7 @@ def webhooks(visit: Visit) -> HttpResponse:
     return visit.show(
         "jobs/pages/webhooks/list.html",
         endpoints=found,
-        may_create=visit.access.permits("jobs.add_webhookendpoint")
-        and visit.access.has_somewhere(Scope.ADMIN),
+        may_create=may_create(WEBHOOKS, by=visit.access),
     )
 
 

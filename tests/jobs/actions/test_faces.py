@@ -19,6 +19,7 @@ from django.urls import URLPattern, reverse
 from jobs.actions import Action, Noun, perform
 from jobs.actions.registry import NOUNS
 from jobs.calendars import approvals
+from jobs.calendars.ical_feed import new_secret
 from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
 from jobs.core.sql import now
 from jobs.core.states import State
@@ -27,6 +28,7 @@ from jobs.models import (
     Backfill,
     Job,
     MailSubscription,
+    Membership,
     Owner,
     Run,
     Submission,
@@ -36,6 +38,7 @@ from jobs.models import (
 from jobs.models.access import access_of
 from jobs.owners.limits import pause_owner
 from jobs.owners.tokens import make_token
+from jobs.pages.kit.rows import address_of
 from jobs.recurring.pause import pause_jobs
 from jobs.runs.recording import move
 from jobs.system.draining import drain_worker
@@ -56,6 +59,8 @@ BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "change_run": {"priority": 3},
     "change_webhook": {"name": "Acme"},
     "change_mail_subscription": {"name": "Acme"},
+    "change_calendar": {"name": "Acme"},
+    "change_member": {"role": "operator"},
     "pause_job": {"until": UNTIL},
     "move_run": {"to": "tests.add"},
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
@@ -82,6 +87,7 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
         window, actor=User.objects.get_or_create(username="sue", is_superuser=True)[0]
     ),
     "undrain_worker": drain_worker,
+    "unpublish_calendar": new_secret,
 }
 ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "backfill": lambda owner: Backfill.objects.get(pk=rows.backfill_of(owner)),
@@ -89,6 +95,7 @@ ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "owner": lambda owner: owner,
     "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
     "mail_subscription": lambda owner: MailSubscription.objects.get(pk=rows.subscription_of(owner)),
+    "member": lambda owner: Membership.objects.get(pk=rows.member_key_of(owner)),
     "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
     "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
     "token": lambda owner: make_token("robot", scopes=["read"], owner=owner).token,
@@ -96,6 +103,8 @@ ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
     "window": rows.window_of,
     "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
 }
+BY_USERS: Final = {"publish_calendar"}
+"""Actions that are refused to tokens."""
 PAGES: Final = {each.name for each in urlpatterns if isinstance(each, URLPattern)}
 AUDITED: Final = {"backfill": "submission"}
 """The nouns whose actions are audited on another row, and its model."""
@@ -139,17 +148,21 @@ class Case:
         """Return the page of a row, or of the row that shows it."""
         if not self.has_page:
             return reverse(f"admin:jobs_{self.noun.model_name}_change", args=[row.pk])
-        name = self.noun.shown_by
-        key = getattr(row, name).pk if name else self.key_of(row)
-        return reverse(f"jobs:{name or self.noun.name}", args=[key])
+        if not self.noun.shown_by:
+            return reverse(f"jobs:{self.noun.name}", args=[self.key_of(row)])
+        address = address_of(getattr(row, self.noun.shown_by))
+        assert address is not None
+        return address
 
     def page_of_all(self) -> str:
         if self.has_page:
             return reverse(f"jobs:{self.noun.section or self.noun.plural}")
         return reverse(f"admin:jobs_{self.noun.model_name}_changelist")
 
-    def asked_of_api(self, client: Client, key: Any) -> Any:
-        path = f"/{self.noun.path}/{key}"
+    def asked_of_api(self, client: Client, row: Any) -> Any:
+        path = f"/{self.noun.path}/{self.key_of(row)}"
+        if isinstance(row, Membership):
+            path = f"/owners/{row.owner.slug}/members/{row.user.get_username()}"
         headers = {"If-Match": "*"}
         if self.action.is_deletion:
             return client.delete(f"{ROOT}{path}?{urlencode(self.body)}", headers=headers)
@@ -204,10 +217,13 @@ def test_the_api_performs_it(case: Case, acme: Owner, caller: Caller) -> None:
     """With one entry of the audit; a row that does not exist is 404."""
     row = case.row_of(acme)
     client = caller() if case.noun.owner is None else caller(acme)
-    answer = case.asked_of_api(client, case.key_of(row))
+    if case.id in BY_USERS:
+        assert case.asked_of_api(client, row).status_code == 409
+        client = logged_in(*case.permissions, name="scene", acme="admin")
+    answer = case.asked_of_api(client, row)
     assert answer.status_code in (200, 201, 202, 204), answer.content
     [actor] = audited(case)
-    assert actor.startswith("token scene")
+    assert actor.removeprefix("token ").startswith("scene")
 
 
 @each
@@ -231,8 +247,9 @@ def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
     assert audited(case) == ["root"]
 
 
-# A worker has no buttons in the admin; owners and jobs have forms.
-IN_ADMIN: Final = [case for case in OF_OWNERS if case.id not in ("change_owner", "delete_job")]
+# A worker has no buttons in the admin; owners, members, calendars and jobs have forms.
+FORMS: Final = {"change_owner", "delete_job", "change_calendar", "change_member", "delete_member"}
+IN_ADMIN: Final = [case for case in OF_OWNERS if case.id not in FORMS]
 
 
 @pytest.mark.parametrize("case", IN_ADMIN, ids=lambda case: case.id)
@@ -323,3 +340,75 @@ def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
     ids = {one["operationId"] for methods in paths.values() for one in methods.values()}
     assert {case.id for case in CASES} <= ids
     assert {f"{case.action.name}_{case.noun.plural}" for case in ON_ALL} <= ids
+
+
+# --- creation -------------------------------------------------------------------------------
+
+NEW: Final[Mapping[str, dict[str, Any]]] = {
+    "calendar": {"name": "nights"},
+    "mail_subscription": {
+        "name": "ops",
+        "addresses": ["ops@acme.example"],
+        "events": ["run.ended"],
+        "language": "en",
+    },
+    "member": {"user": "newcomer", "role": "viewer"},
+    "owner": {"slug": "initech"},
+    "token": {"name": "robot", "scopes": ["read"]},
+    "webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
+}
+"""The body of a new row, by noun."""
+CREATED: Final = [noun for noun in NOUNS if noun.creation is not None]
+created = pytest.mark.parametrize("noun", CREATED, ids=lambda noun: noun.name)
+
+
+@pytest.fixture
+def newcomer(db: None) -> User:
+    return User.objects.create_user("newcomer")
+
+
+@created
+@pytest.mark.usefixtures("newcomer")
+def test_the_api_creates_it(noun: Noun, acme: Owner, caller: Caller) -> None:
+    """For an owner of the caller; its address is in the answer, and no secret is cached."""
+    is_member = noun.name == "member"
+    client = caller() if is_member or noun.name == "owner" else caller(acme)
+    path = "/owners/acme/members" if is_member else f"/{noun.path}"
+    before = noun.rows().count()
+    answer = post(client, path, NEW[noun.name])
+    assert answer.status_code == 201, answer.content
+    assert noun.rows().count() == before + 1
+    assert client.get(answer["Location"]).status_code == 200
+    assert ("no-store" in answer.get("Cache-Control", "")) == bool(noun.creation.secret)
+    assert post(client, path, {}).status_code == 422
+
+
+@created
+@pytest.mark.usefixtures("newcomer")
+def test_the_page_creates_it(
+    noun: Noun, acme: Owner, stranger: Owner, person: Callable[..., Client], as_root: Client
+) -> None:
+    """For an owner that its visitor administers; a secret is shown once."""
+    url, before = reverse(f"jobs:create_{noun.name}"), noun.rows().count()
+    field = {"addresses": "ops@acme.example"} if noun.name == "mail_subscription" else {}
+    sent = {**shown(as_root.get(url)), **NEW[noun.name], **field, "owner": "acme"}
+    codes = (noun.creation.permission.partition(".")[2], "view_run")
+    assert person("vera", *codes, acme="operator").get(url).status_code == 403
+    ada = person("ada", *codes, acme="admin")
+    for owner in ("stranger", ""):
+        assert ada.post(url, {**sent, "owner": owner}).status_code in {200, 403}
+    assert noun.rows().count() == before
+    answer = as_root.post(url, sent)
+    assert answer.status_code == (200 if noun.creation.secret else 302), answer.content
+    assert ("no-store" in answer["Cache-Control"]) == bool(noun.creation.secret)
+    [row] = noun.rows().order_by("-pk")[:1]
+    assert noun.owner_of(row) == (row.pk if noun.name == "owner" else acme.pk)
+
+
+@pytest.mark.parametrize("noun", [noun for noun in CREATED if noun.name in ("token", "webhook")])
+def test_the_admin_leads_to_the_page_that_creates(noun: Noun, as_root: Client) -> None:
+    """And only a visitor who may create is led there."""
+    add = reverse(f"admin:jobs_{noun.model_name}_add")
+    answer = as_root.get(add)
+    assert answer.status_code == 302
+    assert answer.url.startswith(reverse(f"jobs:create_{noun.name}"))

@@ -7,9 +7,9 @@ import pytest
 from jobs.api.csv_cells import harmless
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", " =", " \n \u00a0+", "＝"])
 def test_a_formula_becomes_text(first: str) -> None:
-    """Every beginning that spreadsheets run is preceded by an apostrophe."""
+    """Every beginning that spreadsheets run; some drop spaces and line feeds before they look."""
     assert harmless(f"{first}HYPERLINK(1)") == f"'{first}HYPERLINK(1)"
 
 

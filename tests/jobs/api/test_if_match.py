@@ -10,7 +10,7 @@ from django.test import Client
 from jobs import upsert_jobs
 from jobs.core.states import State
 from jobs.models import Calendar, Job, Membership, Owner, Role, Run, WebhookEndpoint
-from jobs.owners.members import lock_members
+from jobs.owners.members import locked_members
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import change
 from tests.jobs.scenes import behind, submitted
@@ -56,8 +56,8 @@ def _change_calendar(acme: Owner) -> None:
 
 
 def _change_member(acme: Owner) -> None:
-    lock_members(acme)
-    Membership.objects.update(role=Role.APPROVER)
+    with locked_members(acme):
+        Membership.objects.update(role=Role.APPROVER)
 
 
 def _change_owner(acme: Owner) -> None:

@@ -150,7 +150,7 @@ def test_workers_show_only_the_callers_runs(caller: Caller, acme: Owner, strange
 def test_failed_runs_are_grouped_and_a_group_is_retried(
     caller: Caller, acme: Owner, stranger: Owner
 ) -> None:
-    """By task and error; a dry run counts only; a reason is needed."""
+    """By task and error; a dry run counts only."""
     runs = [failed(acme), failed(acme), failed(acme, "builtins.KeyError"), failed(stranger)]
     client = caller(acme)
     shown = client.get(f"{ROOT}/dead-letters").json()
@@ -160,12 +160,11 @@ def test_failed_runs_are_grouped_and_a_group_is_retried(
         ("acme", "builtins.KeyError", 1),
     ]
     assert shown["items"][0]["newest_message"] == "no"
-    group = {"task": "tests.add", "error": "builtins.ValueError"}
-    problem(post(client, "/dead-letters/retry", group), 422, "invalid")
-    body = {**group, "reason": "device is back"}
-    dry = post(client, "/dead-letters/retry", {**body, "dry_run": True}).json()
+    group = {"state": ["failed"], "task": "tests.add", "error": "builtins.ValueError"}
+    body = {"filter": group, "reason": "device is back"}
+    dry = post(client, "/runs/retry", {**body, "dry_run": True}).json()
     assert (dry["matched"], dry["moved"]) == (2, 0)
-    assert post(client, "/dead-letters/retry", body).json()["moved"] == 2
+    assert post(client, "/runs/retry", body).json()["moved"] == 2
     states = [Run.objects.get(id=run.id).state for run in runs]
     assert states == ["queued", "queued", "failed", "failed"]
 

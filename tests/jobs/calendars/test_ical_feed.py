@@ -163,9 +163,9 @@ def test_a_secret_is_shown_once_and_its_hash_is_kept(acme: Owner) -> None:
     forget_secret(hours)
     assert Client().get(address(second)).status_code == 404
     assert sorted(AuditEntry.objects.values_list("action", flat=True)) == [
-        "new feed address",
-        "new feed address",
-        "no feed address",
+        "publish calendar",
+        "publish calendar",
+        "unpublish calendar",
     ]
 
 

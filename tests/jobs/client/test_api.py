@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from jobs.api.jobs.schemas import JobSummary
 from jobs.api.runs.schemas import RunSummary
+from jobs.api.site import document
 from jobs.client import api
 from jobs.client.__main__ import main
 from jobs.client.output import JOB_COLUMNS, RUN_COLUMNS
@@ -45,7 +46,7 @@ def server(*replies: Reply) -> Iterator[Seen]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_POST = do_GET  # noqa: N815 - the name that http.server calls
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
 
         def log_message(self, *_args: Any) -> None:
             """Be silent."""
@@ -104,6 +105,37 @@ def test_a_server_that_stays_away_is_status_4(run: Any, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert said.startswith("fairshift: database_away: away\n") and said.count("\n") == 2
     assert "fs_secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("owners pause acme --reason night", "POST /owners/acme/pause"),
+        ("owners change acme --weight 3", "PATCH /owners/acme"),
+        ("owners create --slug acme", "POST /owners"),
+        ("members create acme --user ann --role viewer", "POST /owners/acme/members"),
+        ("members change acme/ann --role admin", "PATCH /owners/acme/members/ann"),
+        ("members delete acme/ann --reason left", "DELETE /owners/acme/members/ann?reason=left"),
+        ("mail-subscriptions delete 7", "DELETE /mail-subscriptions/7"),
+        (
+            'webhooks create --name ci --url https://ci.example/ --events ["run.ended"]',
+            "POST /webhooks",
+        ),
+        ("calendars unpublish 7", "POST /calendars/7/unpublish"),
+    ],
+)
+def test_actions_are_those_of_the_document(run: Any, words: str, asked: str) -> None:
+    """Also a change, a deletion and a creation; the key of a member has two parts."""
+    with server((200, {}, document(tasks=[], prefix="/api/v1/")), (200, {}, {})) as seen:
+        assert run(seen.url, *words.split()) == 0
+    method, _, path = asked.partition(" ")
+    assert [one for one, _key in seen] == ["GET /api/v1/openapi.json", f"{method} /api/v1{path}"]
+
+
+def test_a_key_of_one_part_names_no_member(run: Any) -> None:
+    with server((200, {}, document(tasks=[], prefix="/api/v1/"))) as seen:
+        assert run(seen.url, "members", "delete", "acme") == 2
+    assert len(seen) == 1
 
 
 def _progress(**states: int) -> Reply:

@@ -15,7 +15,7 @@ from django.utils import translation
 
 from fleet import Kind
 from jobs.core.sql import now
-from jobs.models import Owner, SavedView
+from jobs.models import Membership, Owner, SavedView
 from jobs.owners.tokens import make_token
 from jobs.system.notices.mails import make_subscription
 from jobs.urls import urlpatterns
@@ -139,6 +139,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
         "mail": make_subscription(mails, owner=acme).pk,
         "token": make_token("ci", scopes=["read"], owner=acme).token.prefix,
         "view": view.pk,
+        "member": Membership.objects.create(owner=acme, user=view.user).pk,
     }
 
 
@@ -178,7 +179,9 @@ PATHS: Final = (
     "/calendars/{calendar}/",
     "/calendars/{calendar}/day/2026-03-05/",
     "/calendars/{calendar}/fit/",
-    "/calendars/{calendar}/feed/",
+    "/create/calendars/",
+    "/calendars/{calendar}/change/",
+    "/calendars/{calendar}/publish/",
     "/windows/{window}/",
     "/windows/{window}/approve/",
     "/windows/{window}/reject/",
@@ -196,7 +199,12 @@ PATHS: Final = (
     "/mail-subscriptions/{mail}/delete/",
     "/runs/actions/move/?state=failed",
     "/webhooks/",
-    "/webhooks/create/",
+    "/create/webhooks/",
+    "/create/members/",
+    "/members/{member}/change/",
+    "/create/mail-subscriptions/",
+    "/create/owners/",
+    "/create/tokens/",
     "/webhooks/{webhook}/",
     "/webhooks/{webhook}/change/",
     "/webhooks/{webhook}/test/",
@@ -245,6 +253,7 @@ def test_every_page_is_visited() -> None:
         "webhook",
         "token",
         "mail",
+        "member",
     )
     keys |= dict.fromkeys(others, 1)
     paths = [urlsplit(path.format(**keys)).path for path in PATHS]

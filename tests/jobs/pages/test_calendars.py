@@ -10,7 +10,6 @@ from django.urls import reverse
 from jobs.calendars import changes
 from jobs.models import Calendar, Owner, Window
 from tests.jobs.admin.calendars.test_page import nightly
-from tests.jobs.admin.conftest import said
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, window
 
@@ -115,20 +114,17 @@ def test_a_feed_has_an_address_that_is_shown_once(
 ) -> None:
     """To those who may change the calendar; a new address takes the place of the former one."""
     calendar = calendar_of(acme)
-    url = reverse("jobs:feed", args=[calendar.pk])
-    assert "The feed has no address." in text(as_root, "feed", calendar.pk)
-    made = as_root.post(url, {"new": "1"})
-    address = made.context["address"]
-    assert address in made.content.decode() and made["Cache-Control"] == "no-store"
-    assert Client().get(urlsplit(address).path).status_code == 200
-    assert address not in text(as_root, "feed", calendar.pk)
-    other = as_root.post(url, {"new": "1"}).context["address"]
+    publish, remove = (
+        reverse("jobs:calendar_action", args=[calendar.pk, name])
+        for name in ("publish", "unpublish")
+    )
+    assert remove not in text(as_root, "calendar", calendar.pk)
+    address, other = (as_root.post(publish, {"reason": ""}).context["secret"] for _ in range(2))
     found = [Client().get(urlsplit(one).path).status_code for one in (address, other)]
     assert found == [404, 200]
-    assert said(as_root.post(url, {"forget": "1"}, follow=True)) == ["The feed has no address now."]
-    assert Client().get(urlsplit(address).path).status_code == 404
+    assert remove in text(as_root, "calendar", calendar.pk)
+    as_root.post(remove, {"reason": ""})
+    assert Client().get(urlsplit(other).path).status_code == 404
     viewer = person("vera", *SEES, "change_calendar", acme="operator")
-    assert viewer.get(url).status_code == viewer.post(url, {"new": "1"}).status_code == 403
-    assert url not in text(viewer, "calendar", calendar.pk)
-    calendar.refresh_from_db()
-    assert calendar.feed_hash is None
+    assert viewer.post(publish, {"reason": ""}).status_code == 403
+    assert publish not in text(viewer, "calendar", calendar.pk)

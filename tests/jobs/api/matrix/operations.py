@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from jobs.actions.registry import NOUNS
 from jobs.api.site import document
 from tests.jobs.api.conftest import ROOT
 from tests.jobs.api.matrix.rows import ADD, PARAMETERS
@@ -73,75 +74,55 @@ END:VCALENDAR
 """
 FIT: Final = {"task": "tests.add", "targets": ["sw-1", "sw-2"]}
 BODIES: Final[dict[str, Any]] = {
+    **{
+        f"{action.name}_{noun.name}": {}
+        for noun in NOUNS
+        for action in noun.actions
+        if not action.is_deletion
+    },
+    "attach_calendar": {},
     "forecast_runs": FIT,
-    "cancel_submission": {},
-    "retry_submission": {},
     "override_submission": {"reason": "urgent"},
-    "pause_submission": {},
-    "resume_submission": {},
-    "release_submission": {},
-    "approve_submission": {},
     "resize_submission": {"sizes": "1, 100%"},
     "override_run": {"reason": "urgent"},
     "create_calendar": {"name": "program"},
     "change_calendar": {"cut_off_seconds": 60},
-    "attach_calendar": {},
     "import_windows": {"file": FILE, "source": "change board"},
     "request_window": {"starts": "2030-01-05T22:00:00", "duration_seconds": 60, "zone": "UTC"},
     "change_window": {"reason": "moved"},
-    "approve_window": {},
-    "reject_window": {},
-    "revoke_window": {},
     "submit_run": {"task": "tests.add", "arguments": ADD},
     "submit_many_runs": {"task": "tests.add", "arguments": [ADD]},
     "change_run": {"priority": 3},
-    "cancel_run": {},
-    "look_run": {},
-    "retry_run": {},
     "move_run": {"to": "tests.add"},
-    "fail_run": {},
     "cancel_runs": {"filter": {"task": "tests.add"}},
     "retry_runs": {"filter": {"task": "tests.add"}},
     "create_token": {"name": "program", "scopes": ["read"]},
     "override_runs": {"filter": {"task": "tests.add"}, "reason": "urgent"},
     "move_runs": {"filter": {"task": "tests.add"}, "to": "tests.add"},
     "fail_runs": {"filter": {"task": "tests.add"}},
-    "revoke_token": {},
     "create_webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
     "change_webhook": {"name": "other"},
-    "rotate_webhook": {},
-    "disable_webhook": {},
-    "enable_webhook": {},
-    "test_webhook": {},
     "replay_webhook": {"deliveries": [1]},
     "create_mail_subscription": {
         "name": "ops",
         "addresses": ["ops@acme.example"],
         "events": ["run.ended"],
     },
-    "disable_mail_subscription": {},
-    "enable_mail_subscription": {},
     "change_mail_subscription": {"name": "other"},
     "create_job": JOB,
     "replace_job": {"task": "tests.add", "arguments": ADD},
     "change_job": {"priority": 3},
     "upsert_jobs": {"jobs": [JOB]},
     "pause_job": {"until": "2199-01-01T00:00:00Z"},
-    "resume_job": {},
-    "run_job": {},
-    "cancel_backfill": {},
     "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
     "create_owner": {"slug": "initech"},
     "change_owner": {"name": "Acme"},
-    "pause_owner": {},
-    "resume_owner": {},
     "create_member": {"user": "newcomer", "role": "viewer"},
     "change_member": {"role": "operator"},
-    "drain_worker": {},
-    "undrain_worker": {},
-    "retry_dead_letters": {"task": "tests.add", "error": "E", "reason": "fixed"},
 }
 
+OF_USERS: Final = frozenset({"publish_calendar"})
+"""Operations that are refused to tokens."""
 OF_INSTALLATION: Final = frozenset(
     {"create_owner", "create_member", "drain_worker", "undrain_worker"}
 )

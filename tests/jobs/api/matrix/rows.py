@@ -136,6 +136,11 @@ def member_of(owner: Owner) -> str:
     return name
 
 
+def member_key_of(owner: Owner) -> int:
+    name = member_of(owner)
+    return Membership.objects.get(owner=owner, user__username=name).pk
+
+
 def job_of(owner: Owner) -> int:
     """Return a job of an owner that has missed due times in its past."""
     key = f"job-{Job.objects.count()}-of-{owner.slug}"

@@ -34,6 +34,7 @@ def view_of(owner: Owner) -> int:
 ENTRIES: Final[Mapping[str, rows.Parameter]] = {
     **rows.PARAMETERS,
     "view_id": rows.Parameter(view_of, rows.NONE),
+    "member_id": rows.Parameter(rows.member_key_of, rows.NONE),
 }
 """Rows that addresses can name. A saved view belongs to a user: that of mia counts as acme's."""
 EXAMPLES: Final[Mapping[str, str]] = {
@@ -52,6 +53,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "webhooks/<int:key>": "webhook_id",
     "mail-subscriptions/<int:key>": "subscription_id",
     "runs/views/<int:key>": "view_id",
+    "members/<int:key>": "member_id",
 }
 """The rows of an address up to its parameter: the name of their entry in `ENTRIES`."""
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
@@ -75,13 +77,10 @@ TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
 REASON: Final = {"reason": "as asked"}
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    "run_action cancel": REASON,
-    "run_action retry": REASON,
-    "run_action override": REASON,
     **{f"run_actions {action.name}": REASON for action in RUNS.actions},
     "run_actions move": {**REASON, "to": "tests.add"},
+    **{f"{noun.name}_action {action.name}": REASON for noun in NOUNS for action in noun.actions},
     "run_action move": {**REASON, "to": "tests.add"},
-    "run_action fail": REASON,
     "submit": {
         "owner": "{slug}",
         "task": "tests.echo",
@@ -98,13 +97,30 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "url": "https://ci.example/",
         "events": "run.ended",
     },
+    "create_mail_subscription": {
+        "owner": "{slug}",
+        "name": "ops",
+        "addresses": "ops@acme.example",
+        "events": "run.ended",
+        "language": "en",
+    },
+    "create_token": {"owner": "{slug}", "name": "robot", "scopes": "read"},
+    "create_calendar": {
+        "owner": "{slug}",
+        "name": "nights",
+        "cut_off_seconds": "0",
+        "end": "soft",
+        "spread_seconds": "0",
+    },
+    "create_member": {"owner": "{slug}", "user": "newcomer", "role": "viewer"},
+    "create_owner": {"slug": "initech", "zone": "UTC", "weight": "1"},
+    "member_action change": {**REASON, "role": "operator"},
     "webhook_action change": {
         **REASON,
         "name": "ci",
         "url": "https://ci.example/",
         "events": "run.ended",
     },
-    "token_action revoke": REASON,
     "mail_subscription_action change": {
         **REASON,
         "name": "ci",
@@ -112,37 +128,17 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "addresses": "a@b.example",
         "language": "de",
     },
-    "mail_subscription_action disable": REASON,
-    "mail_subscription_action enable": REASON,
-    "mail_subscription_action delete": REASON,
-    "webhook_action test": REASON,
-    "webhook_action replay": REASON,
     "webhook_action rotate": {**REASON, "old_key_seconds": "60"},
-    "webhook_action disable": REASON,
-    "webhook_action enable": REASON,
-    "webhook_action delete": REASON,
-    "submission_action cancel": REASON,
-    "submission_action retry": REASON,
-    "submission_action override": REASON,
-    "submission_action pause": REASON,
-    "submission_action resume": REASON,
-    "submission_action release": REASON,
-    "submission_action approve": REASON,
     "submission_action resize": {**REASON, "sizes": "1, 100%"},
-    "job_action run": REASON,
-    "job_action delete": REASON,
     "job_action pause": {**REASON, **UNTIL},
-    "job_action resume": REASON,
     "job_action backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
-    "backfill_action cancel": REASON,
-    "feed": {"new": "1"},
-    "window_action approve": REASON,
-    "window_action reject": REASON,
-    "window_action delete": REASON,
-    "calendar_action delete": REASON,
-    "window_action revoke": REASON,
-    "owner_action pause": REASON,
-    "owner_action resume": REASON,
+    "calendar_action change": {
+        **REASON,
+        "name": "days",
+        "cut_off_seconds": "60",
+        "end": "soft",
+        "spread_seconds": "0",
+    },
     "owner_action change": {
         **REASON,
         "name": "Acme",
@@ -150,8 +146,6 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
         "weight": "1",
         "wait_objective_percent": "95",
     },
-    "worker_action drain": REASON,
-    "worker_action undrain": REASON,
 }
 """What a visitor fills in, by page. Its hidden fields are added."""
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -160,11 +154,14 @@ QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     "search": {"q": "target-of-"},
 }
 """Filters without which a page shows nothing. Rows of all owners match them."""
-OF_INSTALLATION: Final = frozenset({"worker_action drain", "worker_action undrain", "plan"})
+OF_INSTALLATION: Final = frozenset(
+    {"worker_action drain", "worker_action undrain", "plan", "create_owner", "create_member"}
+)
 """Verbs and pages that only a superuser may use."""
 OF_VISITOR: Final = frozenset({"saved_views", "save_view", "rename_view", "delete_view"})
 """Pages of the visitor's own rows: no role gives access to those of others, nor takes it."""
 SHOW_NO_TEXT: Final = OF_VISITOR | {
+    "create_owner",
     "workers",
     "worker_action drain",
     "worker_action undrain",

@@ -10,10 +10,12 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from jobs.calendars import approvals
+from jobs.calendars.ical_feed import new_secret
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import (
     AuditEntry,
+    Calendar,
     IdempotencyKey,
     JobImport,
     MailSubscription,
@@ -35,7 +37,7 @@ from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
 from jobs.system.draining import drain_worker
 from jobs.system.rollups.rolling import count_minute
-from tests.jobs.api.matrix.rows import PARAMETERS, give_waves
+from tests.jobs.api.matrix.rows import PARAMETERS, give_waves, member_key_of
 from tests.jobs.api.matrix.world import rows_of
 from tests.jobs.pages.matrix.asking import Keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place, view_of
@@ -89,6 +91,7 @@ def _complete(owner: Owner, unowned: dict[str, Any]) -> dict[str, Any]:
     """Make rows of each kind of an owner; return their keys."""
     made = {name: key for (_owner, name), key in rows_of(owner, unowned).items()}
     made["view_id"] = view_of(owner)
+    made["member_id"] = member_key_of(owner)
     AuditEntry.write("limit", on=owner, reason=owner.slug, whose=owner.slug)
     at = now() - timedelta(hours=1)
     Missed.objects.create(
@@ -127,6 +130,7 @@ def _visitors(acme: Owner, northwind: Owner) -> dict[str, Client]:
         "no permission": member("nora", Role.ADMIN, acme),
         "root": User.objects.create_superuser("root"),
     }
+    User.objects.create_user("newcomer")
     people["no permission"].user_permissions.clear()
     clients = {"anonymous": Client()}
     for name, user in people.items():
@@ -160,6 +164,9 @@ READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
     ),
     "window_action revoke": lambda _owner, keys: approvals.approve(
         Window.objects.get(pk=keys["window_id"]), actor=User.objects.get(username="root")
+    ),
+    "calendar_action unpublish": lambda _owner, keys: new_secret(
+        Calendar.objects.get(pk=keys["calendar_id"])
     ),
     "owner_action resume": lambda owner, _keys: pause_owner(owner),
     "webhook_action enable": lambda _owner, keys: WebhookEndpoint.objects.filter(

@@ -1,15 +1,15 @@
-"""Which owner a request is for."""
+"""Which owner a body names."""
 
 from __future__ import annotations
 
-from jobs.api.kit.callers import refuse_without
-from jobs.api.kit.problems import Problem
-from jobs.core.errors import UnknownOwner
+from typing import Any
+
+from jobs.core.errors import AccessDenied, OptionError, UnknownOwner
 from jobs.models import Owner, Scope
 from jobs.models.access import Access
 
 
-def owner_of_request(access: Access, slug: str | None, scope: Scope) -> Owner:
+def owner_named(access: Access, slug: str | None, scope: Scope) -> Owner:
     """Return the owner that a body names, or the caller's only one; raise if there is none.
 
     Without a slug the row is not read: verbs load the owner that they act for. An owner of other
@@ -17,7 +17,7 @@ def owner_of_request(access: Access, slug: str | None, scope: Scope) -> Owner:
     """
     if slug is None:
         if len(access.by_owner) != 1 or access.everywhere:
-            raise Problem(422, "invalid", "owner: is required, as you have several", field="owner")
+            raise OptionError("owner", "is required, as you have several")
         [owner_id] = access.by_owner
         owner = Owner(pk=owner_id)
     else:
@@ -28,5 +28,13 @@ def owner_of_request(access: Access, slug: str | None, scope: Scope) -> Owner:
         if found is None:
             raise UnknownOwner(slug)
         owner = found
-    refuse_without(access, scope, owner.pk)
+    if not access.has(scope, owner.pk):
+        raise AccessDenied(scope.value, "this owner")
     return owner
+
+
+def owner_of_new(access: Access, body: Any) -> Owner | None:
+    """Return the owner of a row to be created; None: it is for all owners."""
+    if getattr(body, "is_for_all", not hasattr(body, "owner")):
+        return None
+    return owner_named(access, body.owner, Scope.ADMIN)
