@@ -14,8 +14,8 @@ from jobs.actions.declared import (
     Reason,
     Shown,
     creation_of,
+    sentence,
     shown_in,
-    told,
 )
 from jobs.actions.performing import (
     Done,
@@ -51,6 +51,6 @@ __all__ = [
     "perform_on_all",
     "problem_of",
     "refuse_unless",
+    "sentence",
     "shown_in",
-    "told",
 ]

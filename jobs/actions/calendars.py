@@ -17,7 +17,7 @@ from jobs.actions.declared import (
     Shown,
     given_in,
     initial_of,
-    told,
+    sentence,
 )
 from jobs.actions.interests import Whose, interest_in
 from jobs.actions.texts import Text
@@ -105,7 +105,7 @@ CALENDARS: Final = Noun(
         make=lambda body, owner, actor: create_calendar(
             owner=owner, actor=actor, **interest_in(body)
         ),
-        done=told(_("%(row)s is created.")),
+        done=sentence(_("%(row)s is created.")),
     ),
     actions=(
         Action(
@@ -117,7 +117,7 @@ CALENDARS: Final = Noun(
             body=CalendarChange,
             initial=partial(initial_of, CalendarChange),
             act=_change,
-            done=told(_("%(row)s is changed.")),
+            done=sentence(_("%(row)s is changed.")),
             method="PATCH",
         ),
         Action(
@@ -131,7 +131,7 @@ CALENDARS: Final = Noun(
             permission="jobs.change_calendar",
             act=_publish,
             secret=str,
-            done=told(_("This is the address. It is not shown again.")),
+            done=sentence(_("This is the address. It is not shown again.")),
         ),
         Action(
             name="unpublish",
@@ -143,7 +143,7 @@ CALENDARS: Final = Noun(
             refused=_("%(row)s has no feed address."),
             is_repeatable=True,
             act=lambda calendar, call: ical_feed.forget_secret(calendar, **call.audited),
-            done=told(_("%(row)s has no feed address now.")),
+            done=sentence(_("%(row)s has no feed address now.")),
         ),
         Action(
             name="delete",
@@ -155,7 +155,7 @@ CALENDARS: Final = Noun(
             scope=Scope.ADMIN,
             permission="jobs.delete_calendar",
             act=lambda calendar, call: changes.delete(calendar, **call.audited),
-            done=told(_("%(row)s is deleted.")),
+            done=sentence(_("%(row)s is deleted.")),
             is_destructive=True,
             method="DELETE",
         ),

@@ -19,7 +19,7 @@ from jobs.actions import texts
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope
 from jobs.models.access import Access
-from jobs.runs.bulk import Found, Moved
+from jobs.runs.bulk import Moved, OwnedKey
 
 Rows = Any
 """A QuerySet; each model has methods of its own."""
@@ -188,7 +188,7 @@ def shown_in(body: type[BaseModel]) -> dict[str, Shown]:
     }
 
 
-def told(template: str) -> Callable[[Any, Any], Phrase]:
+def sentence(template: str) -> Callable[[Any, Any], Phrase]:
     """Return what makes a phrase of a template with `row`, whatever the action returns."""
     return lambda row, _value: phrase(template, row=str(row))
 
@@ -223,7 +223,7 @@ class Action:
     """The code of that conflict, for programs."""
     done: Callable[[Any, Any], Phrase]
     """What to say afterwards, of the row and of what `act` returned."""
-    act_on_all: Callable[[Sequence[Found], Call], Moved] | None = None
+    act_on_all: Callable[[Sequence[OwnedKey], Call], Moved] | None = None
     """Move many rows in chunks, audited as a whole; None: one row after the other."""
     body_of_all: type[BaseModel] | None = None
     """The body for many rows; None: that of one row."""

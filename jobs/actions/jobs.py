@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, sentence
 from jobs.actions.texts import Moment
 from jobs.core.errors import OptionError, StaleRow
 from jobs.core.phrases import Phrase, phrase
@@ -112,7 +112,7 @@ JOBS: Final = Noun(
             permission="jobs.pause_job",
             body=JobPause,
             act=_pause,
-            done=told(_("%(row)s is paused.")),
+            done=sentence(_("%(row)s is paused.")),
         ),
         Action(
             name="resume",
@@ -124,7 +124,7 @@ JOBS: Final = Noun(
             refused=_("%(row)s is not paused."),
             is_repeatable=True,
             act=_resume,
-            done=told(_("%(row)s is resumed.")),
+            done=sentence(_("%(row)s is resumed.")),
         ),
         Action(
             name="backfill",
@@ -150,7 +150,7 @@ JOBS: Final = Noun(
             scope=Scope.ADMIN,
             permission="jobs.delete_job",
             act=_delete,
-            done=told(_("%(row)s is deleted.")),
+            done=sentence(_("%(row)s is deleted.")),
             # The verb's statement compares the version.
             locks=False,
             is_destructive=True,

@@ -18,7 +18,7 @@ from jobs.actions.declared import (
     Shown,
     given_in,
     initial_of,
-    told,
+    sentence,
 )
 from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
 from jobs.actions.switches import disable_and_enable
@@ -88,7 +88,7 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
         make=lambda body, owner, actor: mails.make_subscription(
             interest_in(body), owner=owner, actor=actor
         ),
-        done=told(_("%(row)s is created.")),
+        done=sentence(_("%(row)s is created.")),
     ),
     actions=(
         _action(
@@ -98,7 +98,7 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
             body=MailSubscriptionChange,
             initial=partial(initial_of, MailSubscriptionChange),
             act=_change,
-            done=told(_("%(row)s is changed.")),
+            done=sentence(_("%(row)s is changed.")),
             method="PATCH",
         ),
         *disable_and_enable(
@@ -113,7 +113,7 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
             explains=_("Mails that wait are not sent."),
             permission="jobs.delete_mailsubscription",
             act=lambda mail, call: mails.delete_subscription(mail, **call.audited),
-            done=told(_("%(row)s is deleted.")),
+            done=sentence(_("%(row)s is deleted.")),
             is_destructive=True,
             method="DELETE",
         ),

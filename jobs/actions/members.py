@@ -16,7 +16,7 @@ from jobs.actions.declared import (
     Shown,
     given_in,
     initial_of,
-    told,
+    sentence,
 )
 from jobs.actions.texts import Text
 from jobs.models import Membership, Role, Scope
@@ -64,7 +64,7 @@ MEMBERS: Final = Noun(
         permission="jobs.add_membership",
         body=MemberToCreate,
         make=_make,
-        done=told(_("%(row)s is a member now.")),
+        done=sentence(_("%(row)s is a member now.")),
     ),
     actions=(
         Action(
@@ -79,7 +79,7 @@ MEMBERS: Final = Noun(
             body=MemberChange,
             initial=lambda member, by: initial_of(MemberChange, member, by),
             act=_change,
-            done=told(_("%(row)s is changed.")),
+            done=sentence(_("%(row)s is changed.")),
             method="PATCH",
         ),
         Action(
@@ -92,7 +92,7 @@ MEMBERS: Final = Noun(
             scope=Scope.ADMIN,
             permission="jobs.delete_membership",
             act=lambda member, call: remove_member(member, **call.audited),
-            done=told(_("%(row)s is deleted.")),
+            done=sentence(_("%(row)s is deleted.")),
             is_destructive=True,
             method="DELETE",
         ),

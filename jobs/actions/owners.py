@@ -17,7 +17,7 @@ from jobs.actions.declared import (
     Shown,
     given_in,
     initial_of,
-    told,
+    sentence,
 )
 from jobs.actions.texts import Moment, Slug, Text
 from jobs.core.errors import AccessDenied
@@ -148,7 +148,7 @@ OWNERS: Final = Noun(
         permission="jobs.add_owner",
         body=OwnerToCreate,
         make=lambda body, _owner, actor: add_owner(**body.model_dump(), actor=actor),
-        done=told(_("%(row)s is created.")),
+        done=sentence(_("%(row)s is created.")),
     ),
     actions=(
         Action(
@@ -160,7 +160,7 @@ OWNERS: Final = Noun(
             body=OwnerChange,
             initial=_facts,
             act=_change,
-            done=told(_("%(row)s is changed.")),
+            done=sentence(_("%(row)s is changed.")),
             method="PATCH",
         ),
         Action(
@@ -171,7 +171,7 @@ OWNERS: Final = Noun(
             permission="jobs.pause_owner",
             body=OwnerPause,
             act=_pause,
-            done=told(_("%(row)s is paused: no further run starts.")),
+            done=sentence(_("%(row)s is paused: no further run starts.")),
         ),
         Action(
             name="resume",
@@ -183,7 +183,7 @@ OWNERS: Final = Noun(
             refused=_("%(row)s is not paused."),
             is_repeatable=True,
             act=_resume,
-            done=told(_("%(row)s is resumed: waiting runs may start at once.")),
+            done=sentence(_("%(row)s is resumed: waiting runs may start at once.")),
         ),
     ),
 )

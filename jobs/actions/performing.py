@@ -32,7 +32,7 @@ from jobs.core.phrases import phrase
 from jobs.models import ApiToken, Owner, Scope
 from jobs.models.access import Access
 from jobs.owners.caps import refuse_more_runs
-from jobs.runs.bulk import Found, Moved
+from jobs.runs.bulk import Moved, OwnedKey
 from jobs.runs.bulk import find as find_rows
 
 BUDGET_SECONDS: Final = 20.0
@@ -150,7 +150,7 @@ def perform(
         return Done(row=row, body=body, value=value, text=action.done(row, value), count=count)
 
 
-def find_all(noun: Noun, action: Action, rows: Any, *, by: Access) -> list[Found]:
+def find_all(noun: Noun, action: Action, rows: Any, *, by: Access) -> list[OwnedKey]:
     """Return those of these rows on which the caller can perform an action now, oldest first."""
     if not _permits(by, action.permission) or (noun.owner is None and not by.has(action.scope)):
         return []
@@ -170,7 +170,7 @@ def find_all(noun: Noun, action: Action, rows: Any, *, by: Access) -> list[Found
 def perform_on_all(
     noun: Noun,
     action: Action,
-    found: Sequence[Found],
+    found: Sequence[OwnedKey],
     body: BaseModel,
     *,
     by: Access,

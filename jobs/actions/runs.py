@@ -20,7 +20,7 @@ from jobs.actions.declared import (
     Rows,
     Shown,
     given_in,
-    told,
+    sentence,
 )
 from jobs.actions.texts import Moment, Name, TaskName, Text
 from jobs.catalog.redaction import hidden_arguments
@@ -31,7 +31,7 @@ from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import ENDED, REOPENABLE, WAITING, State
 from jobs.models import Run, Scope, WindowPolicy
 from jobs.models.access import Access
-from jobs.runs.bulk import CANCELLABLE, Found, Moved, cancel_found, in_chunks, retry_found
+from jobs.runs.bulk import CANCELLABLE, Moved, OwnedKey, cancel_found, in_chunks, retry_found
 from jobs.runs.changing import FACTS, change_run
 from jobs.runs.looks import ask_where
 from jobs.runs.manual_retry import retry_run
@@ -143,7 +143,7 @@ def _overridden(_run: Any, value: tuple[int, list[str]]) -> Phrase:
     return phrase(text, calendars=", ".join(holding))
 
 
-def _override_all(found: Sequence[Found], call: Call) -> Moved:
+def _override_all(found: Sequence[OwnedKey], call: Call) -> Moved:
     return in_chunks(found, lambda ids: override_windows(ids, **call.audited))
 
 
@@ -174,7 +174,7 @@ def _moved(_run: Any, task: str) -> Phrase:
     return phrase(_("It is a run of %(task)s now."), task=task)
 
 
-def _move_all(found: Sequence[Found], call: Call) -> Moved:
+def _move_all(found: Sequence[OwnedKey], call: Call) -> Moved:
     to = _offered_task(call.body.to)
     return in_chunks(found, lambda ids: move_runs(ids, to=to, **call.audited).runs)
 
@@ -184,7 +184,7 @@ def _fail(run: Any, call: Call) -> None:
     run.refresh_from_db()
 
 
-def _fail_all(found: Sequence[Found], call: Call) -> Moved:
+def _fail_all(found: Sequence[OwnedKey], call: Call) -> Moved:
     return in_chunks(found, lambda ids: len(fail_runs(ids, **call.audited)))
 
 
@@ -218,7 +218,7 @@ CHANGE: Final = Action(
     applies=_waiting,
     refused=_NOT_WAITING,
     act=_change,
-    done=told(_("It is changed.")),
+    done=sentence(_("It is changed.")),
     method="PATCH",
 )
 LOOK: Final = Action(
@@ -233,7 +233,7 @@ LOOK: Final = Action(
     applies=lambda runs: runs.active(),
     refused=_("No worker has this run."),
     act=lambda run, call: ask_where(run, **call.audited),
-    done=told(_("Its worker is asked: the answer will be on this page.")),
+    done=sentence(_("Its worker is asked: the answer will be on this page.")),
 )
 RETRY: Final = Action(
     name="retry",
@@ -248,7 +248,7 @@ RETRY: Final = Action(
     act=_retry,
     act_on_all=lambda found, call: retry_found(found, **call.audited),
     body_of_all=Reason,
-    done=told(_("It is queued again with a fresh set of attempts.")),
+    done=sentence(_("It is queued again with a fresh set of attempts.")),
 )
 
 RUNS: Final = Noun(

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from jobs.actions.declared import Action, Call, Rows, told
+from jobs.actions.declared import Action, Call, Rows, sentence
 
 
 def _switch(row: Any, call: Call, *, change: Callable[..., Any], to: bool) -> None:
@@ -35,7 +35,7 @@ def disable_and_enable(
         refused=_("%(row)s is disabled already."),
         is_repeatable=True,
         act=partial(_switch, change=change, to=False),
-        done=told(_("%(row)s is disabled.")),
+        done=sentence(_("%(row)s is disabled.")),
     )
     enable = declared(
         name="enable",
@@ -45,6 +45,6 @@ def disable_and_enable(
         refused=_("%(row)s is enabled already."),
         is_repeatable=True,
         act=partial(_switch, change=change, to=True),
-        done=told(_("%(row)s is enabled.")),
+        done=sentence(_("%(row)s is enabled.")),
     )
     return disable, enable

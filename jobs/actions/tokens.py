@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
-from jobs.actions.declared import Action, Creation, Noun, Shown, told
+from jobs.actions.declared import Action, Creation, Noun, Shown, sentence
 from jobs.actions.interests import ForAll, Whose
 from jobs.actions.texts import Moment, Text
 from jobs.models import ApiToken, Scope
@@ -55,7 +55,7 @@ TOKENS: Final = Noun(
         make=_make,
         row=lambda made: made.token,
         secret=lambda made: str(made.secret),
-        done=told(_("This is the token. It is not shown again.")),
+        done=sentence(_("This is the token. It is not shown again.")),
     ),
     actions=(
         Action(
@@ -68,7 +68,7 @@ TOKENS: Final = Noun(
             refused=_("%(row)s is revoked already."),
             is_repeatable=True,
             act=lambda token, call: revoke_token(token, **call.audited),
-            done=told(_("%(row)s is revoked.")),
+            done=sentence(_("%(row)s is revoked.")),
             is_destructive=True,
         ),
     ),

@@ -17,7 +17,7 @@ from jobs.actions.declared import (
     Shown,
     given_in,
     initial_of,
-    told,
+    sentence,
 )
 from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
 from jobs.actions.switches import disable_and_enable, enabled
@@ -131,7 +131,7 @@ WEBHOOKS: Final = Noun(
         ),
         row=lambda made: made.endpoint,
         secret=lambda made: str(made.secret),
-        done=told(KEY_SHOWN),
+        done=sentence(KEY_SHOWN),
     ),
     actions=(
         _action(
@@ -141,7 +141,7 @@ WEBHOOKS: Final = Noun(
             body=WebhookChange,
             initial=partial(initial_of, WebhookChange),
             act=_change,
-            done=told(_("%(row)s is changed.")),
+            done=sentence(_("%(row)s is changed.")),
             method="PATCH",
         ),
         _action(
@@ -151,7 +151,7 @@ WEBHOOKS: Final = Noun(
             applies=enabled,
             refused=_OFF,
             act=lambda webhook, call: endpoints.send_test(webhook, **call.audited),
-            done=told(_("A test is sent to %(row)s.")),
+            done=sentence(_("A test is sent to %(row)s.")),
         ),
         _action(
             name="replay",
@@ -171,7 +171,7 @@ WEBHOOKS: Final = Noun(
             initial=lambda _webhook, _access: {"old_key_seconds": round(OLD_KEY_SECONDS)},
             act=_rotate,
             secret=lambda made: str(made.secret),
-            done=told(KEY_SHOWN),
+            done=sentence(KEY_SHOWN),
         ),
         *disable_and_enable(
             _action,
@@ -185,7 +185,7 @@ WEBHOOKS: Final = Noun(
             explains=_("Its deliveries are deleted, too. Waiting ones are not sent."),
             permission="jobs.delete_webhookendpoint",
             act=lambda webhook, call: endpoints.delete_endpoint(webhook, **call.audited),
-            done=told(_("%(row)s is deleted.")),
+            done=sentence(_("%(row)s is deleted.")),
             is_destructive=True,
             method="DELETE",
         ),

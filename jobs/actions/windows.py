@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import Action, Call, Noun, Reason, Shown, told
+from jobs.actions.declared import Action, Call, Noun, Reason, Shown, sentence
 from jobs.actions.texts import Moment
 from jobs.calendars import approvals
 from jobs.calendars.changes import changing
@@ -75,7 +75,7 @@ _decision = partial(
     permission=approvals.PERMISSION,
     body=DecisionToMake,
     choices={"occurrence_at": _occurrences},
-    done=told(_("The decision is stored.")),
+    done=sentence(_("The decision is stored.")),
 )
 
 WINDOWS: Final = Noun(
@@ -132,7 +132,7 @@ WINDOWS: Final = Noun(
             scope=Scope.ADMIN,
             permission="jobs.delete_window",
             act=lambda window, call: delete_window(window, **call.audited),
-            done=told(_("%(row)s is deleted.")),
+            done=sentence(_("%(row)s is deleted.")),
             is_destructive=True,
             method="DELETE",
         ),

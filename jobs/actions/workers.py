@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext_noop as _
 
-from jobs.actions.declared import Action, Call, Noun, told
+from jobs.actions.declared import Action, Call, Noun, sentence
 from jobs.models import Scope, Worker
 from jobs.system.draining import drain_worker, undrain_worker
 
@@ -39,7 +39,7 @@ WORKERS: Final = Noun(
             offered=lambda workers: workers.beating().filter(draining_since=None),
             refused=_("Worker %(row)s has stopped or was lost, or drains already."),
             act=_drain,
-            done=told(_("%(row)s drains.")),
+            done=sentence(_("%(row)s drains.")),
         ),
         Action(
             name="undrain",
@@ -51,7 +51,7 @@ WORKERS: Final = Noun(
             offered=lambda workers: workers.beating().exclude(draining_since=None),
             refused=_("Worker %(row)s has stopped or was lost, or takes work already."),
             act=_undrain,
-            done=told(_("%(row)s takes work again.")),
+            done=sentence(_("%(row)s takes work again.")),
         ),
     ),
 )

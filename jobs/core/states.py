@@ -1,6 +1,6 @@
 """The states of a run and every move between them, in one table.
 
-Pure. Two doors move a run. `jobs/runs/admission.py` moves it to `admitted`, or to `expired` or
+Pure. Two modules move a run. `jobs/runs/admission.py` moves it to `admitted`, or to `expired` or
 `held` if its deadline or window has passed. `jobs/runs/recording.py` makes all other moves.
 `docs/understand/states.md` draws this table.
 """

@@ -52,14 +52,14 @@ class LateSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JobKeys:
     """Keys of jobs; not complete when a time limit or a row limit was reached."""
 
     keys: frozenset[int] = frozenset()
     is_complete: bool = True
 
-    def __or__(self, other: Found) -> Found:
-        return Found(self.keys | other.keys, self.is_complete and other.is_complete)
+    def __or__(self, other: JobKeys) -> JobKeys:
+        return JobKeys(self.keys | other.keys, self.is_complete and other.is_complete)
 
 
 def by_health(
@@ -89,23 +89,23 @@ def late_spans(*, now: datetime) -> list[LateSpan]:
     return spans
 
 
-def late_jobs(owners: Owners, *, now: datetime) -> Found:
+def late_jobs(owners: Owners, *, now: datetime) -> JobKeys:
     """Return jobs that were due more than 60 s ago and have not been triggered."""
     spans = late_spans(now=now)
     if not spans:
-        return Found()
+        return JobKeys()
     until = time.monotonic() + LATE_MILLISECONDS / 1000
     pairs, is_complete = _pairs(LATE_MILLISECONDS)
     locked = frozenset(span.job for span in spans if span.job is not None)
-    found = Found(locked, is_complete=is_complete)
+    found = JobKeys(locked, is_complete=is_complete)
     for piece in (piece for span in spans if span.job is None for piece in _pieces(span)):
         found |= _late_in(piece, pairs, owners, until=until)
         if len(found.keys) > MOST or time.monotonic() > until:
-            return Found(found.keys, is_complete=False)
+            return JobKeys(found.keys, is_complete=False)
     return found
 
 
-def _late_in(span: LateSpan, pairs: Pairs, owners: Owners, *, until: float) -> Found:
+def _late_in(span: LateSpan, pairs: Pairs, owners: Owners, *, until: float) -> JobKeys:
     limits = {
         "first_slot": span.first_slot,
         "end_slot": span.end_slot,
@@ -137,12 +137,12 @@ def _pieces(span: LateSpan) -> Iterator[LateSpan]:
         first, length = first + length, 2 * length
 
 
-def failing_jobs(owners: Owners) -> Found:
+def failing_jobs(owners: Owners) -> JobKeys:
     """Return jobs whose last ended run failed, as far as the newest failed runs show."""
     rows = _ask("recurring/failing_jobs", {"owners": _array(owners), "most": FAILED_RUNS})
     keys = frozenset(row["job_id"] for row in rows or ())
     is_all = rows is not None and None not in keys and len(keys) <= MOST
-    return Found(keys - {None}, is_complete=is_all)
+    return JobKeys(keys - {None}, is_complete=is_all)
 
 
 def recovered_jobs(job_ids: Collection[int]) -> frozenset[int]:
@@ -155,12 +155,12 @@ def recovered_jobs(job_ids: Collection[int]) -> frozenset[int]:
     return frozenset(row["job_id"] for row in rows or ())
 
 
-def broken_jobs(owners: Owners) -> Found:
+def broken_jobs(owners: Owners) -> JobKeys:
     """Return enabled jobs whose schedule cannot be followed."""
     pairs, is_complete = _pairs(MILLISECONDS)
     broken = [pair for pair in pairs if not _is_readable(*pair)]
     given = {"owners": _array(owners), **sql.columns(broken, "crons", "zones")}
-    return Found(is_complete=is_complete) | _ids("recurring/broken_jobs", given)
+    return JobKeys(is_complete=is_complete) | _ids("recurring/broken_jobs", given)
 
 
 def _pairs(milliseconds: int) -> tuple[Pairs, bool]:
@@ -179,11 +179,11 @@ def _is_readable(cron: str, zone: str) -> bool:
     return True
 
 
-def _ids(name: str, parameters: dict[str, Any], *, milliseconds: int = MILLISECONDS) -> Found:
+def _ids(name: str, parameters: dict[str, Any], *, milliseconds: int = MILLISECONDS) -> JobKeys:
     """Ask for one row more than are shown, to know whether there are more."""
     rows = _ask(name, parameters | {"most": MOST + 1}, milliseconds=milliseconds)
     keys = frozenset(row["id"] for row in rows or ())
-    return Found(keys, is_complete=rows is not None and len(rows) <= MOST)
+    return JobKeys(keys, is_complete=rows is not None and len(rows) <= MOST)
 
 
 def _ask(

@@ -1,4 +1,4 @@
-"""Admission: the first of the two doors that move a run's state.
+"""Admission: the first of the two modules that move a run's state.
 
 It answers each hint of a batch: with a token and the payload, or with a refusal. The row decides,
 on PostgreSQL's clock: a hint that is lost, doubled, reordered or forged changes only latency.

@@ -28,7 +28,7 @@ BUDGET_SECONDS: Final = 20.0
 CANCELLABLE: Final = frozenset(State) - ENDED - {State.CANCELLING}
 
 
-class Found(NamedTuple):
+class OwnedKey(NamedTuple):
     """A row to be moved, and its owner; None: the row belongs to the installation."""
 
     pk: Any
@@ -45,25 +45,25 @@ class Moved(NamedTuple):
     """The first refusal of a row."""
 
 
-def find(rows: QuerySet[Any], *, owner: str | None = "owner") -> list[Found]:
+def find(rows: QuerySet[Any], *, owner: str | None = "owner") -> list[OwnedKey]:
     """Return these rows in the order of their keys, at most MOST; `owner` is the path to it."""
     keys = rows.order_by("pk").values_list("pk", *([owner] if owner else []))
-    return [Found(row[0], row[1] if owner else None) for row in keys[:MOST]]
+    return [OwnedKey(row[0], row[1] if owner else None) for row in keys[:MOST]]
 
 
-def cancel_found(found: Sequence[Found], *, actor: Actor = None, reason: str = "") -> Moved:
+def cancel_found(found: Sequence[OwnedKey], *, actor: Actor = None, reason: str = "") -> Moved:
     """Cancel these runs; return how many moved. Raises OptionError if the reason is too long."""
     _audit("cancel runs", found, actor=actor, reason=reason)
     return in_chunks(found, lambda ids: len(cancel_runs(ids, reason=reason)))
 
 
-def retry_found(found: Sequence[Found], *, actor: Actor = None, reason: str = "") -> Moved:
+def retry_found(found: Sequence[OwnedKey], *, actor: Actor = None, reason: str = "") -> Moved:
     """Queue these runs again; return how many moved. Raises OptionError as `cancel_found` does."""
     _audit("retry runs", found, actor=actor, reason=reason)
     return in_chunks(found, lambda ids: len(reopen_runs(ids, reason=reason)))
 
 
-def in_chunks(found: Sequence[Found], move: Callable[[list[UUID]], int]) -> Moved:
+def in_chunks(found: Sequence[OwnedKey], move: Callable[[list[UUID]], int]) -> Moved:
     """Move runs in chunks until BUDGET_SECONDS; `move` returns how many of a chunk moved."""
     until = time.monotonic() + BUDGET_SECONDS
     moved = 0
@@ -76,7 +76,7 @@ def in_chunks(found: Sequence[Found], move: Callable[[list[UUID]], int]) -> Move
     return Moved(moved, 0)
 
 
-def _audit(action: str, found: Sequence[Found], *, actor: Actor, reason: str) -> None:
+def _audit(action: str, found: Sequence[OwnedKey], *, actor: Actor, reason: str) -> None:
     """Write an entry for each owner, with the number of its runs that were found."""
     refuse_text("reason", reason, most=REASON_LIMIT)
     matches = Counter(one.owner_id for one in found if one.owner_id is not None)

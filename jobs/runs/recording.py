@@ -1,4 +1,4 @@
-"""Recording: the second of the two doors that move a run's state.
+"""Recording: the second of the two modules that move a run's state.
 
 All moves but admission: workers' reports, fenced by token, and moves of runs that no worker
 holds. Losing a race is a normal return value: a run that is not in the answer was not moved.

@@ -36,7 +36,7 @@ from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Job, Target
 from jobs.models.access import Access
 from jobs.runs.reads.choices import WORDS
-from jobs.runs.reads.listing import Found, newest
+from jobs.runs.reads.listing import PageOfIds, newest
 
 NO_ERROR: Final = "(none)"
 """In place of the class of an error: runs that failed without one, by hand."""
@@ -164,7 +164,7 @@ class RunFilter(Filter):
         """The columns that no index answers, with their values."""
         return {str(by.how): by.value_of(value) for by, value in self.given() if by.is_scanned}
 
-    def newest(self, runs: Rows, *, access: Access, after: UUID | None, limit: int) -> Found:
+    def newest(self, runs: Rows, *, access: Access, after: UUID | None, limit: int) -> PageOfIds:
         """Return the ids of the next page of these runs, the newest first."""
         for by, value in self.given():
             if not by.is_scanned:

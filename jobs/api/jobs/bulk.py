@@ -14,7 +14,7 @@ from jobs.api.jobs.refusals import field_problem
 from jobs.api.jobs.router import router
 from jobs.api.jobs.schemas import Upserts
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.errors import told
+from jobs.api.kit.errors import detail_of
 from jobs.api.kit.problems import ERRORS_LIMIT, Problem
 from jobs.catalog.registry import is_offered
 from jobs.core import barrier
@@ -89,7 +89,7 @@ def _wrong_forms(elements: Sequence[Any]) -> Iterator[dict[str, Any]]:
             index, *steps = fault["loc"]
             field = ".".join(map(str, ("jobs", index, *steps)))
             shown = field.encode(errors="backslashreplace").decode()[:200]
-            yield {"index": index, "field": shown, "detail": told(fault)}
+            yield {"index": index, "field": shown, "detail": detail_of(fault)}
 
 
 def _refused(problems: list[dict[str, Any]], size: int) -> Problem:

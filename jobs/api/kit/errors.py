@@ -230,10 +230,11 @@ def _of_fault(fault: dict[str, Any]) -> dict[str, Any]:
     steps = path[1:] if is_ours else path
     field = ".".join(str(step) for step in steps) or str(source)
     # Half a character in a caller's name cannot be sent back.
-    return {"field": field.encode(errors="backslashreplace").decode()[:200], "detail": told(fault)}
+    named = field.encode(errors="backslashreplace").decode()[:200]
+    return {"field": named, "detail": detail_of(fault)}
 
 
-def told(fault: Mapping[str, Any]) -> str:
+def detail_of(fault: Mapping[str, Any]) -> str:
     """Return what is wrong with a field.
 
     Pydantic says "items" for characters of texts that we validate, too.

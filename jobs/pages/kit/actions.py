@@ -39,7 +39,7 @@ from jobs.pages.kit.body_form import BodyForm, form_of
 from jobs.pages.kit.errors import forbidden, not_found
 from jobs.pages.kit.rows import address_of as address_of_page
 from jobs.pages.kit.visit import Visit, page
-from jobs.runs.bulk import MOST, Found, Moved
+from jobs.runs.bulk import MOST, Moved, OwnedKey
 
 View = Callable[..., HttpResponse]
 SAMPLE: Final = 10
@@ -187,7 +187,7 @@ def _between(rows: QuerySet[Any], after: str, until: str) -> QuerySet[Any]:
 
 
 def _performed_on_all(
-    visit: Visit, noun: Noun, action: Action, found: Sequence[Found], form: BodyForm
+    visit: Visit, noun: Noun, action: Action, found: Sequence[OwnedKey], form: BodyForm
 ) -> Moved | None:
     """Perform an action on rows, and say how many it was done for; None: the form is refused."""
     once = f"page:{form.cleaned_data['once']}"
@@ -213,7 +213,7 @@ def _performed_on_all(
     return moved
 
 
-def _seen_of(noun: Noun, found: Sequence[Found]) -> str:
+def _seen_of(noun: Noun, found: Sequence[OwnedKey]) -> str:
     """Return what a page shows of rows, each with its key: an action needs them unchanged."""
     see = noun.seen
     if see is None:
@@ -228,14 +228,14 @@ def _is_as_seen(noun: Noun, form: BodyForm) -> Callable[[Any], bool]:
     return lambda row: noun.seen is None or f"{row.pk}:{noun.seen(row)}" in seen
 
 
-def _first(noun: Noun, found: Sequence[Found]) -> list[Any]:
+def _first(noun: Noun, found: Sequence[OwnedKey]) -> list[Any]:
     """Return the first rows in words."""
     with barrier.lifted():
         rows = noun.rows().filter(pk__in=[one.pk for one in found[:SAMPLE]]).order_by("pk")
         return _titles(noun, rows)
 
 
-def _by_owner(noun: Noun, found: Sequence[Found]) -> list[tuple[str, int]]:
+def _by_owner(noun: Noun, found: Sequence[OwnedKey]) -> list[tuple[str, int]]:
     """Return the owners with most of these rows, and their counts."""
     if noun.owner in (None, "pk"):
         return []

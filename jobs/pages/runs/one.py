@@ -29,14 +29,14 @@ from jobs.runs.looks import Answer, answers_of, unanswered
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.errors import HIDDEN, shown, texts_of
 from jobs.runs.reads.story import (
-    Tried,
+    EndedAttempts,
     arguments_text,
     cut,
+    ended_attempts,
     flower_url,
     readable,
     result_text,
     steps_of,
-    tried,
 )
 
 WITH: Final = ("owner", "job", "target", "submission")
@@ -50,7 +50,7 @@ SHOWN_AS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
+class AttemptLine:
     """One attempt, as the page shows it."""
 
     number: int
@@ -81,7 +81,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
     sees_arguments = visit.access.sees_arguments(found.owner_id)
     # Workers have no owner. Why a run waits counts other owners' runs, and names no other owner.
     with barrier.lifted():
-        done = tried(found)
+        done = ended_attempts(found)
         why = in_language(readable(found.why_waiting))
         silent = readable(lambda: in_language(unanswered(found))) if sees_arguments else ""
     return visit.show(
@@ -94,7 +94,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
             lambda: timeline_of(steps_of(found), now=timezone.now()),
             otherwise=Timeline(_("The history of this run cannot be read."), SafeString(), []),
         ),
-        attempts=[_try(attempt, found, done.workers, visit.access) for attempt in done.attempts]
+        attempts=[_line_of(attempt, found, done.workers, visit.access) for attempt in done.attempts]
         + _present(found, done),
         hidden_attempts=done.hidden,
         sees_workers=visit.access.permits("jobs.view_worker"),
@@ -117,10 +117,12 @@ def _answers(found: Run) -> list[tuple[Answer, str]]:
     return [(one, in_language(one.problem)) for one in reversed(answers_of(found))]
 
 
-def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker], access: Access) -> Try:
+def _line_of(
+    attempt: Attempt, found: Run, workers: dict[UUID, Worker], access: Access
+) -> AttemptLine:
     message, traceback = texts_of(attempt, found, access)
     sign, tone = SIGNS[SHOWN_AS.get(AttemptOutcome(attempt.outcome), State.FAILED)]
-    return Try(
+    return AttemptLine(
         number=attempt.number,
         word=attempt.get_outcome_display(),
         sign=sign,
@@ -135,14 +137,14 @@ def _try(attempt: Attempt, found: Run, workers: dict[UUID, Worker], access: Acce
     )
 
 
-def _present(found: Run, done: Tried) -> list[Try]:
+def _present(found: Run, done: EndedAttempts) -> list[AttemptLine]:
     """Return the attempt in progress, which has no row yet."""
     if found.state not in ACTIVE:
         return []
     sign, tone = SIGNS[found.state]
     worker = done.workers.get(found.worker_id) if found.worker_id else None
     return [
-        Try(
+        AttemptLine(
             number=found.attempt_number,
             word=word_of(found.state),
             sign=sign,

@@ -21,7 +21,7 @@ SCANNED: Final = 20_000
 CHUNK: Final = 2_000
 
 
-class Found(NamedTuple):
+class PageOfIds(NamedTuple):
     """The ids of one page."""
 
     ids: list[UUID]
@@ -37,7 +37,7 @@ def newest(
     scanned: Mapping[str, Any],
     after: UUID | None,
     limit: int,
-) -> Found:
+) -> PageOfIds:
     """Return the ids of the next page of runs, which are narrowed by all that indexes answer.
 
     `states` are those of the filter; `scanned` are columns without an index, with their values.
@@ -60,12 +60,12 @@ def newest(
             # order. For each state, its index has the newest first.
             each = [_ids(rows.filter(state=state))[: limit + 1] for state in states]
             found = sorted((one for ids in each for one in ids), reverse=True)[: limit + 1]
-        return Found(found[:limit], found[limit - 1] if len(found) > limit else None)
+        return PageOfIds(found[:limit], found[limit - 1] if len(found) > limit else None)
 
 
 def _scan(
     runs: RunQuerySet, scanned: Mapping[str, Any], *, after: UUID | None, limit: int
-) -> Found:
+) -> PageOfIds:
     ids: list[UUID] = []
     last = after
     for _ in range(SCANNED // CHUNK):
@@ -74,10 +74,10 @@ def _scan(
             if values == list(scanned.values()):
                 ids.append(last)
                 if len(ids) == limit:
-                    return Found(ids, last)
+                    return PageOfIds(ids, last)
         if len(rows) < CHUNK:
-            return Found(ids, None)
-    return Found(ids, last)
+            return PageOfIds(ids, None)
+    return PageOfIds(ids, last)
 
 
 def _next(runs: RunQuerySet, after: UUID | None) -> RunQuerySet:

@@ -37,7 +37,7 @@ class Step:
     cause: str
 
 
-class Tried(NamedTuple):
+class EndedAttempts(NamedTuple):
     """The ended attempts of a run, oldest first."""
 
     attempts: Sequence[Attempt]
@@ -57,14 +57,14 @@ def steps_of(run: Run) -> list[Step]:
     ]
 
 
-def tried(run: Run) -> Tried:
+def ended_attempts(run: Run) -> EndedAttempts:
     """Return the newest ATTEMPT_LIMIT ended attempts of a run."""
     newest = list(run.attempts.order_by("-token")[: ATTEMPT_LIMIT + 1])
     shown = newest[:ATTEMPT_LIMIT][::-1]
     keys = {attempt.worker_id for attempt in shown} | {run.worker_id}
     workers = Worker.objects.in_bulk([key for key in keys if key])
     hidden = max(0, run.token - len(shown)) if len(newest) > ATTEMPT_LIMIT else 0
-    return Tried(shown, hidden, workers)
+    return EndedAttempts(shown, hidden, workers)
 
 
 def arguments_text(run: Run) -> str:

@@ -14,7 +14,7 @@ from jobs.core.sql import now
 from jobs.models import Job, JobAlarm
 from jobs.models.notice import EventType, Interest
 from jobs.recurring import health
-from jobs.recurring.health import Found, Owners
+from jobs.recurring.health import JobKeys, Owners
 from jobs.system.notices import events
 from jobs.system.notices.events import Event
 
@@ -23,7 +23,7 @@ KINDS: Final = {
     "late": (EventType.JOB_LATE, EventType.JOB_ON_TIME),
 }
 """The alarms, each with the events of its begin and its end."""
-_FIND: Final[dict[str, Callable[[Owners, datetime], Found]]] = {
+_FIND: Final[dict[str, Callable[[Owners, datetime], JobKeys]]] = {
     "failing": lambda owners, _at: health.failing_jobs(owners),
     "late": lambda owners, at: health.late_jobs(owners, now=at),
 }
