@@ -124,8 +124,7 @@ def _parser(
                 how["action"] = "store_true"
             else:
                 how |= {"type": _reader(kind), "required": is_required}
-            if kind in JSON:
-                how["metavar"] = "JSON"
+                how |= {"metavar": "JSON"} if kind in JSON else {}
             one.add_argument(option, dest=field, **how)
     return made
 
