@@ -19,6 +19,8 @@ CHANGE: Final = "change"
 TYPES: Final = {"integer": int, "number": float}
 JSON: Final = ("object", "array", "boolean")
 METHODS: Final = ("post", "patch", "delete")
+SHOWN: Final = ("token", "secret", "address", "state", "id")
+"""Fields of an answer of which the first is printed: what is shown only once before others."""
 LISTED: Final = ("runs", "jobs")
 """Nouns whose own command lists them."""
 
@@ -170,5 +172,6 @@ def _show(key: str, answer: Any, given: Namespace) -> None:
     if given.json:
         print_json(answer)
         return
-    state = answer.get("state") or answer.get("id") if isinstance(answer, dict) else None
-    say(f"{key}  {state or 'done'}".strip())
+    shown = answer if isinstance(answer, dict) else {}
+    said = next((shown[name] for name in SHOWN if shown.get(name)), "done")
+    say(f"{key}  {said}".strip())
