@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import tests.flows.tasks  # noqa: F401  registers the task of the scene
 from fleet.stack import programs
 from fleet.stack.stack import Stack
 from jobs import submit

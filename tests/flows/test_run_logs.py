@@ -22,22 +22,31 @@ LAYOUT = Layout(lease=30)
 LATE_SECONDS = 3.0
 """Lines are at most a second late; a busy machine gets more."""
 SUBMITTED = """
-import json
 from jobs import submit
+print(submit("flows.log_lines", count=150, path={path!r}, pause=0.1, owner="acme").id)
+"""
+READ = """
+import json
 from jobs.models import Run
 from jobs.runs.reads.log import lines_of
-from tests.waiting import wait_for
 
-run = submit("flows.log_lines", count=150, path={path!r}, pause=0.1, owner="acme")
-wait_for(lambda: Run.objects.filter(id=run.id, ended_at__isnull=False).exists(), seconds=180)
-run.refresh_from_db()
+[run] = Run.objects.all()
 print(json.dumps([run.state, [(line.attempt, line.text.split()[0]) for line in lines_of(run)]]))
 """
 
 
 def numbers(run: Run, attempt: int = 1) -> list[int]:
+    run.refresh_from_db()
     lines = lines_of(run, wanted=Wanted(attempt=attempt))
     return [int(line.text.split()[0]) for line in lines]
+
+
+def said(installation: Installation, code: str) -> str:
+    """Run code with Django; return what it prints."""
+    process = installation.python(code, **installation.urls)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    return str(output)
 
 
 def times(path: Path) -> list[float]:
@@ -76,10 +85,10 @@ def test_a_killed_worker_leaves_a_prefix(processes: Processes, tmp_path: Path) -
     wait_for(lambda: path.exists() and len(times(path)) > 150, seconds=60)
     killed_at = time.time()
     worker.kill()
-    said = times(path)
+    before = times(path)
     found = numbers(run)
     assert found == [*range(1, len(found) + 1)]
-    assert len(found) >= sum(at < killed_at - LATE_SECONDS for at in said) > 0
+    assert len(found) >= sum(at < killed_at - LATE_SECONDS for at in before) > 0
     processes.start_worker("other", slots=1)
     assert ended(run, seconds=90).state == State.SUCCEEDED
     assert numbers(run, attempt=2) == [*range(1, 301)]
@@ -89,15 +98,13 @@ def test_a_killed_worker_leaves_a_prefix(processes: Processes, tmp_path: Path) -
 def test_lines_outlive_an_outage_of_postgresql(installation: Installation, tmp_path: Path) -> None:
     """Each attempt has a prefix, and the one that ended has all lines."""
     path = tmp_path / "times"
-    code = SUBMITTED.format(path=str(path))
-    process = installation.python(code, **installation.urls)
+    said(installation, SUBMITTED.format(path=str(path)))
     wait_for(lambda: path.exists() and len(times(path)) > 20, seconds=60)
     installation.servers.postgres.stop()
     last(5)
     installation.servers.postgres.start()
-    output, _ = process.communicate(timeout=240)
-    assert process.returncode == 0, output
-    state, lines = json.loads(output.splitlines()[-1])
+    installation.drained(seconds=180)
+    state, lines = json.loads(said(installation, READ).splitlines()[-1])
     assert state == "succeeded"
     attempts = sorted({attempt for attempt, _ in lines})
     for attempt in attempts:
