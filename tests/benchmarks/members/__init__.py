@@ -25,6 +25,7 @@ MEMBERS: Final = (
     "api",
     "pages",
     "trigger",
+    "waves",
 )
 """In the order in which they run."""
 
