@@ -16,7 +16,7 @@ from fleet import BrokerUnavailable
 from jobs.core import sql
 from jobs.core.conf import setting
 from jobs.core.ids import first_id_of
-from jobs.forecast.course import OWN, Capacity, Work
+from jobs.forecast.course import OWN, Capacity, Recurring, Work
 from jobs.forecast.replay.load import setting_of
 from jobs.models import Owner, Rollout, RolloutState, Worker
 from jobs.runs.dispatch import owners
@@ -91,8 +91,10 @@ def capacity_of(
     rows = sql.run("forecast/waiting_work", facts)
     rollouts = _rollouts(queue, without)
     rows += [row for rollout in rollouts for row in _later_waves(rollout)]
-    known = Owner.objects.in_bulk({row["owner_id"] for row in rows})
-    averages = _averages(*(one.slug for one in known.values())) if rows else {}
+    queues = [queue, ""] if queue == setting("JOBS_QUEUE") else [queue]
+    rates = sql.run("forecast/recurring_rates", {"queues": queues, "now": now})
+    known = Owner.objects.in_bulk({row["owner_id"] for row in (*rows, *rates)})
+    averages = _averages(*(one.slug for one in known.values())) if known else {}
     works = []
     for row in rows:
         whose = known.get(row["owner_id"])
@@ -109,6 +111,15 @@ def capacity_of(
                 wave=row.get("wave", 0),
             )
         )
+    recurring = [
+        Recurring(
+            per_second=row["per_second"],
+            seconds=averages.get(known[row["owner_id"]].slug, seconds),
+            owner=OWN if row["owner_id"] == owner.pk else known[row["owner_id"]].slug,
+        )
+        for row in rates
+        if row["owner_id"] in known and not known[row["owner_id"]].is_paused(at=now)
+    ]
     others = {whose.slug: setting_of(whose) for whose in known.values() if whose.pk != owner.pk}
     works.sort(key=lambda work: -work.count * work.seconds)
     return Capacity(
@@ -117,6 +128,7 @@ def capacity_of(
         others=others,
         works=works[:MOST_WORKS],
         between={str(one.pk): one.between_seconds or 0.0 for one in rollouts},
+        recurring=recurring,
     )
 
 

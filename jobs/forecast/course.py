@@ -26,6 +26,8 @@ MOST_EVENTS: Final = 40_000
 """Events after which the simulation stops, with an incomplete result."""
 LEAST_SLOTS: Final = 25
 """Slots that are left if each stands for several."""
+COMING_PARTS: Final = 60
+"""Parts of a time into which the recurring runs that come in it are split."""
 OWN: Final = ""
 """The owner of the runs, and their submission."""
 
@@ -63,8 +65,21 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recurring:
+    """Runs of jobs with an interval, that come all the time."""
+
+    per_second: float
+    seconds: float
+    """How long each is in a slot."""
+    owner: str = OWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """The slots, the settings of owners, and the other work. `own` are those of the runs' owner."""
+    """The slots, the settings of owners, and the other work: what waits, and what comes later.
+
+    `own` are the settings of the runs' owner.
+    """
 
     slots: int
     own: OwnerSetting = field(default_factory=OwnerSetting)
@@ -72,6 +87,23 @@ class Capacity:
     works: Sequence[Work] = ()
     between: Mapping[str, float] = field(default_factory=dict)
     """Seconds between waves, by submission; that of the runs is OWN."""
+    recurring: Sequence[Recurring] = ()
+
+    def until(self, seconds: float) -> Capacity:
+        """Return the capacity with the recurring runs that come until then as work."""
+        coming = [
+            Work(
+                count=round(each.per_second * seconds * (part + 1) / COMING_PARTS)
+                - round(each.per_second * seconds * part / COMING_PARTS),
+                seconds=each.seconds,
+                owner=each.owner,
+                submission="recurring",
+                since=seconds * (part + 0.5) / COMING_PARTS,
+            )
+            for each in self.recurring
+            for part in range(COMING_PARTS)
+        ]
+        return replace(self, works=[*self.works, *(work for work in coming if work.count)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
@@ -27,6 +27,10 @@ class Pace:
     """The relative difference between both halves of that time."""
     received: float | None
     """The part of the slots that the submission had; None: not known."""
+    took: float | None = None
+    """The mean run time of its runs."""
+    others: Mapping[str, float] = field(default_factory=dict)
+    """The mean run time of other runs of the queue, by the slugs of their owners."""
 
     def spread(self, rest: float) -> float:
         """Return how far runs may take longer (0.5: half as long again) in the `rest` seconds.
@@ -50,4 +54,6 @@ def pace_of(submission: Submission, groups: Sequence[Group]) -> Pace | None:
     if seconds < PACE_SECONDS:
         return None
     change = abs(2 * row["later"] / row["count"] - 1)
-    return Pace((row["count"] - 1) / seconds, seconds, change, row["received"])
+    others = zip(row["others"] or (), row["others_took"] or (), strict=True)
+    measured = (row["received"], row["took"], dict(others))
+    return Pace((row["count"] - 1) / seconds, seconds, change, *measured)

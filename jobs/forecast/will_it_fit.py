@@ -25,10 +25,10 @@ from jobs.core.inputs import refuse_naive
 from jobs.core.phrases import phrase
 from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
-from jobs.forecast.course import Capacity, Group, Retries
+from jobs.forecast.course import OWN, Capacity, Group, Retries
 from jobs.forecast.estimate import Forecast, forecast
 from jobs.forecast.groups import by_calendars, groups_of
-from jobs.forecast.measured import pace_of
+from jobs.forecast.measured import Pace, pace_of
 from jobs.forecast.replay.load import setting_of
 from jobs.forecast.waves import cut, in_order, in_waves, released_first, with_awaiting
 from jobs.models import (
@@ -52,6 +52,8 @@ MOST_CORRECTED: Final = 10.0
 """The pace makes a forecast longer or shorter by this factor at most."""
 LATE: Final = 0.95
 """The probability that no run fails later than the latest end has it."""
+MOST_ROUNDS: Final = 4
+"""Forecasts until one ends before the recurring runs that it counts."""
 
 
 def will_it_fit(
@@ -95,9 +97,9 @@ def will_it_fit(
     retries = _retries(known, task, count=len(names))
     capacity = capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds)
     pause = waves.pause if waves else None
+    capacity = in_waves(capacity, pause.total_seconds() if pause else 0.0)
     asked = partial(
         forecast,
-        capacity=in_waves(capacity, pause.total_seconds() if pause else 0.0),
         now=moment,
         not_before=_resumed(owner, shared.due_at and shared.due_at + later, at=moment),
         start_by=shared.deadline_at and shared.deadline_at + later,
@@ -113,7 +115,9 @@ def will_it_fit(
         for group in groups_of(counts, alike)
     ]
     spread = known.spread if known else inf
-    found = _bounded(asked(groups), asked, groups, retries=retries, spread=spread)
+    found, capacity = _beside(capacity, asked, groups, now=moment)
+    asked = partial(asked, capacity=capacity)
+    found = _bounded(found, asked, groups, retries=retries, spread=spread)
     if told != parts:
         found = with_awaiting(found, sum(map(len, rest)), wave=2)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
@@ -157,6 +161,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     capacity = capacity_of(
         owner, submission.queue, now=moment, seconds=seconds, without=submission.pk
     )
+    capacity = in_waves(capacity, between)
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
     retries = None
@@ -165,13 +170,12 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         retries = _retries(known, resolve(submission.task), count=count)
     asked = partial(
         forecast,
-        capacity=in_waves(capacity, between),
         now=moment,
         not_before=_resumed(owner, None if None in dues else min(dues, default=None), at=moment),
         start_by=None if None in deadlines else max(deadlines, default=None),
         retries=retries,
     )
-    found = asked(groups)
+    found, coming = _beside(capacity, asked, groups, now=moment)
     pace = pace_of(submission, groups)
     spread = known.spread if known else inf
     if pace is not None and found.share:
@@ -180,9 +184,12 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         factor = slots / pace.per_second / seconds
         factor = min(MOST_CORRECTED, max(1 / MOST_CORRECTED, factor))
         groups = [replace(group, seconds=group.seconds * factor) for group in groups]
-        found = asked(groups)
+        if pace.took:
+            capacity = _measured(capacity, pace, by=seconds * factor / pace.took, own=owner.slug)
+        found, coming = _beside(capacity, asked, groups, now=moment)
         rest = (found.ends_at - moment).total_seconds() if found.ends_at else 0.0
         spread = pace.spread(rest)
+    asked = partial(asked, capacity=coming)
     found = _bounded(found, asked, groups, retries=retries, spread=spread)
     if rollout is not None and awaiting:
         found = with_awaiting(found, awaiting, wave=rollout.wave + 1)
@@ -207,6 +214,46 @@ def rough_forecast(submission: Submission) -> Forecast | None:
     found = _with_notes(found, owner, at=moment, is_known=known is not None, window="")
     rough = phrase("Rough: calendars, waves and the work of other owners are not counted.")
     return replace(found, warnings=(rough, *found.warnings))
+
+
+def _beside(
+    capacity: Capacity,
+    asked: Callable[..., Forecast],
+    groups: Sequence[Group],
+    *,
+    now: datetime,
+) -> tuple[Forecast, Capacity]:
+    """Return a forecast beside the recurring runs that come until its end, and with what capacity.
+
+    They make the end later, and more of them come until then.
+    """
+    found, coming, until = asked(groups, capacity=capacity), capacity, 0.0
+    for _ in range(MOST_ROUNDS if capacity.recurring else 0):
+        rest = (found.ends_at - now).total_seconds() if found.ends_at else 0.0
+        if rest <= until:
+            break
+        # Also for the latest end.
+        until = 2 * rest
+        coming = capacity.until(until)
+        found = asked(groups, capacity=coming)
+    return found, coming
+
+
+def _measured(capacity: Capacity, pace: Pace, *, by: float, own: str) -> Capacity:
+    """Return the capacity with other runs as long in a slot as was measured.
+
+    `by` is the ratio of the time in a slot to the run time, which all runs of the queue have.
+    """
+    took = {OWN if slug == own else slug: seconds for slug, seconds in pace.others.items()}
+    works = [
+        replace(work, seconds=max(work.seconds, took.get(work.owner, 0.0)) * by)
+        for work in capacity.works
+    ]
+    recurring = [
+        replace(each, seconds=took.get(each.owner, each.seconds) * by)
+        for each in capacity.recurring
+    ]
+    return replace(capacity, works=works, recurring=recurring)
 
 
 def _bounded(

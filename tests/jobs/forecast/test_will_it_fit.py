@@ -17,8 +17,9 @@ from jobs.core.sql import now
 from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
-from jobs.models import Calendar, Owner, Rollout, Run, Submission, Target, TargetGroup
+from jobs.models import Calendar, Job, Owner, Rollout, Run, Submission, Target, TargetGroup
 from jobs.rollouts.verbs import pause
+from tests.jobs.recurring.scenes import recurring
 from tests.jobs.scenes import living_worker, submitted, without_triggers
 from tests.jobs.windows_world import calendar_of, freeze, window
 
@@ -100,6 +101,17 @@ def test_others_work_takes_its_part_by_weight(acme: Owner, northwind: Owner) -> 
     assert found.share == pytest.approx(0.75)
     assert seconds_to(found.finishes_at) == pytest.approx(140, abs=2)
     Owner.objects.filter(slug="northwind").update(paused_at=now())
+    assert seconds_to(told(acme).finishes_at) == pytest.approx(100, abs=2)
+
+
+def test_recurring_runs_that_come_take_their_part(acme: Owner, northwind: Owner) -> None:
+    """As much of four slots as their owner's weight, a third of acme's, gives them."""
+    living_worker()
+    for _ in range(4):
+        recurring(northwind, schedule="seconds", interval_seconds=20)
+    # 0.2 runs a second, each of 10 s, as nothing else is known of them: two slots' worth.
+    assert seconds_to(told(acme).finishes_at) == pytest.approx(140, rel=0.1)
+    Job.objects.update(enabled=False)
     assert seconds_to(told(acme).finishes_at) == pytest.approx(100, abs=2)
 
 
