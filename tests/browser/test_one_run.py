@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import tests.flows.tasks  # noqa: F401  registers what hangs
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner
@@ -16,6 +17,7 @@ from tests.flows.world import reached
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
+SEND = "form.stacked button.main"
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_where_it_is_and_what_is_changed(
         page = browse(f"/runs/{run.id}/")
         page.click("text=Where is it?")
         page.fill("#id_reason", "it hangs")
-        page.click("main [type=submit]")
+        page.click(SEND)
         page.wait_for_selector(f"pre:has-text('in _{way}')")
         assert page.locator(f"text=in _{way}").count() == 1
         shot(page, f"look-{way}")
@@ -50,7 +52,7 @@ def test_where_it_is_and_what_is_changed(
     shot(page, "change-form")
     page.fill("#id_priority", "9")
     page.fill("#id_labels", '{"site": "ulm"}')
-    page.click("main [type=submit]")
+    page.click(SEND)
     page.wait_for_selector("text=It is changed.")
     shot(page, "changed")
     waiting.refresh_from_db()
