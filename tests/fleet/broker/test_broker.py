@@ -152,6 +152,18 @@ def test_a_connection_that_could_not_be_opened_is_tried_again(
     assert len(hinted()) == 1
 
 
+@pytest.mark.parametrize("are_in_outbox", [False, True])
+def test_it_is_skipped_for_a_while_after_a_failure(
+    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch, are_in_outbox: bool
+) -> None:
+    """Of a caller, or of the thread that opens the connection; even if it is back."""
+    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 60.0)
+    client.client_pause(1_000)
+    unavailable(broker, timeout=0.4, are_in_outbox=are_in_outbox)
+    wait_for(client.ping, what="the end of the pause")
+    unavailable(broker, timeout=5, are_in_outbox=are_in_outbox)
+
+
 def test_it_comes_back_by_itself(
     broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

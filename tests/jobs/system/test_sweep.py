@@ -195,13 +195,13 @@ def test_behind_a_backlog_some_are_published_in_one_sweep(
     acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long queue is not doubled at once; an empty one has lost all."""
-    monkeypatch.setattr(sweep, "CHUNK", 2)
+    monkeypatch.setattr(sweep, "CHUNK", 3)
     monkeypatch.setattr(sweep, "WITH_BACKLOG", 2)
-    for run in submitted(acme, 5):
+    for run in submitted(acme, 7):
         wait(run, seconds=60)
     assert publish_overdue() == 2
     lose_hints()
-    assert publish_overdue() == 3
+    assert publish_overdue() == 5
 
 
 def test_a_young_hint_is_on_its_way(acme: Owner) -> None:

@@ -13,6 +13,7 @@ from jobs.models import (
     Owner,
     Submission,
 )
+from jobs.system.retention import other_tables
 from jobs.system.retention.rounds import remove_old_history
 from tests.jobs.system.retention.old import (
     attempts_left,
@@ -124,6 +125,22 @@ def test_a_key_finds_its_run_as_long_as_it_is_there(acme: Owner, settings: Setti
     remove_old_history()
     assert left(runs.values()) == {runs[29], runs[30]}
     assert set(IdempotencyKey.objects.values_list("key", flat=True)) == {"29", "30"}
+
+
+def test_no_run_leaves_while_a_key_may_ask_for_it(
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round that has not removed all old keys leaves runs to the next one."""
+    monkeypatch.setattr(other_tables, "BATCH", 2)
+    monkeypatch.setattr(other_tables, "BATCHES", 1)
+    run = old_run(acme, 91)
+    for key in "abc":
+        IdempotencyKey.objects.create(owner=acme, key=key, fingerprint=b"", run_id=run)
+    IdempotencyKey.objects.update(created_at=midnight(91))
+    remove_old_history()
+    assert left([run]) == {run}
+    remove_old_history()
+    assert not left([run])
 
 
 def test_few_runs_that_stay_share_a_partition(acme: Owner) -> None:
