@@ -102,7 +102,7 @@ PATCHES: Final = (
         "billiard.pool:ApplyResult",
         "a job's number, its child, and whether that has accepted it",
         "pool/lookahead.py pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py"
-        " worker/charging.py worker/gate.py worker/outcomes.py",
+        " worker/charging.py worker/gate.py worker/looking.py worker/outcomes.py",
         uses="_accepted _job _scheduled_for _soft_timeout _time_accepted _timeout _worker_pid"
         " _write_to",
     ),

@@ -27,6 +27,8 @@ WORKER: Final = (
                 "forks",
                 "idle_workers",
                 "kills",
+                "looks",
+                "run_logs",
                 "scarce",
             ),
             *("inside", "lost_broker", "lost_connections", "misbehaving", "own_settings", "owners"),

@@ -40,9 +40,15 @@ from fleet.pool import stoppable
 from fleet.router import acting_as
 from fleet.steering import MOST_STARTS, Snooze, SnoozedTooOften, Steer
 from fleet.worker import indirect
-from fleet.worker.failures import class_names, failure, format_traceback, safe_text, unwrapped
+from fleet.worker.failures import (
+    class_names,
+    failure,
+    format_traceback,
+    safe_text,
+    steered,
+    unwrapped,
+)
 from fleet.worker.quiet import hide_tasks, hide_values
-from fleet.worker.steered import steered
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")

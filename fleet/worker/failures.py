@@ -1,4 +1,4 @@
-"""Failures as text that PostgreSQL can store, clipped. Pure."""
+"""Failures as text that PostgreSQL can store, clipped, and ends that a task asked for. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Final
 
 from billiard.einfo import ExceptionWithTraceback
 from billiard.exceptions import SoftTimeLimitExceeded, TimeLimitExceeded
+from celery.exceptions import Ignore, Retry
 
 from fleet.contract import Kind, Report
+from fleet.steering import CANCELLED, DISCARDED, SNOOZED, Discard, Snooze, Steer
 
 MESSAGE_CHARACTERS: Final = 2_000
 TRACEBACK_CHARACTERS: Final = 16_000
@@ -84,3 +86,20 @@ def _clipped(text: str, most: int) -> str:
         return text
     half = most // 2
     return f"{text[:half]}\n… {len(text) - most} characters left out …\n{text[-half:]}"
+
+
+def steered(run_id: str, token: int, steer: Steer) -> tuple[Report, Exception]:
+    """Return the report of an attempt that snoozed, discarded or cancelled its run.
+
+    And the exception that ends it for Celery.
+    """
+    if isinstance(steer, Snooze):
+        report = Report(
+            *(run_id, token, Kind.RETRYING, time.monotonic()), delay=steer.seconds, cause=SNOOZED
+        )
+        return report, Retry(message=str(steer), exc=steer, when=steer.seconds)
+    if isinstance(steer, Discard):
+        return failure(run_id, token, steer, "", cause=DISCARDED), steer
+    # Ignore: Celery stores no result. The main process announces the cancel.
+    report = failure(run_id, token, steer, "", cause=CANCELLED)
+    return report._replace(kind=Kind.CANCELLED), Ignore(str(steer))

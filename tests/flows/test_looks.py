@@ -16,6 +16,7 @@ from tests.flows.processes import Layout, Processes
 from tests.flows.world import ended, reached
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.proof
 LAYOUT = Layout(1, 1, lease=30)
 
 

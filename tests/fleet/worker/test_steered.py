@@ -1,4 +1,4 @@
-"""fleet/steering.py and fleet/worker/steered.py: a task decides how its attempt ends."""
+"""fleet/steering.py and fleet/worker/failures.py: a task decides how its attempt ends."""
 
 from typing import Any
 

@@ -59,7 +59,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
 GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "run_actions": {action.name: action for action in RUNS.actions},
+    "run_actions": {action.name: action for action in RUNS.actions if action.is_for_many},
     **{f"{noun.name}_action": {action.name: action for action in noun.actions} for noun in NOUNS},
 }
 """The words that the last parameter of an address can be; each is a page."""
@@ -77,10 +77,11 @@ TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
 UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
 REASON: Final = {"reason": "as asked"}
 FORMS: Final[Mapping[str, Mapping[str, str]]] = {
-    **{f"run_actions {action.name}": REASON for action in RUNS.actions},
+    **{f"run_actions {action.name}": REASON for action in RUNS.actions if action.is_for_many},
     "run_actions move": {**REASON, "to": "tests.add"},
     **{f"{noun.name}_action {action.name}": REASON for noun in NOUNS for action in noun.actions},
     "run_action move": {**REASON, "to": "tests.add"},
+    "run_action change": {**REASON, "priority": "7", "queue": "jobs"},
     "submit": {
         "owner": "{slug}",
         "task": "tests.echo",
