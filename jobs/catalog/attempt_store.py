@@ -90,7 +90,7 @@ class AttemptStore:
         with self._lock:
             if not self._is_stale:
                 # By the names of the chunk's fields.
-                columns = sql.columns(chunks, *LogChunk._fields)
+                columns = sql.columns(chunks, *LogChunk.__annotations__)
                 self._write("catalog/write_log", {**columns, "removed": list(removed)})
             return not self._is_stale
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 
+from jobs.calendars.targets import targets_of
 from jobs.core import crypto, prepared
 from jobs.definitions.periodic_tasks import sync_after_commit
 from jobs.definitions.spec import JobSpec
 from jobs.models import ApiToken, Job, ScheduleKind
 from jobs.models.verbs import Actor
-from jobs.runs.targets import targets_of
 
 
 def write(

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from jobs.calendars.targets import targets_of
 from jobs.core import crypto, sql
 from jobs.core.errors import BatchError, FairshiftError, OptionError
 from jobs.core.inputs import KEY_LIMIT, refuse_text
@@ -26,7 +27,6 @@ from jobs.models import AuditEntry, Owner, ScheduleKind
 from jobs.models.owner import slug_of
 from jobs.models.verbs import Actor
 from jobs.runs import preparation
-from jobs.runs.targets import targets_of
 
 BATCH_LIMIT: Final = 100_000
 BYTES_LIMIT: Final = 256 * 2**20

@@ -13,6 +13,7 @@ from celery import Task, current_app
 
 from jobs.calendars import gate
 from jobs.calendars.gate import GateInput, calendars_of
+from jobs.calendars.targets import targets_of
 from jobs.catalog.arguments import ArgumentSchema
 from jobs.catalog.error_names import refuse_unknown_errors
 from jobs.catalog.policies import checked_policy, refuse_unknown
@@ -26,7 +27,6 @@ from jobs.models import Owner, Target
 from jobs.models.fields import OWNER_LIMIT
 from jobs.runs.options import NAMES, POLICY_OPTIONS, Options, refuse_far
 from jobs.runs.storage import RunDefaults, RunPlan, needed_of
-from jobs.runs.targets import targets_of
 from jobs.windows import Gate
 
 DEFAULT_PRIORITY: Final = 5

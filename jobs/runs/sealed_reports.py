@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
 
-from fleet import Report
+from fleet import LogChunk, Report
 from jobs.core import crypto, log_events, prepared, sql
 from jobs.core.crypto import CLEAR, ERROR, RESULT, Place, attempt_field, seal, seal_texts
 
@@ -95,7 +95,7 @@ def write_logs(reports: Sequence[Report]) -> None:
     found = [(report, chunk) for report in reports for chunk in report.log]
     if not found:
         return
-    columns = sql.columns((chunk for _report, chunk in found), *found[0][1]._fields)
+    columns = sql.columns((chunk for _report, chunk in found), *LogChunk.__annotations__)
     named = {
         "ids": sql.array(report.run_id for report, _chunk in found),
         "tokens": sql.array(report.token for report, _chunk in found),

@@ -19,6 +19,7 @@ from django.db import transaction
 from fleet import crash_point
 from jobs.catalog import placeholders
 from jobs.catalog.arguments import ArgumentSchema
+from jobs.catalog.celery_callbacks import begin_chord, embed_of
 from jobs.catalog.registry import resolve
 from jobs.catalog.typed import AnyTask
 from jobs.core.crypto import open_payload
@@ -29,7 +30,6 @@ from jobs.models.verbs import Actor
 from jobs.rollouts import making
 from jobs.rollouts.waves import Waves
 from jobs.runs import idempotency, preparation
-from jobs.runs.celery_callbacks import begin_chord, embed_of
 from jobs.runs.options import JOB_POLICIES, Options, own_policy
 from jobs.runs.single import submit_one
 from jobs.runs.storage import NewRun, store
@@ -55,7 +55,9 @@ def submit(
     task = resolve(task)
     options, keywords = preparation.split_options(task, options_and_arguments, arguments)
     _refuse_templates(task, options)
-    payload = preparation.encode_payload(task, args, keywords, embed=embed_of(options))
+    payload = preparation.encode_payload(
+        task, args, keywords, embed=embed_of(options.link, options.link_error)
+    )
     if (made := submit_one(task, options, payload, owner=owner)) is not None:
         return made
     checked = _Checked(task, options, [payload], [options.target], [options.lock])
@@ -131,7 +133,9 @@ def submit_on(
     settings = preparation.checked_options(options)
     calls = preparation.as_list("arguments", arguments, elements="mappings, one for each run")
     preparation.refuse_size(calls, label)
-    payloads = preparation.encode_payloads(task, calls, embed=embed_of(settings, chord=chord))
+    payloads = preparation.encode_payloads(
+        task, calls, embed=embed_of(settings.link, settings.link_error, chord=chord)
+    )
     targets = targets or placeholders.filled("target", settings.target, calls)
     locks = placeholders.filled("lock", settings.lock, calls)
     sizes = making.sizes_of(waves, len(calls))

@@ -282,10 +282,10 @@ ROWS: Final = (
         (f"{EPHEMERAL}a_job_that_wants_no_such_run_has_none",),
     ),
     Mutation(
-        "without history: a paused owner's hint waits",
-        "may it run now",
-        "WHEN false AND o.paused_at IS NOT NULL",
-        (f"{EPHEMERAL}a_paused_owner_s_hint_waits",),
+        "an attempt that is out of date writes no log",
+        "G3",
+        "WHERE id = %(id)s AND state || '' IN ('admitted', 'running', 'cancelling')",
+        ("tests/jobs/catalog/test_run_log.py::TestWritten::test_a_stale_attempt_writes_nothing",),
     ),
     Mutation(
         "an attempt that is out of date records no log",

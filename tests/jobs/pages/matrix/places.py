@@ -81,7 +81,12 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "run_actions move": {**REASON, "to": "tests.add"},
     **{f"{noun.name}_action {action.name}": REASON for noun in NOUNS for action in noun.actions},
     "run_action move": {**REASON, "to": "tests.add"},
-    "run_action change": {**REASON, "priority": "7", "queue": "jobs"},
+    "run_action change": {
+        **REASON,
+        "priority": "7",
+        "queue": "jobs",
+        "arguments": '{"x": 1, "y": 2}',
+    },
     "submit": {
         "owner": "{slug}",
         "task": "tests.echo",

@@ -42,7 +42,7 @@ from tests.jobs.api.matrix.world import rows_of
 from tests.jobs.pages.matrix.asking import Keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place, view_of
 from tests.jobs.pages.matrix.stored import mark, owned
-from tests.jobs.scenes import admitted, keep_beating, living_worker, silence
+from tests.jobs.scenes import keep_beating, living_worker, silence
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at
 
 
@@ -144,8 +144,8 @@ def _give_waves(_owner: Owner, keys: Keys, **values: Any) -> None:
 
 
 READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
-    "run_action look": lambda _owner, keys: admitted(
-        living_worker(), Run.objects.get(pk=keys["run_id"])
+    "run_action look": lambda _owner, keys: Run.objects.filter(pk=keys["run_id"]).update(
+        state=State.RUNNING
     ),
     "run_action retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
     **{

@@ -13,14 +13,15 @@ from kombu.utils import json
 
 from jobs.catalog.registry import requires_row
 from jobs.core.errors import OptionError
-from jobs.runs.options import Options
 
 
-def embed_of(options: Options, *, chord: Signature | None = None) -> dict[str, Any]:
+def embed_of(
+    link: Signature | None, link_error: Signature | None, *, chord: Signature | None = None
+) -> dict[str, Any]:
     """Return the part of a Celery message body that names its callbacks."""
     return {
-        "callbacks": _listed("link", options.link),
-        "errbacks": _listed("link_error", options.link_error),
+        "callbacks": _listed("link", link),
+        "errbacks": _listed("link_error", link_error),
         "chain": None,
         "chord": None if chord is None else _plain("chord", chord),
     }

@@ -1,4 +1,4 @@
-"""jobs/runs/celery_callbacks.py: Celery's callbacks travel in the payload, and a chord counts in
+"""jobs/catalog/celery_callbacks.py: Celery's callbacks travel in the payload, and a chord counts in
 PostgreSQL.
 """
 
