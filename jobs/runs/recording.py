@@ -141,8 +141,9 @@ def move(
     new set of attempts begins. Queued runs are published after commit. Call it in a transaction.
     """
     allowed = sources(to) if from_states is None else sources(to) & frozenset(from_states)
-    rows = sql.run(
+    rows = prepared.run(
         "runs/move",
+        run_ids,
         {
             "ids": list(run_ids),
             "sources": [state.value for state in allowed],

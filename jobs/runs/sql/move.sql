@@ -4,12 +4,12 @@
 -- Result: id of each run that was moved; the others were in another state.
 -- Keeps true: a move and its entry in the history are one write.
 WITH locked AS MATERIALIZED (
-    SELECT id FROM jobs_run
+    SELECT id FROM {runs}
     WHERE id = ANY(%(ids)s) AND state = ANY(%(sources)s)
     ORDER BY id
     FOR UPDATE
 ), moved AS (
-    UPDATE jobs_run r SET
+    UPDATE {runs} r SET
         state = %(target)s::text,
         blocked_by = '',
         queued_at = CASE WHEN %(target)s::text = 'queued' THEN clock_timestamp() ELSE r.queued_at END,
