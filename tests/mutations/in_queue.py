@@ -180,6 +180,7 @@ ROWS: Final = (
         "G8: nothing is lost",
         "withdraw({ARGV[2]}); call('LPUSH', ARGV[3], ARGV[4])",
         ("tests/fleet/broker/test_leaving.py::test_a_move_that_fails_loses_nothing",),
+        fails_with="DID NOT RAISE",
     ),
     Mutation(
         "who mends counts what runs",
