@@ -223,7 +223,7 @@ class Look(NamedTuple):
     stack: str = ""
     memory_bytes: int | None = None
     cpu_seconds: float | None = None
-    """Of the process, since it was forked."""
+    """The CPU time of the process since it was forked."""
     unseen: Unseen | None = None
     process_state: str = ""
     """Why its process is silent, such as "stopped"."""

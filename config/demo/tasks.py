@@ -22,7 +22,7 @@ class DeviceError(Exception):
 
 
 class RefusalError(Exception):
-    """A device has refused what it was asked: somebody must look at it before another attempt."""
+    """A device refused the request: an operator must look at it before the next attempt."""
 
 
 @job(max_attempts=5, backoff_seconds=0.5, backoff_cap_seconds=4)

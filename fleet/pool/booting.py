@@ -31,7 +31,7 @@ LONGEST_PAUSE_SECONDS: Final = 10.0
 BOOT_SECONDS: Final = 600.0
 """Time to boot, after which a process hangs and is killed, unless a project's setting is longer."""
 NO_CHILD_SECONDS: Final = 60.0
-"""The worker ends when it has had no process for so long, and none could be created."""
+"""How long the pool tries to create a process while it has none. Then the worker stops."""
 
 
 class Booting(asynpool.AsynPool):
