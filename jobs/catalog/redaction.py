@@ -61,9 +61,11 @@ def log_redactor(task: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> C
     That is the values of its hidden arguments, wherever they stand, and what follows a secret name
     and `=` or `:`.
     """
-    placed, named = hidden_arguments(task, args, kwargs)
-    pairs = [*zip(args, placed, strict=True), *((kwargs[name], named[name]) for name in kwargs)]
-    values = sorted({text for pair in pairs for text in _hidden_texts(*pair)}, key=len)[::-1]
+    values: Sequence[str] = ()
+    if args or kwargs:
+        placed, named = hidden_arguments(task, args, kwargs)
+        pairs = [*zip(args, placed, strict=True), *((kwargs[name], named[name]) for name in kwargs)]
+        values = sorted({text for pair in pairs for text in _hidden_texts(*pair)}, key=len)[::-1]
     words, pattern = _assignments(tuple(setting("HIDDEN_NAMES")))
 
     def redacted(text: str) -> str:

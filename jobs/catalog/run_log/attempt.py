@@ -162,7 +162,10 @@ class AttemptLog:
             self._waiting = kept
 
     def _chunk(self, batch: Batch) -> LogChunk:
-        lines = [line._replace(text=fitted(line.text, self._redact)) for line in batch.lines]
+        lines = [
+            Line(at, level, name, fitted(text, self._redact))
+            for at, level, name, text in batch.lines
+        ]
         field = log_field(self._token, batch.first_line)
         sealed = seal(encoded(lines), field=field, place=self._place)
         return LogChunk(batch.first_line, len(lines), lines[0].at, sealed.key, sealed.data)

@@ -80,6 +80,8 @@ class _Process:
     """The one that its main thread runs."""
     is_installed: bool = False
     is_child: bool = False
+    level: int = -1
+    """Of the log of which the loggers make records."""
 
 
 _process: Final = _Process()
@@ -94,7 +96,8 @@ def begin(facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, An
 
 
 def _begin(facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    level = LEVELS.get(facts["policy"].get("log_level"), LEVELS[setting("RUN_LOG_LEVEL")])
+    named = facts["policy"].get("log_level")
+    level = LEVELS[named] if named in LEVELS else LEVELS[setting("RUN_LOG_LEVEL")]
     if facts.get("key") != facts["run"] or level == LEVELS["OFF"]:
         return
     _install()
@@ -166,10 +169,10 @@ def _current() -> _Attempt | None:
 def _seeing(make: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
     def made(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = make(*args, **kwargs)
-        at = _current()
         # A copy of a record is made without a level.
         is_new = record.levelno is not None and record.name != REDIRECTED
-        if at is not None and is_new and record.levelno >= at.level:
+        at = _current() if is_new else None
+        if at is not None and record.levelno >= at.level:
             # A line is not worth a failed task.
             with suppress(Exception):
                 at.log.add(record.levelno, record.name, text_of(record), record.created)
@@ -223,6 +226,9 @@ _filters: Final[list[_AsBefore]] = []
 
 def _lower(level: int) -> None:
     """Let loggers make records of a level that the attempt's log has, and handlers do not write."""
+    if level == _process.level:
+        return
+    _process.level = level
     if not _filters:
         for name in _LOWERED:
             own = logging.getLogger(name)

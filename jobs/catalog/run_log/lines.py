@@ -27,6 +27,7 @@ LINE_BYTES: Final = 8_192
 """The longest text of a line."""
 OVERHEAD: Final = 32
 """Bytes that a line counts beside its text."""
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _LOGGER_CHARACTERS: Final = 100
 _READ_CHARACTERS: Final = 65_536
 """Characters of each end of a longer text that are looked at."""
@@ -72,7 +73,12 @@ def _of_structlog(event: Mapping[str, Any]) -> str:
 
 def fitted(text: str, redacted: Callable[[str], str]) -> str:
     """Return a text as it is stored: redacted, UTF-8 without NUL, cut in its middle."""
-    if len(text) > 2 * _READ_CHARACTERS:
+    if len(text) <= LINE_BYTES:
+        text = redacted(text)
+        if text.isascii() and "\x00" not in text and len(text) <= LINE_BYTES:
+            return text
+        ends, left_out = [text], 0
+    elif len(text) > 2 * _READ_CHARACTERS:
         ends = [redacted(text[:_READ_CHARACTERS]), redacted(text[-_READ_CHARACTERS:])]
         left_out = len(text) - sum(map(len, ends))
     else:
@@ -93,7 +99,7 @@ def encoded(lines: Sequence[Line]) -> bytes:
         [round(at * 1000), level, logger[:_LOGGER_CHARACTERS], text]
         for at, level, logger, text in lines
     ]
-    data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    data = _JSON.encode(rows).encode(errors="replace")
     return data if len(data) < _DEFLATED_FROM else zlib.compress(data, 1)
 
 

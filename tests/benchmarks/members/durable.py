@@ -36,7 +36,7 @@ def measure(world: World) -> list[Row]:
         figure=median(lags),
         samples={"lag": lags},
     )
-    return [*rows, lag, _with_lines(world, count)]
+    return [*rows, lag, _with_lines(world, count // 2)]
 
 
 def _with_lines(world: World, count: int) -> Row:
