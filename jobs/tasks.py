@@ -99,7 +99,7 @@ def settle() -> dict[str, int]:
 def promote() -> int:
     """Release waves and queue due runs, and end those whose deadline has passed."""
     total = promotion.expire()
-    while rollouts.advance():
+    while rollouts.advance(promotion.queue_due):
         total += promotion.promote()
     return total + promotion.promote()
 

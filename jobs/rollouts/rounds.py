@@ -7,7 +7,7 @@ and its advisory lock, which admissions share, so that none that began earlier e
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -33,11 +33,13 @@ OPEN: Final = (RolloutState.ROLLING, RolloutState.WAITING)
 STOPPED: Final = (RolloutState.STOPPED, RolloutState.PAUSED)
 SPOILT: Final = (*VALUE_ERRORS, LookupError, TypeError, OptionError)
 """Errors of a row in which raw SQL has written what no rollout has."""
+Queue = Callable[[Sequence[UUID]], object]
+"""Queues locked runs that wait for nothing."""
 _ALONE: Final = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 
 
-def advance() -> int:
-    """Bring each rollout one step on: a stop, a release, or a chunk of runs that become due.
+def advance(queue: Queue) -> int:
+    """Bring each rollout one step on: a stop, a release, or a chunk of runs that are queued.
 
     Return how many have changed. Repeat it until none has, and promote in between: others' due runs
     do not wait for all of a large wave. A rollout whose row cannot be read is named and left out.
@@ -48,7 +50,7 @@ def advance() -> int:
     changed = 0
     for submission_id in ids:
         try:
-            changed += _advance_one(submission_id)
+            changed += _advance_one(submission_id, queue)
         except SPOILT as error:
             name_spoilt(logger, f"the rollout of submission {submission_id}", error)
     return changed
@@ -69,7 +71,7 @@ def examine(submission_ids: Iterable[int]) -> None:
         log_events.ROLLOUT_LEFT.log(logger, exc_info=True)
 
 
-def _advance_one(submission_id: int) -> bool:
+def _advance_one(submission_id: int, queue: Queue) -> bool:
     with locked(submission_id, waits=False) as rollout:
         if rollout is None:
             return False
@@ -77,7 +79,7 @@ def _advance_one(submission_id: int) -> bool:
             return True
         if rollout.state in STOPPED or rollout.due_from is None:
             return False
-        make_due(rollout)
+        make_due(rollout, queue)
         return True
 
 
@@ -100,20 +102,30 @@ def change(rollout: Rollout, **values: Any) -> None:
     rollout.save()
 
 
-def make_due(rollout: Rollout) -> None:
-    """Make a chunk of released runs due."""
-    ids = prepared.run(
-        "rollouts/make_due",
+def make_due(rollout: Rollout, queue: Queue) -> None:
+    """Queue a chunk of released runs; promotion does it for those that a calendar may hold.
+
+    Likewise for those that are due later, and with deadlines.
+    """
+    rows = prepared.run(
+        "rollouts/lock_released",
         _ends(rollout),
         {
             "submission": rollout.pk,
             "after": rollout.due_from,
             "last": rollout.released_to,
-            "deadline": rollout.deadline_seconds,
             "most": CHUNK,
         },
     )
-    rollout.due_from = max(row["id"] for row in ids) if len(ids) == CHUNK else None
+    is_free = rollout.owner.calendar_version == 0 and rollout.deadline_seconds is None
+    free = [row["id"] for row in rows if is_free and row["is_due"]]
+    later = [row["id"] for row in rows if not (is_free and row["is_due"])]
+    if free:
+        queue(free)
+    if later:
+        given = {"ids": later, "deadline": rollout.deadline_seconds}
+        prepared.run("rollouts/make_due", _ends(rollout), given)
+    rollout.due_from = rows[-1]["id"] if len(rows) == CHUNK else None
     rollout.save(update_fields=["due_from"])
     crash_point("rollout.after_due")
 

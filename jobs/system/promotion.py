@@ -65,7 +65,12 @@ def _promote_chunk() -> int | None:
             return None
         gated = [row["id"] for row in rows if row["is_gated"]]
         free = [row["id"] for row in rows if not row["is_gated"]]
-        return move_apart(free, _queue) + move_apart(gated, _gate)
+        return queue_due(free) + move_apart(gated, _gate)
+
+
+def queue_due(run_ids: Sequence[UUID]) -> int:
+    """Queue locked due runs of owners without calendars; return how many. In a transaction."""
+    return move_apart(run_ids, _queue)
 
 
 def _queue(run_ids: Sequence[UUID]) -> int:

@@ -12,6 +12,7 @@ from jobs import Waves, submit_many
 from jobs.core.errors import ActionRefused
 from jobs.models import Rollout, Submission
 from jobs.rollouts import rounds, verbs
+from jobs.system.promotion import queue_due
 from tests.flows.kept import kept, open_count
 from tests.flows.processes import Processes
 from tests.flows.rollouts import assert_in_waves, assert_nothing_starts
@@ -50,7 +51,7 @@ def test_rounds_may_end_anywhere(
             stack.watch()
             if fired() == set(FAULTS):
                 # Not before: it would leave the others nothing to decide.
-                rounds.advance()
+                rounds.advance(queue_due)
             return state_of(made) == "stopped" or not open_count()
 
         stops = 0

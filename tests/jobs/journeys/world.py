@@ -26,6 +26,7 @@ from jobs.runs.recording import record
 from jobs.runs.submission import submit_many
 from jobs.system import promotion, sweep
 from jobs.system.heartbeat import beat, leave
+from jobs.system.promotion import queue_due
 from jobs.system.rescue import rescue_runs
 from tests.jobs.conftest import TABLES
 from tests.jobs.journeys.clock import FakeClock
@@ -176,7 +177,7 @@ class World:
         self.somebody.let_go()
         self.look()
         self.rollouts.lower()
-        while rounds.advance():
+        while rounds.advance(queue_due):
             self.look()
 
     def rescue(self) -> None:

@@ -18,7 +18,7 @@ from jobs.rollouts.reads import rollouts_to_decide, steps_of
 from jobs.runs import gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
-from jobs.system.promotion import promote
+from jobs.system.promotion import promote, queue_due
 from tests.jobs.api.conftest import statements
 from tests.jobs.scenes import admitted, ask, behind, living_worker, submitted, told
 
@@ -45,7 +45,7 @@ def end(some: list[Run], kind: Kind = Kind.SUCCEEDED) -> None:
 
 def round_() -> None:
     """Do what the promoting round does."""
-    while rounds.advance():
+    while rounds.advance(queue_due):
         promote()
     promote()
 

@@ -17,7 +17,7 @@ from jobs.forecast.replay.plan import Plan, make_plan
 from jobs.models import Attempt, Calendar, Owner, Rollout, Run
 from jobs.rollouts import rounds
 from jobs.runs.recording import move, record
-from jobs.system.promotion import promote
+from jobs.system.promotion import promote, queue_due
 from jobs.system.rollups.histogram import GROWTH
 from tests.jobs.scenes import admitted, living_worker, submitted, told
 from tests.jobs.system.rollups.minutes import rolled_up
@@ -101,9 +101,9 @@ def test_a_wave_begins_as_long_after_the_others_as_it_did(start: datetime, acme:
     for number, run in enumerate(runs[:4]):
         record([told(admitted(living_worker(), run), Kind.SUCCEEDED)])
         took(run, start, wait=number * 5, run_seconds=5)
-    rounds.advance()
+    rounds.advance(queue_due)
     Rollout.objects.update(next_at=start)
-    while rounds.advance():
+    while rounds.advance(queue_due):
         promote()
     runs[4].refresh_from_db()
     record([told(admitted(living_worker(), runs[4]), Kind.SUCCEEDED)])

@@ -13,6 +13,7 @@ from jobs.models import EventType, MailDigest, Owner, Rollout, Submission, Webho
 from jobs.rollouts import rounds
 from jobs.runs.recording import record
 from jobs.system.notices.mails import make_subscription
+from jobs.system.promotion import queue_due
 from tests.jobs.scenes import admitted, living_worker, told
 from tests.jobs.system.notices.scenes import allow, carry_out, collect, endpoint
 from tests.receivers import Receiver
@@ -52,12 +53,12 @@ def test_each_change_of_waves_is_told_once(
     submission = rollout(acme, stop_at="30%", between="approval")
     end(submission, Kind.SUCCEEDED, 2)
     for _look in range(2):
-        rounds.advance()
+        rounds.advance(queue_due)
         collect()
     ended = ("wave.ended", 1, {"succeeded": 2})
     assert events_of(acme) == [ended, ("rollout.waits", 1, {"succeeded": 2})]
     rounds.release(Rollout.objects.get(pk=submission.pk))
-    rounds.advance()
+    rounds.advance(queue_due)
     submission.runs.filter(state="held").update(state="queued", blocked_by="", next_at=None)
     end(submission, Kind.FAILED, 2)
     collect()
@@ -80,11 +81,11 @@ def test_an_event_is_noted_with_its_change_or_not_at_all(
     end(submission, Kind.SUCCEEDED, 2)
 
     with transaction.atomic():
-        rounds.advance()
+        rounds.advance(queue_due)
         transaction.set_rollback(True)
     collect()
     assert not hook.deliveries.exists()
-    rounds.advance()
+    rounds.advance(queue_due)
     for _look in range(2):
         collect()
     assert events_of(acme) == [("wave.ended", 1, {"succeeded": 2})]
@@ -95,10 +96,10 @@ def test_without_interest_nothing_is_noted(acme: Owner, ears: Receiver, settings
     allow(settings, ears)
     one, other = rollout(acme), rollout(acme)
     end(one, Kind.SUCCEEDED, 2)
-    rounds.advance()
+    rounds.advance(queue_due)
     endpoint(acme, ears, events=OF_WAVES)
     end(other, Kind.SUCCEEDED, 2)
-    rounds.advance()
+    rounds.advance(queue_due)
     Rollout.objects.filter(pk=one.pk).update(untold=[{"type": "none"}])
     collect()
     [delivery] = WebhookDelivery.objects.all()
@@ -115,7 +116,7 @@ def test_a_mail_that_asks_for_a_person_does_not_wait(
     make_subscription(given, owner=acme)
     submission = rollout(acme, stop_at=0, between="approval")
     end(submission, Kind.SUCCEEDED, 2)
-    rounds.advance()
+    rounds.advance(queue_due)
     collect()
     carry_out(messages)
     subjects = sorted(one.subject for one in mail.outbox)
