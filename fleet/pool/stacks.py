@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from contextlib import suppress
+from itertools import takewhile
 from typing import IO, Any, Final
 from weakref import WeakSet
 
@@ -20,6 +21,8 @@ PATIENCE_SECONDS: Final = 2.0
 """How long a child has to write its stacks: it may wait for a processor."""
 PAUSE_SECONDS: Final = 0.05
 MOST_BYTES: Final = 65_536
+_CALLER: Final = f"{os.sep}celery{os.sep}app{os.sep}trace.py"
+"""Of the frames that call the task."""
 
 _files: WeakSet[IO[bytes]] = WeakSet()
 
@@ -46,8 +49,9 @@ def install(own: IO[bytes] | None) -> None:
 def stacks_of(child: Any, pid: int) -> str:
     """Return the stacks of all threads of a child, its task's first; empty if it writes none.
 
-    `pid` is its process, or the copy that has its job. Waits for up to PATIENCE_SECONDS. If it has
-    read another job by then, they may be that one's.
+    The task's stack ends where Celery calls it. `pid` is the child's process, or the copy that has
+    its job. Waits for up to PATIENCE_SECONDS. If it has read another job by then, they may be that
+    one's.
     """
     file = getattr(child, "stack_file", None)
     if file is None:
@@ -68,4 +72,11 @@ def stacks_of(child: Any, pid: int) -> str:
 def _current_first(text: str) -> str:
     """Return stacks with that of the main thread first: it runs the task, and got the signal."""
     threads = [part.strip() for part in text.split("\n\n") if part.strip()]
-    return "\n\n".join(sorted(threads, key=lambda part: not part.startswith("Current thread")))
+    threads.sort(key=lambda part: not part.startswith("Current thread"))
+    return "\n\n".join([*map(_of_task, threads[:1]), *threads[1:]])
+
+
+def _of_task(thread: str) -> str:
+    """Return a stack without the frames of those that call the task; whole if there is no task."""
+    own = list(takewhile(lambda line: _CALLER not in line, thread.splitlines()))
+    return "\n".join(own) if len(own) > 1 else thread
