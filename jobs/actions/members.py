@@ -19,6 +19,7 @@ from jobs.actions.declared import (
     sentence,
 )
 from jobs.actions.texts import Text
+from jobs.core.phrases import Phrase, phrase
 from jobs.models import Membership, Role, Scope
 from jobs.owners.members import add_member, change_member, locked_members, remove_member
 
@@ -51,9 +52,14 @@ def _change(member: Any, call: Call) -> Membership:
     return change_member(member, role=role, **call.audited)
 
 
+def _title(member: Membership) -> Phrase:
+    return phrase(_("%(user)s, member of %(owner)s"), user=member.user, owner=member.owner)
+
+
 MEMBERS: Final = Noun(
     name="member",
     rows=lambda: Membership.objects.select_related("owner"),
+    title=_title,
     section="owners",
     shown_by="owner",
     view="jobs.view_membership",

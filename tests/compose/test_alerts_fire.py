@@ -43,6 +43,15 @@ upsert_jobs("acme", [{
     "once_at": now() + timedelta(seconds=1),
 }])
 """
+STOP_ROLLOUT = """
+from jobs import Waves, submit_many
+waves = Waves(sizes=[1, "100%"], stop_at=1)
+submit_many("tests.fail", [{"times": 1}] * 2, owner="acme", max_attempts=1, waves=waves)
+"""
+CANCEL_ROLLOUT = """
+from jobs.models import Submission
+Submission.objects.get(rollout__state="stopped").cancel()
+"""
 GRACE = 10
 """Seconds after which a due time is missed; the least that the setting allows."""
 RUNNING = "SELECT count(*) FROM jobs_run WHERE state = 'running'"
@@ -140,6 +149,14 @@ def test_a_sound_installation_is_scraped(play: Play) -> None:
     scraped = "count_over_time(fairshift_info[1m])"
     wait_for(lambda: (play.alarm.value(scraped) or 0) >= 5, seconds=30, what="scrapes")
     assert play.alarm.firing() == set()
+
+
+def test_a_rollout_stops(play: Play) -> None:
+    """The only run of its first wave fails."""
+    play.runs(STOP_ROLLOUT)
+    play.alarm.fires("RolloutStopped", seconds=60)
+    play.runs(CANCEL_ROLLOUT)
+    play.count(OPEN, is_=0)
 
 
 def test_the_system_worker_and_beat_are_silent(play: Play) -> None:

@@ -150,7 +150,7 @@ def test_a_setting_opens_commands_by_name(
     assert "ok" in stranger.ask("rate_limit", task_name="tests.add", rate_limit="0")
     assert "error" in stranger.ask("shutdown")
     conf = stranger.ask("conf", with_defaults=True)
-    assert conf["CELERY_TASK_DEFAULT_QUEUE"] == "jobs"
+    assert conf["task_default_queue"] == "jobs"
     assert "REDIS_URL" not in conf and "DATABASES" not in conf
     for command in ("conf", "dump_conf", "stats", "report", "active_queues", "registered"):
         answer = stranger.ask(command)

@@ -41,7 +41,7 @@ DATA: Final = re.compile(
        |nightly(?:-inventory)?|Inventory\ of\ all\ switches|audit\ of\ the\ year|moved|b1|ni
        |Firmware\ 4\.2)\b  # names of the scene
     |Europe/Berlin | \b(?:English|Deutsch)\b  # languages in their own words
-    |\b(?:add|unpackaged|none|zzz|UTC|Fairshift|p50|p95|p99|ms|s|min|h|d|MB|CSV|NDJSON|API|JSON|Enter|Esc)\b
+    |\b(?:add|unpackaged|none|zzz|UTC|Fairshift|DEBUG|INFO|WARNING|ERROR|CRITICAL|p50|p95|p99|ms|s|min|h|d|MB|CSV|NDJSON|API|JSON|Enter|Esc)\b
     """,
     re.VERBOSE,
 )

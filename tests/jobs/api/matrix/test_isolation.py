@@ -31,6 +31,8 @@ OF_ROWS = [one for one in OPERATIONS if one.owned]
 READS = [one for one in OPERATIONS if only_reads(one)]
 FILTERED = [one for one in OPERATIONS if set(one.filters) & set(FILTERS)]
 NAMING = [one for one in OPERATIONS if one.has_body and one.naming("nobody99")]
+OF_ARGUMENTS = {"list_lines_of_run", "watch_lines_of_run", "download_log_of_run"}
+"""Operations that show what tasks log, arguments too."""
 GUESSED = {"If-None-Match": "*", "If-Match": '"guessed"'}
 """Headers that are compared with the ETag of a row, if there is one."""
 UNUSABLE = ("anonymous", "revoked", "expired", "made up")
@@ -141,10 +143,12 @@ def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Op
 @pytest.mark.proof
 @by(OPERATIONS)
 def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) -> None:
-    """403 for every scope but `read`, whether the row exists or not."""
+    """403 for every scope but `read`, whether the row exists or not, and for runs' arguments."""
     client = world.callers["read only"]
     answer = send(client, operation, world.keys_of(operation, world.acme))
-    if operation.scope == "read":
+    if operation.id in OF_ARGUMENTS:
+        assert answer.status_code == 403
+    elif operation.scope == "read":
         assert answer.status_code in {200, 204}
     else:
         assert answer.status_code == 403
