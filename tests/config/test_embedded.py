@@ -205,6 +205,7 @@ def test_servers_and_data_are_ready_again_at_the_next_start(world: World) -> Non
         connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
     assert list(kept(world.places)[1]) == ["postgres"]
     os.kill(world.keeper, signal.SIGTERM)
+    wait_for(lambda: not kept(world.places)[1], what="the keeper to stop")
     _, urls = world.client("postgres")
     with psycopg.connect(urls["postgres"]) as connection:
         assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
