@@ -23,7 +23,7 @@ from tests.jobs.scenes import living_worker
 
 
 @shared_task(name="tests.gate.double")
-def double(x: int) -> int:
+def double(x: Any) -> Any:
     return 2 * x
 
 

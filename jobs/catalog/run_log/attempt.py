@@ -105,7 +105,8 @@ class AttemptLog:
         if self._writing.acquire(timeout=END_SECONDS):
             self._encode()
             self._writing.release()
-            if sum(len(chunk.data) for chunk in self._waiting) > REPORT_BYTES:
+            # A report brings chunks, and removes none.
+            if self._removed or sum(len(chunk.data) for chunk in self._waiting) > REPORT_BYTES:
                 self._flushed = threading.Event()
                 writer.hurry()
                 self._flushed.wait(until - time.monotonic())

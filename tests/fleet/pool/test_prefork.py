@@ -151,7 +151,7 @@ def test_what_a_child_has_is_not_withdrawn(node: PreforkNode, acme: Owner) -> No
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
 
 
-def _sent_to_a_stopped_child(node: PreforkNode, acme: Owner, argument: int = 21) -> tuple[int, Run]:
+def _sent_to_a_stopped_child(node: PreforkNode, acme: Owner, argument: Any = 21) -> tuple[int, Run]:
     """Return the process id of a child that reads nothing, and the run that it was written."""
     child = node.stopped_child()
     run = submit(double, argument, owner=acme)
@@ -171,7 +171,9 @@ def test_a_run_that_its_child_never_read_is_done_by_the_next(
     assert (run.attempt_count, run.attempts.get().outcome) == (1, "succeeded")
 
 
-@pytest.mark.parametrize(("argument", "seen"), [(21, ["running"]), (10**4_000, [])])
+@pytest.mark.parametrize(
+    ("argument", "seen"), [(21, ["running"]), ("x" * 5_000, [])], ids=["short", "long"]
+)
 def test_a_run_that_its_child_has_read_may_have_begun(
     node: PreforkNode, acme: Owner, argument: Any, seen: list[str]
 ) -> None:
