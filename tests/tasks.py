@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 from celery import current_task, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 
-from tests.judge.log import TaskLog
+from tests.judge.log import TaskLog, clocks_now
 
 
 @contextmanager
@@ -21,6 +21,7 @@ def logged() -> Iterator[dict[str, Any]]:
 
     Outside of a durable run these are None, and the attempt is Celery's own count.
     """
+    began = clocks_now()
     from jobs.catalog.context import current_run
 
     context = current_run()
@@ -35,7 +36,7 @@ def logged() -> Iterator[dict[str, Any]]:
         yield facts
         return
     log, name = TaskLog(path), current_task.name if current_task else ""
-    log.start(**facts, task=name)
+    log.start(**facts, task=name, clocks=began)
     try:
         yield facts
     # SystemExit and its like end a body too.

@@ -211,10 +211,11 @@ def _guarded_run(
             return run(*args, **kwargs)
         flight.entered = True
         crash_point("child.before_run")
-        if error := _too_late(flight):
-            raise _wait_again(flight, error)
         try:
             application.begin_log(flight.facts, args, kwargs)
+            # Last: from here on the task runs.
+            if error := _too_late(flight):
+                raise _wait_again(flight, error)
             return _run(flight, application, functools.partial(run, *args, **kwargs))
         finally:
             flight.log = application.end_log()

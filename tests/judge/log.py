@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,12 +80,26 @@ class Log:
             os.close(descriptor)
 
 
+def clocks_now() -> dict[str, float]:
+    """Return the readings that a line has of this process's clocks."""
+    return {"wall": time.time(), "monotonic": time.monotonic()}
+
+
 class TaskLog(Log):
     """Written by tasks (start, end) and by tests that disturb their processes."""
 
-    def start(self, *, run: str | None, attempt: int | None, token: int | None, task: str) -> None:
-        """Note that the body of `task` begins in this process."""
-        self._append("start", run=run, attempt=attempt, token=token, task=task)
+    def start(
+        self,
+        *,
+        run: str | None,
+        attempt: int | None,
+        token: int | None,
+        task: str,
+        clocks: Mapping[str, float] | None = None,
+    ) -> None:
+        """Note that the body of `task` begins in this process, now or at these `clocks`."""
+        at = dict(clocks or {})
+        self._append("start", run=run, attempt=attempt, token=token, task=task, **at)
 
     def end(
         self, *, run: str | None, attempt: int | None, token: int | None, task: str, outcome: str
@@ -101,8 +115,7 @@ class TaskLog(Log):
 
     def _append(self, event: str, **facts: Any) -> None:
         own = {"pid": os.getpid(), "parent_pid": _pids["parent"]}
-        clocks = {"wall": time.time(), "monotonic": time.monotonic()}
-        self.append(event, **own | facts | clocks)
+        self.append(event, **own | clocks_now() | facts)
 
 
 class SubmitLog(Log):
