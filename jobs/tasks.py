@@ -7,6 +7,7 @@ those every one or two seconds, an idle beat and system worker took 60 ms of CPU
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -34,6 +35,9 @@ from jobs.system.rollups import rolling
 from jobs.system.sweep import sweep_hints
 from jobs.system.system_task import GRACE_SECONDS, LONG_SOFT_LIMIT_SECONDS, SystemTask
 from jobs.system.waiting import waiting_tasks
+
+PROMOTE_SECONDS: Final = 0.5
+"""How long a large wave that is released keeps others' due runs waiting."""
 
 LAST_PRIORITY: Final = 9
 """That of all rounds: ticks, which have none, come first."""
@@ -98,9 +102,11 @@ def settle() -> dict[str, int]:
 @alone
 def promote() -> int:
     """Release waves and queue due runs, and end those whose deadline has passed."""
-    total = promotion.expire()
+    total, promoted_at = promotion.expire(), time.monotonic()
     while rollouts.advance(promotion.queue_due):
-        total += promotion.promote()
+        if time.monotonic() - promoted_at > PROMOTE_SECONDS:
+            total += promotion.promote()
+            promoted_at = time.monotonic()
     return total + promotion.promote()
 
 
