@@ -271,8 +271,9 @@ class Application:
     a question of `Orders.look`. `close` drops the thread's
     connection after an error. One run whose row is damaged ends, and `admit` and `record` do the
     others.
-    In the process of the task, `begin_log` gets the facts of an attempt and the task's arguments
-    before its body, and `end_log` returns what its report brings of its log. Neither raises.
+    In the process of the task, `begin_log` gets the task's name, the facts of an attempt and the
+    arguments before its body, and `end_log` returns what its report brings of its log. Neither
+    raises.
     `plain_queues` have no durable runs; a worker of other queues needs a pool that can stop tasks,
     unless `allows_other_pools`. `child_niceness`, 0 to 19, is added in a pool's processes. A worker
     of `system_queue` has no remote control; others follow commands that read, and those named in
@@ -293,7 +294,7 @@ class Application:
     retry_delay: Callable[[Mapping[str, Any], int, Sequence[str], float | None], float | None]
     encode_result: Callable[[Any], bytes]
     leave_clean: Callable[[], None]
-    begin_log: Callable[[Mapping[str, Any], Sequence[Any], Mapping[str, Any]], None]
+    begin_log: Callable[[str, Mapping[str, Any], Sequence[Any], Mapping[str, Any]], None]
     end_log: Callable[[], Sequence[LogChunk]]
     heartbeat_seconds: float = 10.0
     lease_seconds: float = 30.0

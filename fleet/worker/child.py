@@ -212,7 +212,7 @@ def _guarded_run(
         flight.entered = True
         crash_point("child.before_run")
         try:
-            application.begin_log(flight.facts, args, kwargs)
+            application.begin_log(task.name, flight.facts, args, kwargs)
             # Last: from here on the task runs.
             if error := _too_late(flight):
                 raise _wait_again(flight, error)

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from celery import current_task
-
 from fleet import LogChunk
 from jobs.catalog.redaction import log_redactor
 from jobs.catalog.run_log import writer
@@ -87,15 +85,19 @@ class _Process:
 _process: Final = _Process()
 
 
-def begin(facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Keep what the current task logs from now on, if its run has a row and a log."""
+def begin(
+    task: str, facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Keep what this task logs from now on, if its run has a row and a log. Raises nothing."""
     try:
-        _begin(facts, args, kwargs)
+        _begin(task, facts, args, kwargs)
     except Exception as error:
         log_events.RUN_LOG_NOT_WRITTEN.log(logger, run_id=facts.get("run"), error=error)
 
 
-def _begin(facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _begin(
+    task: str, facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
     named = facts["policy"].get("log_level")
     level = LEVELS[named] if named in LEVELS else LEVELS[setting("RUN_LOG_LEVEL")]
     if facts.get("key") != facts["run"] or level == LEVELS["OFF"]:
@@ -104,7 +106,7 @@ def _begin(facts: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, A
     is_main = threading.current_thread() is threading.main_thread()
     # Threads that are older than the attempt are not its task's.
     strangers = threading.enumerate() if is_main else ()
-    attempt = _Attempt(level, (current_task.name, facts, args, kwargs), strangers)
+    attempt = _Attempt(level, (task, facts, args, kwargs), strangers)
     _of_context.set(attempt)
     if is_main:
         _process.attempt = attempt
