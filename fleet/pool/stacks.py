@@ -21,8 +21,8 @@ PATIENCE_SECONDS: Final = 2.0
 """How long a child has to write its stacks: it may wait for a processor."""
 PAUSE_SECONDS: Final = 0.05
 MOST_BYTES: Final = 65_536
-_CALLER: Final = f"{os.sep}celery{os.sep}app{os.sep}trace.py"
-"""Of the frames that call the task."""
+_CALLERS: Final = ("/celery/app/trace.py", "/fleet/worker/child.py", "/fleet/pool/copies.py")
+"""Files of the frames that call the task."""
 
 _files: WeakSet[IO[bytes]] = WeakSet()
 
@@ -49,7 +49,7 @@ def install(own: IO[bytes] | None) -> None:
 def stacks_of(child: Any, pid: int) -> str:
     """Return the stacks of all threads of a child, its task's first; empty if it writes none.
 
-    The task's stack ends where Celery calls it. `pid` is the child's process, or the copy that has
+    The task's stack ends where its function is called. `pid` is the child's process, or the copy that has
     its job. Waits for up to PATIENCE_SECONDS. If it has read another job by then, they may be that
     one's.
     """
@@ -78,5 +78,7 @@ def _current_first(text: str) -> str:
 
 def _of_task(thread: str) -> str:
     """Return a stack without the frames of those that call the task; whole if there is no task."""
-    own = list(takewhile(lambda line: _CALLER not in line, thread.splitlines()))
+    own = list(
+        takewhile(lambda line: not any(map(line.__contains__, _CALLERS)), thread.splitlines())
+    )
     return "\n".join(own) if len(own) > 1 else thread
