@@ -49,9 +49,9 @@ def install(own: IO[bytes] | None) -> None:
 def stacks_of(child: Any, pid: int) -> str:
     """Return the stacks of all threads of a child, its task's first; empty if it writes none.
 
-    The task's stack ends where its function is called. `pid` is the child's process, or the copy that has
-    its job. Waits for up to PATIENCE_SECONDS. If it has read another job by then, they may be that
-    one's.
+    The task's stack ends where its function is called. `pid` is the child's process, or the copy
+    that has its job. Waits for up to PATIENCE_SECONDS. If it has read another job by then, they may
+    be that one's.
     """
     file = getattr(child, "stack_file", None)
     if file is None:
