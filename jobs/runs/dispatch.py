@@ -22,7 +22,7 @@ from celery import current_app
 from django.db import connection, transaction
 
 from fleet import Broker, BrokerUnavailable, Hint, Owners, crash_point, fair_queues
-from jobs.core import log_events, sql
+from jobs.core import log_events, prepared, sql
 from jobs.core.apart import apart, in_savepoint, name_spoilt
 from jobs.core.conf import setting
 
@@ -166,7 +166,8 @@ def _hints(run_ids: Sequence[UUID]) -> list[Hint]:
 
 
 def _read_hints(run_ids: Sequence[UUID]) -> list[Hint]:
-    return [Hint(**row) for row in sql.run("runs/select_hints", {"ids": list(run_ids)})]
+    rows = prepared.run("runs/select_hints", run_ids, {"ids": list(run_ids)})
+    return [Hint(**row) for row in rows]
 
 
 def _leave_out(run_id: UUID, error: Exception) -> None:

@@ -21,7 +21,7 @@ SELECT r.id::text AS run_id, r.task, r.queue, o.slug AS owner, r.submission_id A
             AND p.move ->> 2 IS DISTINCT FROM 'worker lost'
         ORDER BY q.at DESC LIMIT 1
     ) END, 0) AS delay_seconds
-FROM jobs_run r JOIN jobs_owner o ON o.id = r.owner_id
+FROM {runs} r JOIN jobs_owner o ON o.id = r.owner_id
 -- guard: only queued runs are published
 WHERE r.id = ANY(%(ids)s) AND r.state = 'queued'
 ORDER BY r.priority DESC, CASE WHEN r.not_after IS NOT NULL THEN jobs_needed(r.policy) END NULLS FIRST, r.id

@@ -18,7 +18,7 @@ PARTS: Final = ("1%", "2%", "3%", "4%", "100%")
 BEFORE_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 200.0
 PAUSE_SECONDS: Final = 0.005
-POLL_SECONDS: Final = 0.05
+POLL_SECONDS: Final = 0.2
 
 T = TypeVar("T")
 
