@@ -76,7 +76,8 @@ def play(folder: Path, tests: Sequence[str], *, servers: Mapping[str, str]) -> V
     cases = ET.parse(report).iter("testcase") if report.exists() else ()
     failures, errors = {}, {}
     for case in cases:
-        name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        file, _, in_class = case.get("classname", "").partition(".Test")
+        name = f"{file.replace('.', '/')}.py::{in_class and f'Test{in_class}::'}{case.get('name')}"
         for found, tag in ((failures, "failure"), (errors, "error")):
             for child in case.findall(tag):
                 # Not the lines between, in which any word of the test's source may stand.

@@ -29,7 +29,7 @@ from jobs.system.rescue import rescue_runs
 from jobs.system.retention.reads import find_run
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
 from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
-from tests.waiting import wait_for
+from tests.waiting import stays_false, wait_for
 
 Logs = Callable[..., AttemptLog]
 logger = logging.getLogger("shop.orders")
@@ -138,7 +138,8 @@ class TestWritten:
         end(log, at)
         assert texts(run) == ["first", "second", "third"]
 
-    def test_a_stale_attempt_writes_nothing(self, acme: Owner, logs: Logs) -> None:
+    @pytest.mark.parametrize("is_due", [True, False])
+    def test_a_stale_attempt_writes_nothing(self, acme: Owner, logs: Logs, is_due: bool) -> None:
         """Neither by itself nor with its report: another attempt has the run."""
         [run] = submitted(acme)
         at = admitted(living_worker(), run)
@@ -151,6 +152,8 @@ class TestWritten:
         Run.objects.filter(id=run.id).update(state="queued")
         newer = admitted(living_worker("w2@here"), run)
         say(log, "too late")
+        if is_due:
+            assert stays_false(lambda: "too late" in texts(run), seconds=1)
         end(log, at)
         fresh = logs(newer)
         say(fresh, "of the newer")
