@@ -45,7 +45,7 @@ upsert_jobs("acme", [{
 """
 STOP_ROLLOUT = """
 from jobs import Waves, submit_many
-waves = Waves(sizes=[1, "100%"], stop_at=1)
+waves = Waves(sizes=[1, "100%"], stop_at=0)
 submit_many("tests.fail", [{"times": 1}] * 2, owner="acme", max_attempts=1, waves=waves)
 """
 CANCEL_ROLLOUT = """
