@@ -11,7 +11,6 @@ import os
 import signal
 import time
 from contextlib import suppress
-from itertools import takewhile
 from typing import IO, Any, Final
 from weakref import WeakSet
 
@@ -21,8 +20,8 @@ PATIENCE_SECONDS: Final = 2.0
 """How long a child has to write its stacks: it may wait for a processor."""
 PAUSE_SECONDS: Final = 0.05
 MOST_BYTES: Final = 65_536
-_CALLERS: Final = ("/celery/app/trace.py", "/fleet/worker/child.py", "/fleet/pool/copies.py")
-"""Files of the frames that call the task."""
+_CALLER: Final = "/fleet/pool/copies.py"
+"""The file of the frame that calls the function of a run's task."""
 
 _files: WeakSet[IO[bytes]] = WeakSet()
 
@@ -78,7 +77,7 @@ def _current_first(text: str) -> str:
 
 def _of_task(thread: str) -> str:
     """Return a stack without the frames of those that call the task; whole if there is no task."""
-    own = list(
-        takewhile(lambda line: not any(map(line.__contains__, _CALLERS)), thread.splitlines())
-    )
-    return "\n".join(own) if len(own) > 1 else thread
+    lines = thread.splitlines()
+    # The outermost call: the task may call others, as by Celery's `apply`.
+    calls = [number for number, line in enumerate(lines) if _CALLER in line]
+    return "\n".join(lines[: calls[-1]]) if calls else thread

@@ -79,7 +79,7 @@ class _Process:
     is_installed: bool = False
     is_child: bool = False
     level: int = -1
-    """Of the log of which the loggers make records."""
+    """The level to which `_lower` has set the loggers."""
 
 
 _process: Final = _Process()
