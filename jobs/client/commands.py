@@ -65,7 +65,9 @@ def submit(api: Api, given: Namespace) -> Exit:
         key = f"{given.key}:{place}" if given.key else new_key()
         submission = api.post("/submissions", body, key=key)
         made.append(("submission", str(submission["id"])))
-        _shown(submission, given, text=f"{submission['id']}  {submission['run_count']:,} runs")
+        counts = ", ".join(f"{count:,}" for count in submission.get("waves", ()))
+        text = f"{submission['id']}  {submission['run_count']:,} runs"
+        _shown(submission, given, text=f"{text} in waves of {counts}" if counts else text)
     return _watched(api, made, given) if given.watch else Exit.OK
 
 

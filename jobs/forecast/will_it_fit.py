@@ -194,7 +194,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     if rollout is not None and awaiting:
         found = with_awaiting(found, awaiting, wave=rollout.wave + 1)
     if rollout is not None and rollout.state in (RolloutState.STOPPED, RolloutState.PAUSED):
-        note = phrase("Its rollout is stopped: this is how it goes when it is resumed now.")
+        note = phrase("Its waves wait until they are resumed: this is how it goes if that is now.")
         found = replace(found, warnings=(*found.warnings, note))
     return _with_notes(found, owner, at=moment, is_known=known is not None, window="")
 

@@ -26,6 +26,8 @@ class StepState(StrEnum):
 
     ENDED = "ended"
     OPEN = "open"
+    PAUSED = "paused"
+    """Open, and its runs that have not started wait until the rollout is resumed."""
     OVER = "over"
     """Too many of its runs have failed: the rollout is stopped."""
     HELD = "held"
@@ -71,9 +73,10 @@ def steps_of(rollout: Rollout) -> list[Step]:
     facts = rounds.facts_of(rollout, rounds.counts_of(rollout))
     limit = rounds.limit_of(rollout)
     over = facts.over_limit if rollout.state == RolloutState.STOPPED else None
+    going = StepState.PAUSED if rollout.state in rounds.STOPPED else StepState.OPEN
     steps = []
     for wave, found in zip(rollout.waves, facts.released, strict=False):
-        state = StepState.OPEN if found.is_open else StepState.ENDED
+        state = going if found.is_open else StepState.ENDED
         counts = states_of(rollout, found.number)
         ended = sum(count for one, count in counts.items() if one in ENDED)
         ended -= wave.get("accepted_ended", 0)

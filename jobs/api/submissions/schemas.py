@@ -33,6 +33,17 @@ class SubmissionMade(Schema):
         return cls(**facts_of(cls, submission, owner=submission.owner.slug, **more))
 
 
+class SubmissionStored(SubmissionMade):
+    """A submission that is stored now, or was by an earlier request with its key."""
+
+    waves: list[int] = Field(description="The number of runs of each wave; empty: no waves.")
+
+    @classmethod
+    def of_stored(cls, submission: Submission) -> SubmissionMade:
+        found = Rollout.objects.filter(pk=submission.pk).values_list("waves", flat=True).first()
+        return cls.of(submission, waves=[wave["size"] for wave in found or ()])
+
+
 class RunProgress(Schema):
     """The numbers of a submission's runs by state."""
 

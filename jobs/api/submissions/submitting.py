@@ -16,7 +16,7 @@ from jobs.api.kit.callers import caller
 from jobs.api.kit.problems import Problem
 from jobs.api.runs.submitting import SUBMITS, SubmitOptions, refuse_unoffered
 from jobs.api.submissions.router import router
-from jobs.api.submissions.schemas import SubmissionMade
+from jobs.api.submissions.schemas import SubmissionMade, SubmissionStored
 from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.models import Scope
@@ -65,7 +65,7 @@ class RunsToSubmit(SubmitOptions):
     waves: WavesGiven | None = Field(None, description="Stages, in which the runs go out.")
 
 
-@router.post("", auth=SUBMITS, response={202: SubmissionMade}, operation_id="submit_many_runs")
+@router.post("", auth=SUBMITS, response={202: SubmissionStored}, operation_id="submit_many_runs")
 def submit_many_runs(
     request: HttpRequest,
     response: HttpResponse,
@@ -93,7 +93,7 @@ def submit_many_runs(
             **body.options,
         )
         response["Location"] = f"{request.path}/{made.id}"
-        return SubmissionMade.of(made)
+        return SubmissionStored.of_stored(made)
 
 
 def refuse_more_than_a_batch(field: str, count: int) -> None:

@@ -17,7 +17,9 @@ def test_a_submission_goes_out_in_waves(caller: Caller, acme: Owner) -> None:
     client = caller(acme)
     waves = {"sizes": [1, "50%", "100%"], "stop_at": "5%", "between": 600}
     body = {"task": "tests.add", "arguments": [{"x": 1, "y": 2}] * 10, "waves": waves}
-    path = f"/submissions/{post(client, '/submissions', body).json()['id']}"
+    stored = post(client, "/submissions", body).json()
+    assert stored["waves"] == [1, 5, 4]
+    path = f"/submissions/{stored['id']}"
     found = client.get(f"{ROOT}{path}").json()
     assert found["progress"]["states"] == {"queued": 1, "held": 9}
     assert [wave["size"] for wave in found["rollout"]["waves"]] == [1, 5, 4]

@@ -154,6 +154,17 @@ def test_a_watch_asks_for_counts_and_only_for_what_is_open(
     assert asked == ["7", "8", "8", "8"]
 
 
+def test_a_submit_in_waves_names_their_runs(
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = tmp_path / "calls"
+    calls.write_text('{"n": 1}\n{"n": 2}\n{"n": 3}\n')
+    with server((202, {}, {"id": 7, "run_count": 3, "waves": [1, 2]})) as seen:
+        words = ("submit", "t", "--owner", "acme", "--each", str(calls), "--waves", "1, 100%")
+        assert run(seen.url, *words) == 0
+    assert capsys.readouterr().out == "7  3 runs in waves of 1, 2\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

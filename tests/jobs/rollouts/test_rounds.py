@@ -296,6 +296,9 @@ def test_a_page_shows_waves_as_steps(acme: Owner) -> None:
     verbs.resume(submission)
     [_ended, step, _held] = steps_of(Rollout.objects.get(pk=submission.pk))
     assert (step.state, step.failed, step.accepted, step.allowed) == ("open", 0, 3, 1)
+    verbs.pause(submission)
+    steps = steps_of(Rollout.objects.get(pk=submission.pk))
+    assert [one.state for one in steps] == ["ended", "paused", "held"]
 
 
 def test_runs_without_waves_cost_no_statement_more(acme: Owner) -> None:
