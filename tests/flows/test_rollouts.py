@@ -63,7 +63,7 @@ def test_rounds_may_end_anywhere(
                     verbs.resume(made)
                 stops += 1
     assert fired() == set(FAULTS)
-    assert stops >= 3
+    assert stops >= 2  # all runs of the last wave may have ended before its stop
     ids = [str(run_id) for run_id in made.runs.order_by("id").values_list("id", flat=True)]
     assert_in_waves(read_task_events(processes.tasks.path), ids, list(SIZES))
     verdict(made)

@@ -320,7 +320,7 @@ def test_the_rest_of_a_rollout_is_told(acme: Owner, northwind: Owner) -> None:
     assert seconds_to(told(northwind, NAMES[:4]).finishes_at) == pytest.approx(20, abs=3)
     pause(submission)
     rest = forecast_rest(submission, expected=TEN)
-    assert rest is not None and "stopped" in rest.warnings[0] and rest.finishes_at is not None
+    assert rest is not None and "resumed" in rest.warnings[0] and rest.finishes_at is not None
     submission.runs.filter(state="queued").update(state="succeeded")
     Rollout.objects.update(state="waiting", next_at=now() + timedelta(seconds=30))
     rest = forecast_rest(submission, expected=TEN)

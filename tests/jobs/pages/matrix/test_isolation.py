@@ -108,6 +108,7 @@ def test_own_rows_are_shown(world: World, place: Place) -> None:
     assert whole.content and not head.content
 
 
+@pytest.mark.proof
 @by(WITH_FORMS)
 def test_own_forms_act(world: World, place: Place) -> None:
     """As do those of the stranger for a superuser."""
