@@ -82,8 +82,8 @@ def _show_upgrade(upgrade: UpgradeVerdict, *, version: int, screen: Screen) -> N
         screen.say("  The held runs are now cancelled: the pages show them as cancelled")
     if upgrade.first_outside:
         screen.say(f"  Outside: {upgrade.first_outside}")
-    what = "the firmware without the stop" if upgrade.stopped else "the firmware"
-    _show_forecasts(what, upgrade.forecasts, upgrade.seconds, screen)
+    what = "the firmware that is not stopped"
+    _show_forecasts(what, upgrade.forecasts, upgrade.foreseen_seconds, screen)
 
 
 def _show_forecasts(

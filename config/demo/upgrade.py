@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from config.demo.agreed_hours import AGREED, FROZEN, UNAPPROVED, Customer
+from config.demo.agreed_hours import AGREED, FROZEN, REFUSING, UNAPPROVED, Customer
 from config.demo.customers import names_of
 from config.demo.foreseen import Foreseen
 from config.demo.screen import Line
@@ -42,16 +42,16 @@ class Upgrade:
         return not open_runs.exists()
 
     def forecasts(self, expected: RunTimes | None) -> list[Forecast | None]:
-        """Return a forecast for each customer that has agreed.
+        """Return a forecast for each customer that has agreed, whose rollout is not stopped.
 
         `expected` are run times for customers without an ended run.
         """
-        agreed = names_of(self.customers, AGREED)
-        return [
-            forecast_rest(one, expected=expected)
-            for one in self.submissions
-            if one.owner.slug in agreed
-        ]
+        return [forecast_rest(one, expected=expected) for one in self._foreseen()]
+
+    def _foreseen(self) -> list[Submission]:
+        """Return those of which no person decides when they go on."""
+        agreed = [name for name in names_of(self.customers, AGREED) if name != REFUSING]
+        return [one for one in self.submissions if one.owner.slug in agreed]
 
     def end(
         self, report: dict[str, Any], *, forecasts: Sequence[Foreseen], stopped: Sequence[str]
@@ -78,6 +78,7 @@ class Upgrade:
             openings=self._openings(line.seconds),
             seconds=round(line.seconds, 2),
             forecasts=forecasts,
+            foreseen_seconds=round(line_of_all(self._foreseen(), label="").seconds, 2),
             stopped=stopped,
             first_outside=_first(report["outside"]),
         )

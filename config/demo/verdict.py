@@ -26,9 +26,9 @@ class UpgradeVerdict:
 
     `asked` devices have customers that agreed; `upgraded` of them have the new version. The runs of
     the other customers stayed held.
-    `openings` is the number of windows that opened meanwhile, `seconds` the duration,
-    `forecasts` those that were made shortly after the first submit, and `stopped` the addresses of
-    the rollouts that were stopped and resumed.
+    `openings` is the number of windows that opened meanwhile, `seconds` the duration, and `stopped`
+    has the addresses of the rollouts that were stopped and resumed. `forecasts` were made shortly
+    after the first submit: of the customers without such a rollout, who took `foreseen_seconds`.
     """
 
     asked: int
@@ -42,6 +42,7 @@ class UpgradeVerdict:
     openings: int
     seconds: float
     forecasts: Sequence[Foreseen] = ()
+    foreseen_seconds: float = 0.0
     stopped: Sequence[str] = ()
     first_outside: str = ""
     """The first upgrade that began or ended outside of the hours: which, and how late."""

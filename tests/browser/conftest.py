@@ -37,7 +37,7 @@ def site(committed: None, tmp_path: Path, redis_url: str) -> Iterator[str]:  # n
     User.objects.create_superuser("root", password="root")
     port = free_port(0)
     given = {**environment(tmp_path / "tasks.log"), "DEBUG": "1", "ALLOWED_HOSTS": "127.0.0.1"}
-    given["REDIS_URL"] = redis_url
+    given |= {"REDIS_URL": redis_url, "FAIRSHIFT_OFFERED_TASKS": "tests.*"}
     with Stack([programs.web(port=port, processes=1, environment=given)], log_folder=tmp_path) as s:
         s.wait_ready()
         yield f"http://127.0.0.1:{port}"

@@ -1,22 +1,18 @@
-"""Every filter and every verb of the pages: by mouse, light, wide; by keyboard, dark, narrow."""
+"""What the pages do beside actions on one row: by mouse, light, wide; by keyboard, dark, narrow."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from fleet import Kind
-from jobs.models import AuditEntry, Calendar, Job, Owner, Run, SavedView, Worker
-from jobs.models.recurring import Backfill
+from jobs.models import AuditEntry, Owner, Run, SavedView
 from tests.browser.conftest import NARROW
 from tests.browser.hands import Hands, Keyboard, Mouse
 from tests.browser.story import tell
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
-from tests.jobs.windows_world import window
 
 pytestmark = pytest.mark.proof
 
@@ -44,9 +40,6 @@ class World:
         """Say whether the newest entry has this action, and the reason that was typed."""
         entry = AuditEntry.objects.latest("pk")
         return (entry.action, entry.reason) == (action, REASON)
-
-    def job(self) -> Job:
-        return Job.objects.get(pk=self.keys["job"])
 
     def acme(self) -> Owner:
         return Owner.objects.get(slug="acme")
@@ -117,14 +110,6 @@ def focused(world: World) -> int:
     return number
 
 
-YESTERDAY = f"{timezone.now() - timedelta(days=2):%Y-%m-%d}"
-TODAY = f"{timezone.now() - timedelta(days=1):%Y-%m-%d}"
-RANGE = (
-    ("type", "start_0", YESTERDAY),
-    ("type", "start_1", "01:00"),
-    ("type", "end_0", TODAY),
-    ("type", "end_1", "01:00"),
-)
 FILTERS = {
     "filter runs by label": searched(
         "/runs/", "label", "site:berlin", shows="Timeout", hides="northwind"
@@ -148,16 +133,6 @@ FILTERS = {
     "filter audit": chosen("/audit/", "action", "pause", shows="northwind", hides="contoso"),
 }
 RUNS = {
-    "cancel a run": verb(
-        "/runs/{waiting}/",
-        "Cancel…",
-        lambda w: w.state("waiting") == "cancelled" and w.audited("cancel"),
-    ),
-    "retry a run": verb(
-        "/runs/{failed}/",
-        "Retry…",
-        lambda w: w.state("failed") == "held" and w.audited("retry"),
-    ),
     "cancel all of a filter": verb(
         "/runs/?label=site%3Amunich",
         "Cancel…",
@@ -167,16 +142,6 @@ RUNS = {
         "/runs/?label=site%3Amunich",
         "Retry…",
         lambda w: w.state("munich") != "cancelled" and AuditEntry.objects.latest("pk").reason,
-    ),
-    "retry a submission": verb(
-        "/submissions/{broken}/",
-        "Retry the failed runs…",
-        lambda w: w.state("broken_run") == "held" and w.audited("retry failed runs"),
-    ),
-    "cancel a submission": verb(
-        "/submissions/{plan}/",
-        "Cancel…",
-        lambda w: w.state("planned") == "cancelled" and w.audited("cancel"),
     ),
     "retry a group of failures": verb(
         "/failures/?error=builtins.TimeoutError",
@@ -202,38 +167,7 @@ RUNS = {
         "/runs/views/", (("follow", "Delete…"), ("send",)), lambda w: not view(w, "Broken now")
     ),
 }
-JOBS = {
-    "run a job now": verb(
-        "/jobs/{job}/",
-        "Run now…",
-        lambda w: w.audited("run now") and w.job().runs.filter(state="held").exists(),
-    ),
-    "pause a job": verb(
-        "/jobs/{job}/",
-        "Pause…",
-        lambda w: "2040-01-15 10:00" in str(w.job().paused_until) and w.audited("pause"),
-        ("type", "until_0", "2040-01-15"),
-        ("type", "until_1", "10:00"),
-    ),
-    "resume a job": verb(
-        "/jobs/{job}/",
-        "Resume…",
-        lambda w: w.job().paused_until is None and w.audited("resume"),
-    ),
-    "backfill a job": Act(
-        "/jobs/{job}/",
-        (("follow", "Backfill…"), *RANGE, ("type", "reason", REASON), ("send",), ("send",)),
-        lambda w: Backfill.objects.get(job=w.job()).count == 1 and w.audited("backfill"),
-    ),
-}
 CALENDARS = {
-    "approve a window": verb(
-        "/calendars/{calendar}/", "Approve…", lambda w: w.audited("approve window")
-    ),
-    "revoke an approval": verb(
-        "/windows/{window}/", "Revoke…", lambda w: w.audited("revoke window")
-    ),
-    "reject a window": verb("/windows/{other}/", "Reject…", lambda w: w.audited("reject window")),
     "see whether it fits": Act(
         "/calendars/{calendar}/", (("follow", "Will it fit?"),), lambda w: "openings" in w.text()
     ),
@@ -242,44 +176,13 @@ CALENDARS = {
         (("send", ".day a.date:visible"),),
         lambda w: "/day/" in w.hands.page.url,
     ),
-    "make a feed": verb(
-        "/calendars/{calendar}/",
-        "New feed address…",
-        lambda w: Calendar.objects.get(pk=w.keys["calendar"]).feed_hash,
-    ),
-    "remove a feed": verb(
-        "/calendars/{calendar}/",
-        "Remove the feed address…",
-        lambda w: Calendar.objects.get(pk=w.keys["calendar"]).feed_hash is None,
-    ),
 }
 OWNERS = {
-    "pause an owner": verb(
-        "/owners/acme/", "Pause…", lambda w: w.acme().is_paused() and w.audited("pause")
-    ),
-    "resume an owner": verb(
-        "/owners/acme/", "Resume…", lambda w: not w.acme().is_paused() and w.audited("resume")
-    ),
     "limit an owner": verb(
         "/owners/acme/",
         "Change…",
         lambda w: w.acme().weight == 5 and w.audited("limit"),
         ("type", "weight", "5"),
-    ),
-    "drain a worker": verb(
-        "/workers/{worker}/",
-        "Drain…",
-        lambda w: (
-            Worker.objects.get(pk=w.keys["worker"]).draining_since and w.audited("drain worker")
-        ),
-    ),
-    "let a worker take work": verb(
-        "/workers/{worker}/",
-        "Take work again…",
-        lambda w: (
-            Worker.objects.get(pk=w.keys["worker"]).draining_since is None
-            and w.audited("undrain worker")
-        ),
     ),
 }
 FRAME = {
@@ -302,7 +205,7 @@ FRAME = {
         lambda w: cookie(w, "sessionid") and w.hands.page.url.endswith("/owners/"),
     ),
 }
-ACTS = FILTERS | RUNS | JOBS | CALENDARS | OWNERS | FRAME
+ACTS = FILTERS | RUNS | CALENDARS | OWNERS | FRAME
 
 
 @pytest.fixture
@@ -310,17 +213,11 @@ def keys(acme: Owner, site: str) -> Iterator[dict[str, Any]]:
     """A world in which each act has an object of its own."""
     worker = living_worker("w3@here")
     berlin = {"max_attempts": 1, "labels": {"site": "berlin"}, "target": "sw-1"}
-    failed, broken, grouped = (_failed(worker, acme, **berlin) for _ in range(3))
-    [waiting] = submitted(acme, label="Firmware 4.2")
+    grouped = _failed(worker, acme, **berlin)
+    submitted(acme, label="Firmware 4.2")
     munich = submitted(acme, 3, labels={"site": "munich"})
-    planned = submitted(acme, 3, label="Planned work")
-    keys = tell(acme)
-    nights = Calendar.objects.get(pk=keys["calendar"])
-    keys |= {"failed": failed.pk, "waiting": waiting.pk, "munich": munich[0].pk}
-    keys |= {"broken": broken.submission_id, "broken_run": broken.pk, "grouped": grouped.pk}
-    keys |= {"plan": planned[0].submission_id, "planned": planned[0].pk}
-    keys |= {"other": window(nights, opens_in=90_000, seconds=600, reason="Second").pk}
-    yield keys
+    submitted(acme, 3, label="Planned work")
+    yield tell(acme) | {"munich": munich[0].pk, "grouped": grouped.pk}
     SavedView.objects.filter(user=User.objects.get(username="root")).delete()
 
 

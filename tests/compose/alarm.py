@@ -66,12 +66,25 @@ class Alarm:
         self._pool = urllib3.PoolManager(retries=False, timeout=5)
 
     def firing(self) -> set[str]:
-        """Return the names of the alerts that fire, without the project's name before them."""
+        """Return the names of the alerts that fire, without the project's name before them.
+
+        The one of problems has the problem's code behind it, as "Problem clock".
+        """
         alerts = self._get("/api/v1/alerts")["alerts"]
-        names = {each["labels"]["alertname"] for each in alerts if each["state"] == "firing"}
-        firing = {name.removeprefix("Fairshift") for name in names}
+        labels = [each["labels"] for each in alerts if each["state"] == "firing"]
+        firing = {
+            f"{one['alertname'].removeprefix('Fairshift')} {one.get('code', '')}".strip()
+            for one in labels
+        }
         self.fired |= firing
         return firing
+
+    def end(self, *names: str, seconds: float) -> None:
+        """Wait until none of these alerts fires."""
+        try:
+            wait_for(lambda: not set(names) & self.firing(), seconds=seconds)
+        except AssertionError:
+            raise AssertionError(f"{set(names) & self.firing()} fire on") from None
 
     def fires(self, *names: str, seconds: float) -> None:
         """Wait until each of these alerts has fired; one may end before another begins."""

@@ -156,7 +156,7 @@ def test_a_rollout_stops(play: Play) -> None:
     play.runs(STOP_ROLLOUT)
     play.alarm.fires("RolloutStopped", seconds=60)
     play.runs(CANCEL_ROLLOUT)
-    play.count(OPEN, is_=0)
+    play.alarm.end("RolloutStopped", seconds=60)
 
 
 def test_the_system_worker_and_beat_are_silent(play: Play) -> None:
@@ -174,12 +174,11 @@ def test_a_queue_is_stuck(play: Play) -> None:
     """Its worker lives, and cannot reach Redis: what was submitted is not taken."""
     play.proxy.faults = Faults(lost=1.0, hangs=True)
     play.submit("globex", "tests.record", LEAST_STARTS + 2, n=1)
-    play.alarm.fires("QueueStuck", "Problem", seconds=90)
+    play.alarm.fires("QueueStuck", "Problem without_redis", seconds=90)
     play.proxy.faults = Faults()
     play.proxy.cut_all()
     play.count(OPEN, is_=0, seconds=60)
-    over = {"QueueStuck", "Problem", "NoWorkers"}
-    wait_for(lambda: not over & play.alarm.firing(), seconds=60)
+    play.alarm.end("QueueStuck", "Problem without_redis", "NoWorkers", seconds=60)
 
 
 def test_a_message_is_malformed(play: Play) -> None:
@@ -256,7 +255,7 @@ def test_nothing_is_scraped(play: Play) -> None:
     """The only web process is killed. By now, each shipped alert has fired."""
     play.web.kill()
     play.alarm.fires("NotScraped", seconds=60)
-    assert play.alarm.fired == shipped_alerts()
+    assert {name.split()[0] for name in play.alarm.fired} == shipped_alerts()
 
 
 def _timed(url: str, **headers: str) -> urllib3.BaseHTTPResponse:
