@@ -21,7 +21,7 @@ from jobs.api.submissions.schemas import (
 )
 from jobs.core import barrier
 from jobs.forecast.will_it_fit import forecast_rest
-from jobs.models import Scope, Submission
+from jobs.models import Rollout, Scope, Submission
 from jobs.models.access import Access
 
 READS = needs(Scope.READ, "jobs.view_submission")
@@ -44,13 +44,15 @@ def list_submissions(
     "/{int:submission_id}", auth=READS, response=SubmissionDetails, operation_id="get_submission"
 )
 def get_submission(request: HttpRequest, response: HttpResponse, submission_id: int) -> Any:
-    """Return one submission with its progress. Its ETag changes with the progress."""
+    """Return one submission with its progress. Its ETag changes with the progress and the waves."""
     submission = find_submission(request, submission_id)
     progress = submission.progress
-    etag = etag_of(submission.pk, sorted(progress.counts.items()), progress.is_done)
+    rollout = Rollout.objects.filter(pk=submission.pk).first()
+    changed = None if rollout is None else rollout.changed_at
+    etag = etag_of(submission.pk, sorted(progress.counts.items()), progress.is_done, changed)
     if not_modified := unchanged(request, response, etag):
         return not_modified
-    return SubmissionDetails.of_progress(submission, progress)
+    return SubmissionDetails.of_progress(submission, progress, rollout)
 
 
 @router.get(

@@ -91,10 +91,11 @@ class SubmissionDetails(SubmissionMade):
     rollout: RolloutDetails | None = Field(description="Null: it has no waves.")
 
     @classmethod
-    def of_progress(cls, submission: Submission, progress: Progress) -> SubmissionMade:
-        found = Rollout.objects.filter(pk=submission.pk).first()
-        rollout = None if found is None else RolloutDetails.of(found)
-        return cls.of(submission, progress=RunProgress.of(progress), rollout=rollout)
+    def of_progress(
+        cls, submission: Submission, progress: Progress, rollout: Rollout | None
+    ) -> SubmissionMade:
+        waves = None if rollout is None else RolloutDetails.of(rollout)
+        return cls.of(submission, progress=RunProgress.of(progress), rollout=waves)
 
 
 class RunsInOpening(Schema):

@@ -20,12 +20,15 @@ def test_a_submission_goes_out_in_waves(caller: Caller, acme: Owner) -> None:
     stored = post(client, "/submissions", body).json()
     assert stored["waves"] == [1, 5, 4]
     path = f"/submissions/{stored['id']}"
-    found = client.get(f"{ROOT}{path}").json()
+    answer = client.get(f"{ROOT}{path}")
+    found, seen = answer.json(), {"headers": {"If-None-Match": answer["ETag"]}}
+    assert client.get(f"{ROOT}{path}", **seen).status_code == 304
     assert found["progress"]["states"] == {"queued": 1, "held": 9}
     assert [wave["size"] for wave in found["rollout"]["waves"]] == [1, 5, 4]
     assert (found["rollout"]["stop_at"], found["rollout"]["between_seconds"]) == ("5%", 600)
     assert post(client, f"{path}/pause", {"reason": "why"}).json()["reason"] == "why"
     assert post(client, f"{path}/pause", {}).status_code == 409
+    assert client.get(f"{ROOT}{path}", **seen).status_code == 200
     cut = post(client, f"{path}/resize", {"sizes": "2, 100%"}).json()
     assert [wave["size"] for wave in cut["waves"]] == [1, 2, 7]
     assert post(client, f"{path}/resume", {"retry_failed": True}).json()["state"] == "rolling"
