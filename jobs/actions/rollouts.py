@@ -10,8 +10,9 @@ from pydantic import Field
 
 from jobs.actions.declared import Action, Call, Reason, Rows, Shown
 from jobs.actions.texts import Name
+from jobs.core.errors import ActionRefused
 from jobs.core.phrases import Phrase, phrase
-from jobs.models import Rollout, Scope
+from jobs.models import Rollout, RolloutState, Scope
 from jobs.rollouts import rounds, verbs
 from jobs.rollouts.waves import sizes_from
 from jobs.runs.manual_retry import reopen_failed
@@ -31,6 +32,16 @@ class RolloutResume(Reason):
             _("If not, the failures so far are accepted; later ones count against the limit."),
         ),
     ] = Field(False, description="Queue its failed runs again; if not, they are accepted.")
+
+
+class WaveRelease(Reason):
+    """Which wave is released."""
+
+    wave: Annotated[Name, Shown(_("Wave"))] = Field(
+        "",
+        description='The next wave, by its number or with its size, as "2" or "2/30": another one'
+        " is not released.",
+    )
 
 
 class WaveSizes(Reason):
@@ -72,7 +83,10 @@ def _paused(_submission: Any, _rollout: Rollout) -> Phrase:
 def _resume(submission: Any, call: Call) -> Rollout:
     if call.body.retry_failed:
         # While it is stopped: none of them starts before the failures are counted anew.
-        reopen_failed(submission, **call.audited)
+        _moved, left = reopen_failed(submission, **call.audited)
+        if left:
+            text = _("%(count)s of its failed runs are left to retry: resume it once more.")
+            raise ActionRefused(phrase(text, count=left), "state_conflict")
     return verbs.resume(submission, **call.audited)
 
 
@@ -81,7 +95,15 @@ def _resumed(_submission: Any, _rollout: Rollout) -> Phrase:
 
 
 def _release(submission: Any, call: Call) -> Rollout:
-    return verbs.release(submission, **call.audited)
+    return verbs.release(submission, wave=call.body.wave, **call.audited)
+
+
+def _next_wave(submission: Any) -> list[tuple[str, Phrase]]:
+    rollout = submission.rollout
+    named = verbs.named(rollout)
+    number, _slash, size = named.partition("/")
+    text = _("%(number)s of %(count)s: %(size)s runs")
+    return [(named, phrase(text, number=number, count=len(rollout.waves), size=size))]
 
 
 def _released(_submission: Any, rollout: Rollout) -> Phrase:
@@ -130,6 +152,8 @@ ROLLOUT_ACTIONS: Final = (
         explains=_("The next wave does not wait for the end of this one, nor for its time."),
         scope=Scope.OPERATE,
         permission="jobs.retry_run",
+        body=WaveRelease,
+        choices={"wave": _next_wave},
         applies=lambda rows: _before_last(_open(rows)).filter(rollout__needs_approval=False),
         refused=_("No wave of %(row)s waits to be released by an operator."),
         act=_release,
@@ -142,7 +166,11 @@ ROLLOUT_ACTIONS: Final = (
         explains=_("The next wave is released now. Who has submitted the runs cannot approve it."),
         scope=Scope.APPROVE,
         permission="jobs.approve_submission",
-        applies=lambda rows: _before_last(_open(rows)).filter(rollout__needs_approval=True),
+        body=WaveRelease,
+        choices={"wave": _next_wave},
+        applies=lambda rows: _before_last(
+            rows.filter(rollout__state=RolloutState.WAITING, rollout__needs_approval=True)
+        ),
         refused=_("No wave of %(row)s waits for an approval."),
         act=_release,
         done=_released,

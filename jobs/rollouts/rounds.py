@@ -20,7 +20,8 @@ from jobs.core import log_events, prepared, sql
 from jobs.core.apart import VALUE_ERRORS, name_spoilt
 from jobs.core.errors import OptionError
 from jobs.core.locks import LockClass
-from jobs.models import AuditEntry, EventType, Rollout, RolloutState
+from jobs.core.states import State
+from jobs.models import AuditEntry, EventType, Rollout, RolloutState, Run
 from jobs.rollouts.deciding import Facts, Next, Released, decide
 from jobs.rollouts.telling import note
 from jobs.rollouts.waves import Limit, limit_from
@@ -100,6 +101,52 @@ def change(rollout: Rollout, **values: Any) -> None:
     for name, value in {**values, "changed_at": sql.now()}.items():
         setattr(rollout, name, value)
     rollout.save()
+
+
+def halt(submission_id: int, *, reason: str = "") -> None:
+    """Pause a rollout, if there is one that goes on: what is left of it is being cancelled."""
+    with locked(submission_id) as rollout:
+        if rollout is not None and rollout.state in OPEN:
+            change(rollout, state=RolloutState.PAUSED, reason=reason)
+
+
+@contextmanager
+def reopening(run_ids: Sequence[UUID]) -> Iterator[None]:
+    """Let ended runs be queued again in the block, in a transaction; their rollouts see it at once.
+
+    A retried failure is no accepted one any more. A rollout that has ended goes on if one of the
+    runs is in a wave that was never released: it waits for its release again.
+    """
+    runs: Any = Run.objects.filter(id__in=run_ids)
+    rows: Any = Rollout.objects.filter(submission__in=runs.values("submission"))
+    # Before the runs: as every change of a rollout that also locks runs.
+    rollouts = list(rows.select_for_update(of=("self",)).order_by("pk"))
+    yield
+    for rollout in rollouts:
+        try:
+            with transaction.atomic():
+                _go_on(rollout)
+        except SPOILT as error:
+            name_spoilt(logger, f"the rollout of submission {rollout.pk}", error)
+
+
+def _go_on(rollout: Rollout) -> None:
+    is_later_open = rollout.wave < len(rollout.waves) and counts_of(rollout)[-1][1]
+    if rollout.state == RolloutState.ENDED and is_later_open:
+        change(rollout, state=RolloutState.ROLLING)
+    if rollout.state != RolloutState.ENDED:
+        _step(rollout)
+
+
+def renew_deadlines(rollout: Rollout) -> None:
+    """Give queued runs whose deadline has passed while their rollout was stopped a new one."""
+    if rollout.deadline_seconds is None:
+        return
+    moment = sql.now()
+    late = Run.objects.filter(submission=rollout.pk, state=State.QUEUED, attempt_count=0)
+    late.filter(deadline_at__lte=moment).update(
+        deadline_at=moment + timedelta(seconds=rollout.deadline_seconds)
+    )
 
 
 def make_due(rollout: Rollout, queue: Queue) -> None:
@@ -238,7 +285,9 @@ def _step(rollout: Rollout) -> bool:
     elif following is Next.RELEASE:
         release(rollout)
     elif following is Next.WAIT:
-        if facts.needs_approval:
+        asked = rollout.waves[rollout.wave]
+        if facts.needs_approval and "asked_at" not in asked:
+            asked["asked_at"] = facts.now.isoformat()
             note(rollout, EventType.ROLLOUT_WAITS, wave=rollout.wave)
         change(
             rollout,
@@ -246,9 +295,8 @@ def _step(rollout: Rollout) -> bool:
             next_at=None if facts.between is None else facts.now + facts.between,
         )
     elif following is Next.END:
-        # A run of a wave that was never released, such as a cancelled one, may be retried later.
-        last = UUID(rollout.waves[-1]["last"])
-        change(rollout, state=RolloutState.ENDED, next_at=None, released_to=last)
+        # A retry may have been refused at the last moment: it is held, and is queued again.
+        change(rollout, state=RolloutState.ENDED, next_at=None, due_from=FIRST)
     elif has_noted:
         change(rollout)
     return has_noted or following is not None

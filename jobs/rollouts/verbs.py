@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from jobs.core.errors import ActionRefused, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
@@ -16,11 +16,15 @@ from jobs.rollouts.making import waves_stored
 from jobs.rollouts.waves import counts_of as sizes_of
 from jobs.rollouts.waves import refuse_sizes
 
+_RESIZE: Final = "change waves"
+"""The action in the audit."""
+
 
 def pause(submission: Submission, *, actor: Actor = None, reason: str = "") -> Rollout:
     """Let nothing more of a rollout start; running runs end. Raises ActionRefused."""
     with _changing(submission, rounds.OPEN, reason) as rollout:
-        rounds.change(rollout, state=RolloutState.PAUSED, reason=reason, next_at=None)
+        # A time of the next wave is kept: a resume goes on waiting for it.
+        rounds.change(rollout, state=RolloutState.PAUSED, reason=reason)
         AuditEntry.write("pause rollout", on=submission, actor=actor, reason=reason)
     return rollout
 
@@ -33,23 +37,38 @@ def resume(submission: Submission, *, actor: Actor = None, reason: str = "") -> 
     """
     with _changing(submission, rounds.STOPPED, reason) as rollout:
         rounds.accept(rollout)
-        rounds.change(rollout, state=RolloutState.ROLLING, reason="", due_from=rounds.FIRST)
+        rounds.renew_deadlines(rollout)
+        state = RolloutState.WAITING if rollout.next_at else RolloutState.ROLLING
+        rounds.change(rollout, state=state, reason="", due_from=rounds.FIRST)
         AuditEntry.write("resume rollout", on=submission, actor=actor, reason=reason)
     return rollout
 
 
-def release(submission: Submission, *, actor: Actor = None, reason: str = "") -> Rollout:
+def release(
+    submission: Submission, *, wave: str = "", actor: Actor = None, reason: str = ""
+) -> Rollout:
     """Release the next wave of a rollout now, as an approval or before its time; return it.
 
-    Raises ActionRefused if there is none, if the rollout is stopped, and, where waves need an
-    approval, for those who submitted it, makers of the token that did, and other tokens of theirs.
+    `wave` is the one that is meant, as `named` has it: another one is not released. Raises
+    ActionRefused if there is none, if the rollout is stopped, and, where waves need an approval,
+    while an earlier one has not ended, and for those who submitted it or cut its waves anew, makers
+    of the token that did, and other tokens of theirs.
     """
     with _changing(submission, rounds.OPEN, reason) as rollout:
         if rollout.wave == len(rollout.waves):
             raise ActionRefused("Every wave of this rollout is released.", "state_conflict")
-        if rollout.needs_approval and _has_submitted(rollout, actor):
+        # guard: a repeated approval releases nothing more
+        if rollout.needs_approval and rollout.state != RolloutState.WAITING:
+            raise ActionRefused("No wave of this rollout waits for an approval.", "state_conflict")
+        following = named(rollout)
+        # guard: who has seen a wave releases that one
+        if wave and wave not in (following, following.partition("/")[0]):
+            raise ActionRefused(f"The next wave is {following}, not {wave}.", "state_conflict")
+        if rollout.needs_approval and _has_asked(rollout, actor):
             raise ActionRefused(
-                "Four eyes: who has submitted a rollout does not approve its waves.", "four_eyes"
+                "Four eyes: who has submitted a rollout, or changed its waves, does not approve"
+                " them.",
+                "four_eyes",
             )
         who = actor.get_username() if actor is not None else ""
         rounds.release(rollout, by=who)
@@ -79,10 +98,14 @@ def resize(
         except OptionError as error:
             raise OptionError("sizes", error.problem) from None
         rounds.change(rollout, waves=[*released, *waves_stored(ids, counts)])
-        AuditEntry.write(
-            "change waves", on=submission, actor=actor, reason=reason, sizes=list(counts)
-        )
+        AuditEntry.write(_RESIZE, on=submission, actor=actor, reason=reason, sizes=list(counts))
     return rollout
+
+
+def named(rollout: Rollout) -> str:
+    """Return the number and the size of the next wave, as "2/30"; empty if there is none."""
+    later = rollout.waves[rollout.wave :]
+    return f"{rollout.wave + 1}/{later[0]['size']}" if later else ""
 
 
 @contextmanager
@@ -98,8 +121,13 @@ def _changing(
         yield rollout
 
 
-def _has_submitted(rollout: Rollout, actor: Any) -> bool:
+def _has_asked(rollout: Rollout, actor: Any) -> bool:
     if actor is None:
         return False
-    asked = [one for one in (rollout.requested_by, rollout.requested_by_token) if one is not None]
-    return any(not identities(actor).isdisjoint(identities(one)) for one in asked)
+    changes = AuditEntry.objects.filter(
+        object_type="submission", object_id=str(rollout.pk), action=_RESIZE
+    ).select_related("actor", "token")
+    asked = [rollout.requested_by, rollout.requested_by_token]
+    asked += [one for change in changes for one in (change.actor, change.token)]
+    own = identities(actor)
+    return any(one is not None and not own.isdisjoint(identities(one)) for one in asked)

@@ -18,6 +18,7 @@ from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import ENDED, WAITING, State
 from jobs.models import AuditEntry, Backfill, Run, Submission
 from jobs.models.verbs import Actor, Cancelled
+from jobs.rollouts import rounds
 from jobs.runs.celery_outcomes import notify_celery
 from jobs.runs.dispatch import withdraw_on_commit
 from jobs.runs.recording import move
@@ -64,6 +65,8 @@ def cancel_submission(
     """Cancel a submission's runs that have not ended, and its backfill; return how many moved."""
     # First: this waits for a chunk that the backfill is making, whose runs are then seen below.
     Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
+    # guard: no wave is released while the ones before it are cancelled
+    rounds.halt(submission.pk, reason=reason)
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
     ids = list(open_runs.order_by("id").values_list("id", flat=True))
     cancelled = stopping = 0

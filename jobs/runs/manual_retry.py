@@ -16,6 +16,7 @@ from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
 from jobs.models import AuditEntry, Run, Submission
 from jobs.models.verbs import Actor
+from jobs.rollouts import rounds
 from jobs.runs import gate
 from jobs.runs.changing import edited
 from jobs.runs.recording import move
@@ -34,7 +35,7 @@ def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "
     StateConflict if a single run is given that may not move, OptionError if the reason is too long.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
-    with transaction.atomic():
+    with transaction.atomic(), rounds.reopening(run_ids):
         passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
         passed.update(deadline_at=None)
         moved = move(

@@ -39,6 +39,10 @@ _TOO_LATE = """
 SELECT id FROM jobs_run
 WHERE state IN ('scheduled', 'held', 'queued') AND attempt_count = 0
   AND deadline_at <= clock_timestamp()
+  -- guard: no run expires because its rollout is stopped
+  AND NOT EXISTS (
+    SELECT FROM jobs_rollout x
+    WHERE x.submission_id = jobs_run.submission_id AND x.state IN ('stopped', 'paused'))
 ORDER BY deadline_at LIMIT %s FOR UPDATE SKIP LOCKED
 """
 

@@ -81,7 +81,8 @@ class RolloutDetails(Schema):
     @classmethod
     def of(cls, rollout: Rollout) -> RolloutDetails:
         waves = [WaveDetails(**wave) for wave in rollout.waves]
-        return cls(**facts_of(cls, rollout, waves=waves))
+        next_at = rollout.next_at if rollout.state == RolloutState.WAITING else None
+        return cls(**facts_of(cls, rollout, waves=waves, next_at=next_at))
 
 
 class SubmissionDetails(SubmissionMade):

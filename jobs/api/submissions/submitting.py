@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema
@@ -21,8 +21,10 @@ from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.models import Scope
 from jobs.owners.caps import refuse_more_runs
-from jobs.rollouts.waves import Waves
+from jobs.rollouts.waves import LONGEST, Waves
 from jobs.runs.submission import submit_many
+
+SECONDS_LIMIT: Final = int(LONGEST.total_seconds())
 
 
 class WavesGiven(Schema):
@@ -47,11 +49,14 @@ class WavesGiven(Schema):
     @property
     def checked(self) -> Waves:
         """The waves; raises OptionError."""
-        between = self.between
+        between: Any = self.between
+        if isinstance(between, int):
+            # One more than the limit is refused as what is far above it.
+            between = timedelta(seconds=max(0, min(between, SECONDS_LIMIT + 1)))
         return Waves(
             sizes=self.sizes,
             stop_at=self.stop_at,
-            between=timedelta(seconds=between) if isinstance(between, int) else between,
+            between=between,
             spread=self.spread,
         )
 

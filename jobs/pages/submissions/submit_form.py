@@ -22,7 +22,7 @@ from jobs.models.fields import no_nul
 from jobs.pages.kit.body_form import JsonField
 from jobs.pages.kit.offers import NO_CHOICE, choice_of, hint_of
 from jobs.pages.kit.visit import Visit
-from jobs.rollouts.waves import APPROVAL, Waves, counts_of, limit_from, sizes_from
+from jobs.rollouts.waves import APPROVAL, LONGEST, Waves, counts_of, limit_from, sizes_from
 from jobs.runs import preparation
 from jobs.runs.preparation import BATCH_LIMIT, LABEL_LIMIT
 
@@ -133,7 +133,10 @@ class SubmitForm(forms.Form):
         ),
     )
     between_seconds = forms.IntegerField(
-        label=lazy("Seconds between waves"), required=False, min_value=1
+        label=lazy("Seconds between waves"),
+        required=False,
+        min_value=1,
+        max_value=int(LONGEST.total_seconds()),
     )
     approval = forms.BooleanField(label=lazy("Each wave needs an approval"), required=False)
     spread = forms.CharField(

@@ -43,6 +43,7 @@ WITH hint AS (
 ), gated AS (
     SELECT l.id, l.place, l.owner_id, o.slug, l.lock_key, l.priority, room.most,
         nullif(gate.until, 'infinity') - jobs_needed(l.policy) AS not_after, gate.soft_at, gate.hard_at,
+        rollout.deadline_seconds IS NOT NULL AS has_new_deadline,
         CASE
             -- guard: what is limited is decided under its locks
             WHEN NOT %(are_locked)s::bool AND (
@@ -83,7 +84,7 @@ WITH hint AS (
         WHERE id = l.owner_id OFFSET 0
     ) AS o
     LEFT JOIN LATERAL (
-        SELECT state, released_to FROM jobs_rollout WHERE submission_id = l.submission_id OFFSET 0
+        SELECT state, released_to, deadline_seconds FROM jobs_rollout WHERE submission_id = l.submission_id OFFSET 0
     ) AS rollout ON true
     CROSS JOIN LATERAL (SELECT
         -- Null without calendars: the strict function jobs_gate is not called then.
@@ -94,7 +95,7 @@ WITH hint AS (
         ON room.owner_id = l.owner_id
 ), judged AS (
     SELECT g.id, g.place, g.slug, g.most IS NOT NULL OR g.lock_key <> '' AS is_limited,
-        g.not_after, g.soft_at, g.hard_at,
+        g.not_after, g.soft_at, g.hard_at, g.has_new_deadline,
         CASE
             WHEN g.verdict = '' AND g.most IS NOT NULL
              AND count(*) FILTER (WHERE g.verdict = '') OVER (
@@ -116,6 +117,9 @@ WITH hint AS (
         started_at = CASE j.verdict WHEN '' THEN NULL ELSE r.started_at END,
         ended_at = CASE j.verdict WHEN 'expired' THEN now.at ELSE r.ended_at END,
         next_at = CASE j.verdict WHEN 'window' THEN now.at WHEN 'wave' THEN NULL ELSE r.next_at END,
+        -- It counts anew from the release.
+        deadline_at = CASE WHEN j.verdict = 'wave' AND j.has_new_deadline AND r.attempt_count = 0
+            THEN NULL ELSE r.deadline_at END,
         closes_at = CASE j.verdict WHEN '' THEN least(j.soft_at, j.hard_at) ELSE r.closes_at END,
         stop_at = CASE j.verdict WHEN '' THEN NULL ELSE r.stop_at END,
         history = CASE WHEN next.state IS NULL THEN r.history

@@ -79,7 +79,7 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
     "pause_submission": rows.give_waves,
     "resume_submission": partial(rows.give_waves, state="stopped"),
     "release_submission": rows.give_waves,
-    "approve_submission": partial(rows.give_waves, needs_approval=True),
+    "approve_submission": partial(rows.give_waves, needs_approval=True, state="waiting"),
     "resize_submission": rows.give_waves,
     "resume_owner": pause_owner,
     "resume_job": lambda job: pause_jobs([job.pk], until=now() + timedelta(days=1)),

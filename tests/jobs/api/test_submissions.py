@@ -44,6 +44,7 @@ def test_a_submission_goes_out_in_waves(caller: Caller, acme: Owner) -> None:
         ({"sizes": [1]}, "waves.sizes"),
         ({"sizes": ["100%"], "stop_at": "x"}, "waves.stop_at"),
         ({"sizes": ["100%"], "between": 0}, "waves.between"),
+        ({"sizes": ["100%"], "between": 10**15}, "waves.between"),
         ({"sizes": ["100%"], "spread": "site"}, "waves.spread"),
         ({"sizes": ["100%"], "other": 1}, "waves.other"),
     ],

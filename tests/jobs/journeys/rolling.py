@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from uuid import UUID
 
 from jobs.core.errors import ActionRefused
@@ -106,6 +107,8 @@ class Rollouts(list[Rolling]):
         for rolling in self:
             rolling.look(states, now=now)
             rolling.is_over = rolling.submission in over
+            # A retry may let it go on, by the same rules.
+            rolling.is_stopped = rolling.is_stopped and not rolling.is_over
 
     def lower(self) -> None:
         states = _states() if self else {}
@@ -124,12 +127,16 @@ class Rollouts(list[Rolling]):
             elif how == "resume":
                 verbs.resume(submission)
                 rolling.resume(_states())
+                for run_id in chain(*rolling.waves):
+                    # It counts from the resume.
+                    stories[str(run_id)].deadline_at = inf
             elif how == "release":
                 rolling.advance(verbs.release(submission).wave)
             elif how == "resize":
                 rolling.resize(verbs.resize(submission, [1, "100%"]).wave, [1])
             elif how == "cancel":
                 submission.cancel()
+                rolling.is_stopped = True
                 for run_id, state in _states().items():
                     story = stories[str(run_id)]
                     story.is_over = story.is_over or state == State.CANCELLED
@@ -137,6 +144,7 @@ class Rollouts(list[Rolling]):
                 failed = submission.runs.filter(state=State.FAILED)
                 asked = [stories[str(run_id)] for run_id in failed.values_list("id", flat=True)]
                 reopen_failed(submission)
+                self.lower()
                 for story in asked:
                     story.reopen(now=now)
         self.look(now=now)

@@ -15,7 +15,7 @@ from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Rollout, Run, Submission
 from jobs.rollouts import rounds, verbs
 from jobs.rollouts.reads import rollouts_to_decide, steps_of
-from jobs.runs import gate
+from jobs.runs import cancellation, gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
 from jobs.system.promotion import promote, queue_due
@@ -210,7 +210,8 @@ def test_a_wave_that_was_released_early_leaves_the_one_before_its_limit(acme: Ow
     assert Rollout.objects.get(pk=submission.pk).wave == 3
 
 
-def test_an_accepted_failure_that_is_retried_may_not_fail_again(acme: Owner) -> None:
+@pytest.mark.parametrize("between", [round_, lambda: None])
+def test_an_accepted_failure_that_is_retried_may_not_fail_again(acme: Owner, between: Any) -> None:
     """Late failures of any released wave count for it until all runs have ended."""
     submission = rollout(acme, sizes=[5, 15], stop_at=0)
     first = runs(submission)
@@ -219,18 +220,20 @@ def test_an_accepted_failure_that_is_retried_may_not_fail_again(acme: Owner) -> 
     end(first[1:])
     round_()
     reopen_runs([first[0].id])
-    round_()
+    between()
     assert Rollout.objects.get(pk=submission.pk).state == "rolling"
     end(first[:1], Kind.FAILED)
     found = Rollout.objects.get(pk=submission.pk)
     assert (found.state, found.reason) == ("stopped", "1 of 5 ended runs of wave 1 have failed")
 
 
-@pytest.mark.parametrize("waves", [{"stop_at": 0}, {"between": "approval"}])
-def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any) -> None:
+@pytest.mark.parametrize(
+    ("waves", "after"), [({"stop_at": 0}, "stopped"), ({"between": "approval"}, "waiting")]
+)
+def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any, after: str) -> None:
     """Stopped or not: it asks for no decision, and no wave of cancelled runs for an approval.
 
-    A run of a wave that was never released runs when it is retried.
+    A run of a wave that was never released is retried within that wave, by the same rules.
     """
     submission = rollout(acme, **waves)
     end(runs(submission)[:1], Kind.FAILED)
@@ -239,7 +242,61 @@ def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any) ->
     assert Rollout.objects.get(pk=submission.pk).state == "ended"
     last = submission.runs.latest("id")
     reopen_runs([last.id])
+    assert ask(living_worker(), [last]) == [Refusal.WAITS]
+    assert Rollout.objects.get(pk=submission.pk).state == after
+    if after == "stopped":
+        verbs.resume(submission)
+    else:
+        for _ in "23":
+            round_()
+            verbs.release(submission)
+    round_()
     end([last])
+    round_()
+    assert Rollout.objects.get(pk=submission.pk).state == "ended"
+
+
+def test_a_cancel_releases_no_wave(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its chunks, the first wave is over and the next ones are not cancelled yet."""
+    submission = rollout(acme)
+    seen = []
+
+    def chunk_ends(*_given: Any) -> None:
+        round_()
+        seen.append(states_of(submission).get("queued", 0))
+
+    monkeypatch.setattr(cancellation, "CHUNK", 3)
+    monkeypatch.setattr(cancellation, "withdraw_on_commit", chunk_ends)
+    submission.cancel()
+    assert len(seen) == 7 and not any(seen)
+
+
+def test_no_run_expires_while_its_rollout_is_stopped(acme: Owner) -> None:
+    """Whether a worker has asked for it meanwhile or not; its deadline counts from the resume."""
+    submission = submit_many(
+        "tests.add", CALLS, owner=acme, deadline_seconds=60, waves=Waves(sizes=["100%"])
+    )
+    verbs.pause(submission)
+    ask(living_worker(), runs(submission)[:10])
+    submission.runs.filter(deadline_at__isnull=False).update(deadline_at="2026-01-01T00:00Z")
+    round_()
+    assert states_of(submission) == {"held": 10, "queued": 10}
+    verbs.resume(submission)
+    round_()
+    assert states_of(submission) == {"queued": 20}
+    end(runs(submission))
+
+
+def test_a_pause_does_not_begin_the_wait_anew(acme: Owner) -> None:
+    submission = rollout(acme, between=timedelta(hours=1))
+    end(runs(submission))
+    round_()
+    before = Rollout.objects.get(pk=submission.pk)
+    verbs.pause(submission)
+    verbs.resume(submission)
+    round_()
+    after = Rollout.objects.get(pk=submission.pk)
+    assert (before.state, after.state, after.next_at) == ("waiting", "waiting", before.next_at)
 
 
 def test_a_wave_waits_for_its_time(acme: Owner) -> None:

@@ -22,23 +22,51 @@ def rollout(owner: Owner, *, actor: Any = None, **waves: Any) -> Submission:
     )
 
 
+def waiting(owner: Owner, *, actor: Any = None) -> Submission:
+    """Submit two waves of which the second waits for an approval."""
+    submission = rollout(owner, actor=actor, between="approval")
+    Rollout.objects.filter(pk=submission.pk).update(state="waiting")
+    return submission
+
+
 @pytest.mark.parametrize("who", ["submitter", "its token", "its submitter by token"])
 def test_who_has_submitted_does_not_approve(acme: Owner, who: str) -> None:
     """Neither by a token of theirs, nor the maker of a token that has submitted."""
     ann, bob = (User.objects.create_superuser(name) for name in ("ann", "bob"))
     token = make_token("robot", scopes=["submit"], owner=acme, actor=ann).token
-    submitter, approver = {
+    who_is: dict[str, tuple[Any, Any]] = {
         "submitter": (ann, ann),
         "its token": (ann, token),
         "its submitter by token": (token, ann),
-    }[who]
-    submission = rollout(acme, actor=submitter, between="approval")
+    }
+    submitter, approver = who_is[who]
+    submission = waiting(acme, actor=submitter)
     with pytest.raises(ActionRefused) as refused:
         verbs.release(submission, actor=approver)
     assert refused.value.code == "four_eyes"
     assert verbs.release(submission, actor=bob).wave == 2
     [entry] = AuditEntry.objects.filter(action="release wave")
     assert (entry.actor_name, entry.details) == ("bob", {"wave": 2})
+
+
+@pytest.mark.parametrize("wave", ["3", "2/9", "x"])
+def test_the_wave_that_was_seen_is_released(acme: Owner, wave: str) -> None:
+    """An approval of another wave, of one cut anew since, or a repeated one, releases nothing."""
+    submission = waiting(acme)
+    with pytest.raises(ActionRefused, match="The next wave is 2/18"):
+        verbs.release(submission, wave=wave)
+    assert verbs.release(submission, wave="2/18").wave == 2
+    with pytest.raises(ActionRefused):
+        verbs.release(submission)
+
+
+def test_who_has_changed_the_waves_does_not_approve_them(acme: Owner) -> None:
+    ann, bob = (User.objects.create_superuser(name) for name in ("ann", "bob"))
+    submission = waiting(acme)
+    verbs.resize(submission, [5, "100%"], actor=ann)
+    with pytest.raises(ActionRefused, match="Four eyes"):
+        verbs.release(submission, actor=ann)
+    assert verbs.release(submission, actor=bob).wave == 2
 
 
 def test_the_waves_that_are_left_can_be_cut_anew(acme: Owner) -> None:

@@ -230,7 +230,7 @@ SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
     "pause_submission": {"submission_id": rollout_of()},
     "resume_submission": {"submission_id": rollout_of(state="stopped")},
     "release_submission": {"submission_id": rollout_of()},
-    "approve_submission": {"submission_id": rollout_of(needs_approval=True)},
+    "approve_submission": {"submission_id": rollout_of(needs_approval=True, state="waiting")},
     "resize_submission": {"submission_id": rollout_of()},
 }
 """Operations whose row must be in another state than a new one."""

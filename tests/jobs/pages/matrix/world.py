@@ -154,7 +154,7 @@ READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
             "pause": {},
             "resume": {"state": "stopped"},
             "release": {},
-            "approve": {"needs_approval": True},
+            "approve": {"needs_approval": True, "state": "waiting"},
             "resize": {},
         }.items()
     },
