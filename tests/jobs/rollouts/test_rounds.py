@@ -18,7 +18,7 @@ from jobs.rollouts.reads import rollouts_to_decide, steps_of
 from jobs.runs import cancellation, gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
-from jobs.system.promotion import promote, queue_due
+from jobs.system.promotion import expire, promote, queue_due
 from tests.jobs.api.conftest import statements
 from tests.jobs.scenes import admitted, ask, behind, living_worker, submitted, told
 
@@ -278,10 +278,12 @@ def test_no_run_expires_while_its_rollout_is_stopped(acme: Owner) -> None:
     )
     verbs.pause(submission)
     ask(living_worker(), runs(submission)[:10])
+    assert {run.deadline_at for run in runs(submission, State.HELD)} == {None}
     submission.runs.filter(deadline_at__isnull=False).update(deadline_at="2026-01-01T00:00Z")
-    round_()
+    assert not expire()
     assert states_of(submission) == {"held": 10, "queued": 10}
     verbs.resume(submission)
+    assert not expire()
     round_()
     assert states_of(submission) == {"queued": 20}
     end(runs(submission))

@@ -51,12 +51,19 @@ def test_who_has_submitted_does_not_approve(acme: Owner, who: str) -> None:
 
 @pytest.mark.parametrize("wave", ["3", "2/9", "x"])
 def test_the_wave_that_was_seen_is_released(acme: Owner, wave: str) -> None:
-    """An approval of another wave, of one cut anew since, or a repeated one, releases nothing."""
+    """An approval of another wave, or of one that was cut anew since, releases nothing."""
     submission = waiting(acme)
     with pytest.raises(ActionRefused, match="The next wave is 2/18"):
         verbs.release(submission, wave=wave)
     assert verbs.release(submission, wave="2/18").wave == 2
-    with pytest.raises(ActionRefused):
+
+
+def test_a_repeated_approval_releases_nothing_more(acme: Owner) -> None:
+    """Its wave has to end first."""
+    submission = waiting(acme)
+    verbs.resize(submission, [5, "100%"])
+    assert verbs.release(submission).wave == 2
+    with pytest.raises(ActionRefused, match="waits for an approval"):
         verbs.release(submission)
 
 
