@@ -102,7 +102,7 @@ def _next_wave(submission: Any) -> list[tuple[str, Phrase]]:
     rollout = submission.rollout
     named = verbs.named(rollout)
     number, _slash, size = named.partition("/")
-    text = _("%(number)s of %(count)s: %(size)s runs")
+    text = _("%(number)s of %(count)s (runs: %(size)s)")
     return [(named, phrase(text, number=number, count=len(rollout.waves), size=size))]
 
 
