@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from django.db.models import F, Func, IntegerField
 from django.utils.translation import gettext_noop as _
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from jobs.actions.declared import Action, Call, Reason, Rows, Shown
 from jobs.actions.texts import Name
@@ -34,10 +34,15 @@ class RolloutResume(Reason):
     ] = Field(False, description="Queue its failed runs again; if not, they are accepted.")
 
 
+def _as_text(given: Any) -> Any:
+    return str(given) if isinstance(given, int) else given
+
+
 class WaveRelease(Reason):
     """Which wave is released."""
 
-    wave: Annotated[Name, Shown(_("Wave"))] = Field(
+    # A command line sends digits as a number.
+    wave: Annotated[Name, BeforeValidator(_as_text), Shown(_("Wave"))] = Field(
         "",
         description='The next wave, by its number or with its size, as "2" or "2/30": another one'
         " is not released.",

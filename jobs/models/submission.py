@@ -131,6 +131,7 @@ class Rollout(models.Model):
     `size`, `first` and `last` (ids of runs), and of those that are released `released_at`,
     `released_by` ("" for the rollout itself), `ended_at` (ISO 8601) once its runs have ended, and
     `accepted_failed` and `accepted_ended`: failed and ended runs that an operator has accepted.
+    `asked_at`: when an approval of this wave was asked for.
     """
 
     submission = models.OneToOneField(Submission, models.CASCADE, primary_key=True)

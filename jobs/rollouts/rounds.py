@@ -14,14 +14,17 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Func, TextField
+from django.db.models.functions import Cast
 
 from fleet import crash_point
 from jobs.core import log_events, prepared, sql
 from jobs.core.apart import VALUE_ERRORS, name_spoilt
 from jobs.core.errors import OptionError
 from jobs.core.locks import LockClass
-from jobs.core.states import State
+from jobs.core.states import FIRST as FIRST_STATES
 from jobs.models import AuditEntry, EventType, Rollout, RolloutState, Run
+from jobs.models.verbs import Actor
 from jobs.rollouts.deciding import Facts, Next, Released, decide
 from jobs.rollouts.telling import note
 from jobs.rollouts.waves import Limit, limit_from
@@ -103,48 +106,53 @@ def change(rollout: Rollout, **values: Any) -> None:
     rollout.save()
 
 
-def halt(submission_id: int, *, reason: str = "") -> None:
+def halt(submission_id: int, *, actor: Actor, reason: str) -> None:
     """Pause a rollout, if there is one that goes on: what is left of it is being cancelled."""
-    with locked(submission_id) as rollout:
-        if rollout is not None and rollout.state in OPEN:
-            change(rollout, state=RolloutState.PAUSED, reason=reason)
+    try:
+        with locked(submission_id) as rollout:
+            if rollout is not None and rollout.state in OPEN:
+                change(rollout, state=RolloutState.PAUSED, reason=reason)
+                on = rollout.submission
+                AuditEntry.write("pause rollout", on=on, actor=actor, reason=reason)
+    except SPOILT as error:
+        name_spoilt(logger, f"the rollout of submission {submission_id}", error)
 
 
-@contextmanager
-def reopening(run_ids: Sequence[UUID]) -> Iterator[None]:
-    """Let ended runs be queued again in the block, in a transaction; their rollouts see it at once.
+def reopened(run_ids: Sequence[UUID]) -> None:
+    """Go on with the rollouts of ended runs that are queued again, in the same transaction.
 
     A retried failure is no accepted one any more. A rollout that has ended goes on if one of the
     runs is in a wave that was never released: it waits for its release again.
     """
     runs: Any = Run.objects.filter(id__in=run_ids)
-    rows: Any = Rollout.objects.filter(submission__in=runs.values("submission"))
-    # Before the runs: as every change of a rollout that also locks runs.
-    rollouts = list(rows.select_for_update(of=("self",)).order_by("pk"))
-    yield
-    for rollout in rollouts:
+    found = Rollout.objects.filter(submission__in=runs.values("submission"))
+    # In the order in which admissions take the locks of several.
+    key = Func(Cast("submission_id", TextField()), function="hashtext")
+    for submission_id in found.order_by(key).values_list("pk", flat=True):
         try:
-            with transaction.atomic():
-                _go_on(rollout)
+            with locked(submission_id) as rollout:
+                if rollout is not None:
+                    _go_on(rollout)
         except SPOILT as error:
-            name_spoilt(logger, f"the rollout of submission {rollout.pk}", error)
+            name_spoilt(logger, f"the rollout of submission {submission_id}", error)
 
 
 def _go_on(rollout: Rollout) -> None:
     is_later_open = rollout.wave < len(rollout.waves) and counts_of(rollout)[-1][1]
     if rollout.state == RolloutState.ENDED and is_later_open:
+        rollout.waves[rollout.wave].pop("asked_at", None)
         change(rollout, state=RolloutState.ROLLING)
     if rollout.state != RolloutState.ENDED:
         _step(rollout)
 
 
 def renew_deadlines(rollout: Rollout) -> None:
-    """Give queued runs whose deadline has passed while their rollout was stopped a new one."""
+    """Give runs whose deadline has passed while their rollout was stopped a new one."""
     if rollout.deadline_seconds is None:
         return
     moment = sql.now()
-    late = Run.objects.filter(submission=rollout.pk, state=State.QUEUED, attempt_count=0)
-    late.filter(deadline_at__lte=moment).update(
+    late = Run.objects.filter(submission=rollout.pk, state__in=FIRST_STATES, attempt_count=0)
+    late.filter(id__range=_ends(rollout), deadline_at__lte=moment).update(
         deadline_at=moment + timedelta(seconds=rollout.deadline_seconds)
     )
 
@@ -278,6 +286,8 @@ def _step(rollout: Rollout) -> bool:
             f"{over.failed} of {over.ended} ended runs of wave {over.number} have failed"
         )
         note(rollout, EventType.ROLLOUT_STOPPED, wave=over.number)
+        for wave in rollout.waves[rollout.wave :]:
+            wave.pop("asked_at", None)
         change(rollout, state=RolloutState.STOPPED, next_at=None)
         crash_point("rollout.after_stop")
         AuditEntry.write("stop rollout", on=rollout.submission, reason=rollout.reason)

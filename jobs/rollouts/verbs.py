@@ -51,8 +51,8 @@ def release(
 
     `wave` is the one that is meant, as `named` has it: another one is not released. Raises
     ActionRefused if there is none, if the rollout is stopped, and, where waves need an approval,
-    while an earlier one has not ended, and for those who submitted it or cut its waves anew, makers
-    of the token that did, and other tokens of theirs.
+    while none is asked for, and for those who submitted it or cut its waves anew, makers of the
+    token that did, and other tokens of theirs.
     """
     with _changing(submission, rounds.OPEN, reason) as rollout:
         if rollout.wave == len(rollout.waves):

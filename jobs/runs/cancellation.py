@@ -66,7 +66,7 @@ def cancel_submission(
     # First: this waits for a chunk that the backfill is making, whose runs are then seen below.
     Backfill.objects.filter(submission=submission, done_at=None).update(done_at=Now())
     # guard: no wave is released while the ones before it are cancelled
-    rounds.halt(submission.pk, reason=reason)
+    rounds.halt(submission.pk, actor=actor, reason=reason)
     open_runs = Run.objects.filter(submission=submission).exclude(state__in=ENDED)
     ids = list(open_runs.order_by("id").values_list("id", flat=True))
     cancelled = stopping = 0

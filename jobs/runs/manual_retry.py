@@ -35,7 +35,7 @@ def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "
     StateConflict if a single run is given that may not move, OptionError if the reason is too long.
     """
     refuse_text("reason", reason, most=REASON_LIMIT)
-    with transaction.atomic(), rounds.reopening(run_ids):
+    with transaction.atomic():
         passed = Run.objects.filter(id__in=run_ids, state__in=REOPENABLE, deadline_at__lte=Now())
         passed.update(deadline_at=None)
         moved = move(
@@ -47,6 +47,7 @@ def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "
         # Where calendars apply, they decide whether it is queued.
         gated = Run.objects.filter(id__in=moved, owner__calendar_version__gt=0)
         gate.gate_runs(list(gated.values_list("id", flat=True)), cause=reason or "retry")
+        rounds.reopened(moved)
         # Else rescue would take the earlier result for that of a new attempt.
         forget(moved)
         if actor is not None:

@@ -18,6 +18,7 @@ from jobs.rollouts.reads import rollouts_to_decide, steps_of
 from jobs.runs import cancellation, gate
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
+from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.promotion import expire, promote, queue_due
 from tests.jobs.api.conftest import statements
 from tests.jobs.scenes import admitted, ask, behind, living_worker, submitted, told
@@ -269,6 +270,28 @@ def test_a_cancel_releases_no_wave(acme: Owner, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cancellation, "withdraw_on_commit", chunk_ends)
     submission.cancel()
     assert len(seen) == 7 and not any(seen)
+
+
+def test_a_second_request_for_an_approval_is_told(acme: Owner) -> None:
+    """After a stop, or when runs of a rollout that has ended are retried; not after a pause."""
+    asks = {"name": "h", "url": "https://h.example", "events": ["rollout.waits"]}
+    make_endpoint(asks, owner=acme)
+    submission = rollout(acme, stop_at=0, between="approval")
+    first = runs(submission)
+
+    def asked() -> int:
+        round_()
+        return len(Rollout.objects.get(pk=submission.pk).untold or ())
+
+    end(first)
+    assert asked() == 1
+    verbs.pause(submission)
+    verbs.resume(submission)
+    assert asked() == 1
+    submission.cancel()
+    round_()
+    reopen_runs([submission.runs.latest("id").id])
+    assert asked() == 2
 
 
 def test_no_run_expires_while_its_rollout_is_stopped(acme: Owner) -> None:
