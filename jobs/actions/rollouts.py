@@ -41,7 +41,7 @@ def _as_text(given: Any) -> Any:
 class WaveRelease(Reason):
     """Which wave is released."""
 
-    # A command line sends digits as a number.
+    # The command line sends digits as a number.
     wave: Annotated[Name, BeforeValidator(_as_text), Shown(_("Wave"))] = Field(
         "",
         description='The next wave, by its number or with its size, as "2" or "2/30": another one'

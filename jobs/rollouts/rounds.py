@@ -107,7 +107,7 @@ def change(rollout: Rollout, **values: Any) -> None:
 
 
 def halt(submission_id: int, *, actor: Actor, reason: str) -> None:
-    """Pause a rollout, if there is one that goes on: what is left of it is being cancelled."""
+    """Pause the rollout of a submission that is cancelled, if it has one that is not stopped."""
     try:
         with locked(submission_id) as rollout:
             if rollout is not None and rollout.state in OPEN:
@@ -119,10 +119,10 @@ def halt(submission_id: int, *, actor: Actor, reason: str) -> None:
 
 
 def reopened(run_ids: Sequence[UUID]) -> None:
-    """Go on with the rollouts of ended runs that are queued again, in the same transaction.
+    """Update the rollouts of runs that a retry has queued again, in its transaction.
 
-    A retried failure is no accepted one any more. A rollout that has ended goes on if one of the
-    runs is in a wave that was never released: it waits for its release again.
+    If a retried run was an accepted failure, it counts again when it fails again. An ended rollout
+    goes on if a retried run is in a wave that was never released: that wave has to be released.
     """
     runs: Any = Run.objects.filter(id__in=run_ids)
     found = Rollout.objects.filter(submission__in=runs.values("submission"))
@@ -305,7 +305,7 @@ def _step(rollout: Rollout) -> bool:
             next_at=None if facts.between is None else facts.now + facts.between,
         )
     elif following is Next.END:
-        # A retry may have been refused at the last moment: it is held, and is queued again.
+        # A run that was retried just now may have been held by an admission: queue it.
         change(rollout, state=RolloutState.ENDED, next_at=None, due_from=FIRST)
     elif has_noted:
         change(rollout)

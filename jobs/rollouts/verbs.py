@@ -23,7 +23,7 @@ _RESIZE: Final = "change waves"
 def pause(submission: Submission, *, actor: Actor = None, reason: str = "") -> Rollout:
     """Let nothing more of a rollout start; running runs end. Raises ActionRefused."""
     with _changing(submission, rounds.OPEN, reason) as rollout:
-        # A time of the next wave is kept: a resume goes on waiting for it.
+        # `next_at` stays: after a resume the next wave is released at that time.
         rounds.change(rollout, state=RolloutState.PAUSED, reason=reason)
         AuditEntry.write("pause rollout", on=submission, actor=actor, reason=reason)
     return rollout

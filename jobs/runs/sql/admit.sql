@@ -117,7 +117,7 @@ WITH hint AS (
         started_at = CASE j.verdict WHEN '' THEN NULL ELSE r.started_at END,
         ended_at = CASE j.verdict WHEN 'expired' THEN now.at ELSE r.ended_at END,
         next_at = CASE j.verdict WHEN 'window' THEN now.at WHEN 'wave' THEN NULL ELSE r.next_at END,
-        -- It counts anew from the release.
+        -- The release sets a new deadline.
         deadline_at = CASE WHEN j.verdict = 'wave' AND j.has_new_deadline AND r.attempt_count = 0
             THEN NULL ELSE r.deadline_at END,
         closes_at = CASE j.verdict WHEN '' THEN least(j.soft_at, j.hard_at) ELSE r.closes_at END,
