@@ -11,6 +11,7 @@ import pytest
 from fleet.stack.stack import StackError
 from jobs import submit
 from jobs.core.states import State
+from jobs.models import Worker
 from tests.flows.processes import Process, Processes
 from tests.flows.world import ended, outcomes, reached
 from tests.waiting import wait_for
@@ -25,6 +26,10 @@ def start(processes: Processes, **environ: str) -> Process:
     tasks = "tests.tasks,tests.flows.tasks,tests.flows.scarce"
     worker = processes.start_worker("one", 2, FAIRSHIFT_TASKS=tasks, **environ)
     worker.ready()
+    # From its own thread, which now has its connection to the database.
+    first = Worker.objects.latest("started_at")
+    later = Worker.objects.filter(id=first.id, heartbeat_at__gt=first.heartbeat_at)
+    wait_for(later.exists, what="the second heartbeat")
     return worker
 
 

@@ -109,8 +109,11 @@ def test_a_running_task_that_celery_terminates_is_cancelled(stack: Processes, ve
 def test_a_run_does_not_stay_with_a_process_that_is_stopped(processes: Processes) -> None:
     """Until the process has read it, the run is not `running`; the process is killed, and it runs.
 
-    An attempt that has not begun does not count.
+    An attempt that has not begun does not count. Its start deadline has passed, so the next
+    process leaves it to promotion.
     """
+    processes.start_system()
+    processes.start_beat()
     worker = processes.start_worker(slots=1)
     worker.ready()
     [child] = worker.children()
