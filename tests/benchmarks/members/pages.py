@@ -34,7 +34,7 @@ VALUES: Final[Mapping[str, Sequence[str]]] = {
     "submission": ("7", "999999999"),
     "label": ("site:site-7", "serial:7", "site:nowhere", "label-7"),
     "error": ("builtins.ValueError", "builtins.KeyError"),
-    "since": ("2026-01-01T00:00", "2099-01-01T00:00"),
+    "after": ("2026-01-01T00:00", "2099-01-01T00:00"),
     "before": ("2099-01-01T00:00", "2000-01-01T00:00"),
     "search": ("job-7", "bench-", "nothing"),
     "slug": ("o", "o77", "nothing"),
