@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Annotated, Any, Final
 
-from django.db.models import Model
+from django.db.models import Exists, Model
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict
 
@@ -105,6 +105,8 @@ class Noun:
     """Django's converter of that field in addresses: int, str or uuid."""
     owner: str | None = "owner"
     """The path from a row to its owner; None: rows belong to the whole installation."""
+    read: Callable[[Any, Access], Any] | None = None
+    """Return the row of a key that a caller sees, or None, faster than `rows` does."""
     visible: Callable[[Rows, Access], Rows] | None = None
     """Narrow rows to those that a caller sees; None: those of the caller's owners."""
     section: str = ""
@@ -274,9 +276,10 @@ class Action:
         """The body for many rows."""
         return self.body_of_all or self.body
 
-    def narrow(self, rows: Rows) -> Rows:
-        """Narrow rows to those for which faces offer it now."""
-        return (self.offered or self.applies)(rows)
+    @property
+    def narrows(self) -> Callable[[Rows], Rows]:
+        """Narrows rows to those for which faces offer it now."""
+        return self.offered or self.applies
 
     def applies_to(self, row: Model, rows: Rows) -> bool:
         """Say whether it can move a row now."""
@@ -284,7 +287,16 @@ class Action:
 
     def is_offered_for(self, row: Model, rows: Rows) -> bool:
         """Say whether faces offer it for a row now."""
-        return _includes(self.offered or self.applies, row, rows)
+        return _includes(self.narrows, row, rows)
+
+
+def offered_of(actions: Sequence[Action], row: Model, rows: Rows) -> list[Action]:
+    """Return those of some actions that faces offer for a row now, by one query."""
+    found = rows.filter(pk=row.pk)
+    asked = list({action.narrows for action in actions} - {every})
+    flags = found.values_list(*(Exists(narrow(found)) for narrow in asked)).first() if asked else ()
+    fits = {every} | {narrow for narrow, is_one in zip(asked, flags or (), strict=False) if is_one}
+    return [action for action in actions if action.narrows in fits]
 
 
 def _includes(narrow: Callable[[Rows], Rows], row: Model, rows: Rows) -> bool:

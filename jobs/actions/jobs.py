@@ -14,7 +14,7 @@ from jobs.actions.texts import Moment
 from jobs.core.errors import OptionError, StaleRow
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.sql import now
-from jobs.definitions.single import delete_job
+from jobs.definitions.single import delete_job, read_job
 from jobs.models import Backfill, Job, Run, Scope
 from jobs.recurring.backfill import backfill_once, count_backfill, that_can_be_backfilled
 from jobs.recurring.pause import pause_jobs
@@ -84,6 +84,7 @@ _OFF: Final = _("%(row)s is not enabled, so it makes no runs.")
 JOBS: Final = Noun(
     name="job",
     rows=lambda: Job.objects.select_related("owner", "target"),
+    read=lambda key, by: read_job(int(key), by=by),
     view="jobs.view_job",
     actions=(
         Action(

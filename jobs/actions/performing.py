@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
 from pydantic import BaseModel
 
-from jobs.actions.declared import Action, Call, Noun, creation_of
+from jobs.actions.declared import Action, Call, Noun, creation_of, offered_of
 from jobs.core import barrier
 from jobs.core.errors import (
     AccessDenied,
@@ -62,6 +62,8 @@ def find(noun: Noun, key: Any, *, by: Access) -> Any:
             # It has no owner, and is not readable behind the barrier.
             with barrier.lifted():
                 found = noun.rows().filter(**{noun.key: key}).first()
+        elif noun.read is not None:
+            found = noun.read(key, by)
         else:
             found = noun.seen_by(by).filter(**{noun.key: key}).first()
     except (ValueError, OverflowError, DataError, ValidationError):
@@ -107,7 +109,7 @@ def available(noun: Noun, row: Any, *, by: Access) -> list[Action]:
         one for one in noun.actions if by.has(one.scope, owner_id) and _permits(by, one.permission)
     ]
     with barrier.lifted():
-        return [action for action in allowed if action.is_offered_for(row, noun.rows())]
+        return offered_of(allowed, row, noun.rows())
 
 
 def may_somewhere(action: Action, *, by: Access) -> bool:
@@ -158,7 +160,7 @@ def find_all(noun: Noun, action: Action, rows: Any, *, by: Access) -> list[Owned
         rows = by.narrowed(rows, path=noun.owner, scope=action.scope)
     # They are narrowed already. Behind the barrier, the index of labels would not be used.
     with barrier.lifted():
-        found = find_rows(action.narrow(rows), owner=noun.owner)
+        found = find_rows(action.narrows(rows), owner=noun.owner)
     if noun.owner is None:
         return found
     # guard: behind the barrier, owners of others do not exist

@@ -7,7 +7,7 @@ replaces, as `changed_at`; losing a race is a normal return value.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -21,16 +21,23 @@ from jobs.definitions.present import arguments_of
 from jobs.definitions.spec import JobSpec
 from jobs.definitions.upsert import checked, remove
 from jobs.models import AuditEntry, Job, Owner, ScheduleKind, Target
+from jobs.models.access import Access
 from jobs.models.verbs import Actor
 from jobs.runs import preparation
 
 _COLUMNS: Final = tuple(field.attname for field in Job._meta.concrete_fields)
+_NO_ID: Final = 2**63
 _READ: Final = ("phase", "shard", "effective_from", "changed_at")
 
 
-def read_job(job_id: int, *, owner_ids: Collection[int] | None) -> Job | None:
-    """Return a job of these owners (None: of any), with its owner's slug and its target's name."""
-    owners = None if owner_ids is None else sorted(owner_ids)
+def read_job(job_id: int, *, by: Access) -> Job | None:
+    """Return a job that the caller sees, with its owner's slug and its target's name.
+
+    Their other columns are read when they are used.
+    """
+    if job_id >= _NO_ID:
+        return None
+    owners = None if by.sees_all else sorted(by.owner_ids())
     rows = prepared.run_over_all("definitions/select_one", {"id": job_id, "owner_ids": owners})
     if not rows:
         return None
@@ -39,9 +46,10 @@ def read_job(job_id: int, *, owner_ids: Collection[int] | None) -> Job | None:
     if isinstance(row["labels"], str):
         row["labels"] = json.loads(row["labels"])
     job = Job.from_db(connection.alias, _COLUMNS, [row[name] for name in _COLUMNS])
-    job.owner = Owner(pk=job.owner_id, slug=row["owner_slug"])
+    using = connection.alias
+    job.owner = Owner.from_db(using, ("id", "slug"), (job.owner_id, row["owner_slug"]))
     if job.target_id is not None:
-        job.target = Target(pk=job.target_id, name=row["target_name"])
+        job.target = Target.from_db(using, ("id", "name"), (job.target_id, row["target_name"]))
     return job
 
 

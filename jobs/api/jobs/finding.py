@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from jobs.actions.filters.jobs import JobFilter
 from jobs.api.kit.callers import caller, refuse_other_scope
 from jobs.api.kit.etags import etag_of, refuse_stale
-from jobs.api.kit.pages import ID_LIMIT
 from jobs.api.kit.problems import not_found
 from jobs.definitions.single import read_job
 from jobs.models import Job, Scope
@@ -31,8 +30,7 @@ def listed_jobs(access: Access, wanted: JobFilter, *, after: str) -> QuerySet[Jo
 
 def find_job(access: Access, job_id: int) -> Job:
     """Return a job that the caller sees, with its owner and target; raise Problem if none."""
-    owner_ids = None if access.sees_all else access.owner_ids()
-    job = read_job(job_id, owner_ids=owner_ids) if job_id <= ID_LIMIT else None
+    job = read_job(job_id, by=access)
     if job is None:
         raise not_found()
     return job

@@ -20,8 +20,6 @@ from jobs.core import cursors
 PAGE_LIMIT: Final = 500
 PAGE_DEFAULT: Final = 50
 CURSOR_LIMIT: Final = 300
-ID_LIMIT: Final = 2**63 - 1
-"""The highest id of a row."""
 
 Row = TypeVar("Row")
 Found = TypeVar("Found", bound=Model)

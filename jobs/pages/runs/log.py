@@ -125,6 +125,8 @@ def _wanted(request: HttpRequest) -> Wanted:
 
 
 def _shown(found: LogPage, run: Run) -> list[Shown]:
+    if not found.lines:
+        return []
     starts: dict[int, datetime | None] = {run.attempt_number: run.started_at or run.admitted_at}
     starts |= dict(run.attempts.values_list("number", "started_at"))
     return [_one(line, starts.get(line.attempt)) for line in found.lines]

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -213,12 +213,18 @@ class _Reading:
         self.found: list[LogLine] = []
         self.scanned = 0
         self._after, self._gap = after, 0
-        self._numbers = {
-            run.token: run.attempt_number,
-            **dict(run.attempts.values_list("token", "number")),
-        }
-        only = next((t for t, number in self._numbers.items() if number == wanted.attempt), -1)
-        self._given = {"run": run.id, "only": None if wanted.attempt is None else only}
+        self._run = run
+        only = None if wanted.attempt is None else self._token_of(wanted.attempt)
+        self._given = {"run": run.id, "only": only}
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """The numbers of the attempts, by their tokens. Most runs have no line, and need none."""
+        ended = dict(self._run.attempts.values_list("token", "number"))
+        return {self._run.token: self._run.attempt_number, **ended}
+
+    def _token_of(self, attempt: int) -> int:
+        return next((token for token, number in self._numbers.items() if number == attempt), -1)
 
     @property
     def after(self) -> Position:

@@ -8,7 +8,7 @@ import pytest
 import tests.tasks  # noqa: F401  registers the tasks of scenes
 from jobs.definitions.single import change_job, create_job, delete_job, read_job
 from jobs.models import Job, Owner
-from tests.jobs.scenes import behind
+from tests.jobs.scenes import behind, superuser
 
 GIVEN = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
 
@@ -26,7 +26,7 @@ def test_the_later_of_two_writers_changes_nothing(
     """It waits for the earlier writer's lock, and then finds another version than it has read."""
     made = create_job(acme, {"key": "nightly", **GIVEN})
     assert made is not None
-    read = read_job(made.pk, owner_ids=None)
+    read = read_job(made.pk, by=superuser())
     assert read is not None
     with behind(lambda: act(read)) as (begin, outcomes):
         Job.objects.filter(pk=made.pk).update(name="the earlier writer's")
