@@ -16,6 +16,7 @@ from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict
 
 from jobs.actions import texts
+from jobs.core import prepared
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope
 from jobs.models.access import Access
@@ -291,11 +292,17 @@ class Action:
 
 
 def offered_of(actions: Sequence[Action], row: Model, rows: Rows) -> list[Action]:
-    """Return those of some actions that faces offer for a row now, by one query."""
+    """Return those of some actions that faces offer for a row now, by one query.
+
+    Its plan is kept: to plan it over all partitions of runs takes longer than to run it.
+    """
     found = rows.filter(pk=row.pk)
-    asked = list({action.narrows for action in actions} - {every})
-    flags = found.values_list(*(Exists(narrow(found)) for narrow in asked)).first() if asked else ()
-    fits = {every} | {narrow for narrow, is_one in zip(asked, flags or (), strict=False) if is_one}
+    asked = [one for one in dict.fromkeys(action.narrows for action in actions) if one is not every]
+    fits: set[Callable[[Rows], Rows]] = {every}
+    if asked:
+        query = found.order_by().values_list(*(Exists(narrow(found)) for narrow in asked)).query
+        for flags in prepared.query(*query.sql_with_params()):
+            fits |= {narrow for narrow, fit in zip(asked, flags.values(), strict=True) if fit}
     return [action for action in actions if action.narrows in fits]
 
 
