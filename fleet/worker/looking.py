@@ -15,7 +15,7 @@ from typing import Final
 
 from fleet import log_events
 from fleet.contract import Application, Asked, Look, Unseen
-from fleet.pool import reader_of, stacks_of
+from fleet.pool import Job, stacks_of
 from fleet.worker.admitted import AdmittedRun
 
 logger = logging.getLogger(__name__)
@@ -58,14 +58,14 @@ class Looking:
             return None
         found = Look(*asked)
         job = held.job
-        child = getattr(job, "_write_to", None)
-        pid = reader_of(child, job)
-        if pid is None:
-            is_other = held.started_at is not None and not hasattr(child, "last_read")
+        child = job.child if isinstance(job, Job) and job.is_running else None
+        if child is None:
+            is_other = held.started_at is not None and not isinstance(job, Job)
             unseen = Unseen.OTHER_POOL if is_other else Unseen.NOT_BEGUN
             return None if held.settled else found._replace(unseen=unseen)
-        stack, (memory, seconds, state) = stacks_of(child, pid), process_facts(pid)
-        if held.settled or reader_of(child, job) != pid:
+        pid = child.pid
+        stack, (memory, seconds, state) = stacks_of(child), process_facts(pid)
+        if held.settled or not job.is_running:
             # The stack may be that of the next job.
             return None
         found = found._replace(pid=pid, stack=stack, memory_bytes=memory, cpu_seconds=seconds)
