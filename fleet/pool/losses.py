@@ -38,6 +38,8 @@ class Losses:
         self._children, self._answers = children, answers
         self._suspects = 0
         """Children that died while they were idle: each may have read a job without noting it."""
+        self._missing: set[int] = set()
+        """The jobs that were missing at the last look."""
 
     def note_end(self, child: Child, *, is_closing: bool) -> None:
         """End the job of a child that has ended."""
@@ -58,12 +60,14 @@ class Losses:
 
         A child that is killed while it waits still reads what comes before it gets a processor.
         The job has not begun. A living child that is about to note its job is awake, or waits for a
-        thread of its own. If more are missing than such children have died, one will be noted.
+        thread of its own, which takes no second. If more are missing than such children have died,
+        one will be noted.
         """
         missing = self._nowhere() if self._suspects else set()
+        lasting, self._missing = missing & self._missing, missing
         if not missing:
             self._suspects = 0
-        if len(missing) > self._suspects or not missing:
+        if len(missing) > self._suspects or not lasting:
             return
         self._answers.take()  # a child writes its result before it reads the next job
         for child in self._children.idle():
@@ -72,7 +76,7 @@ class Losses:
         still = self._nowhere()
         self._answers.take()
         self._suspects = 0
-        for number in missing & still & self._jobs.keys():
+        for number in lasting & still & self._jobs.keys():
             self._outbox.add(self._jobs[number])
 
     def _nowhere(self) -> set[int]:
