@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 STATES: Final = {"T": "stopped", "t": "traced", "D": "in an uninterruptible call", "Z": "ended"}
 """States of a process in which it writes no stack, by their letters in /proc."""
+NOTICED_SECONDS: Final = 0.5
+"""The most that the pool needs to notice a start."""
 
 
 class Looking:
@@ -58,6 +61,9 @@ class Looking:
             return None
         found = Look(*asked)
         job = held.job
+        until = time.monotonic() + NOTICED_SECONDS
+        while isinstance(job, Job) and job.child is None and time.monotonic() < until:
+            time.sleep(NOTICED_SECONDS / 50)  # its start may not be noticed yet
         child = job.child if isinstance(job, Job) and job.is_running else None
         if child is None:
             is_other = held.started_at is not None and not isinstance(job, Job)
