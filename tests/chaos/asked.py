@@ -74,7 +74,7 @@ def cancel(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
     """Cancel these runs; say how many moved."""
     from jobs.runs.cancellation import cancel_runs
 
-    return {"cancelled": len(cancel_runs(ids))}
+    return {"cancelled": len(cancel_runs([UUID(key) for key in ids]))}
 
 
 def retry(log: SubmitLog, *, ids: list[str]) -> dict[str, Any]:
