@@ -284,11 +284,7 @@ class Action:
 
     def applies_to(self, row: Model, rows: Rows) -> bool:
         """Say whether it can move a row now."""
-        return _includes(self.applies, row, rows)
-
-    def is_offered_for(self, row: Model, rows: Rows) -> bool:
-        """Say whether faces offer it for a row now."""
-        return _includes(self.narrows, row, rows)
+        return self.applies is every or bool(self.applies(rows.filter(pk=row.pk)).exists())
 
 
 def offered_of(actions: Sequence[Action], row: Model, rows: Rows) -> list[Action]:
@@ -304,7 +300,3 @@ def offered_of(actions: Sequence[Action], row: Model, rows: Rows) -> list[Action
         for flags in prepared.query(*query.sql_with_params()):
             fits |= {narrow for narrow, fit in zip(asked, flags.values(), strict=True) if fit}
     return [action for action in actions if action.narrows in fits]
-
-
-def _includes(narrow: Callable[[Rows], Rows], row: Model, rows: Rows) -> bool:
-    return narrow is every or bool(narrow(rows.filter(pk=row.pk)).exists())

@@ -26,7 +26,7 @@ from jobs.models.verbs import Actor
 from jobs.runs import preparation
 
 _COLUMNS: Final = tuple(field.attname for field in Job._meta.concrete_fields)
-_NO_ID: Final = 2**63
+_ID_LIMIT: Final = 2**63
 _READ: Final = ("phase", "shard", "effective_from", "changed_at")
 
 
@@ -35,7 +35,7 @@ def read_job(job_id: int, *, by: Access) -> Job | None:
 
     Their other columns are read when they are used.
     """
-    if job_id >= _NO_ID:
+    if job_id >= _ID_LIMIT:
         return None
     owners = None if by.sees_all else sorted(by.owner_ids())
     rows = prepared.run_over_all("definitions/select_one", {"id": job_id, "owner_ids": owners})

@@ -144,9 +144,7 @@ def secret_page(
 
 def _asked(visit: Visit, noun: Noun, action: Action, row: Any) -> HttpResponse:
     back = back_of(visit, None if action.is_deletion else row, noun)
-    with barrier.lifted():
-        is_offered = action.is_offered_for(row, noun.rows())
-    if not is_offered:
+    if action not in available(noun, row, by=visit.access):
         return failed(visit, gettext(action.refused) % {"row": row}, to=back)
     with barrier.lifted():
         initial = dict(action.initial(row, visit.access)) if action.initial else {}
