@@ -89,13 +89,10 @@ class Gate:
         is_urgent = self._outcomes.open_count < 2 * self._slots
         answer = functools.partial(self._answer, request)
         asked = (admission_request, answer)
-        ask = functools.partial(self._io_thread.request_admission, *asked, is_urgent=is_urgent)
-        if admission_request.job is None:
-            if not ask():
-                drop(request)
-        elif admission_request.key in self._held or not ask():
-            # The same message was delivered again, after its lease expired. It is the only copy of
-            # a run without a row, so it must not be dropped.
+        is_held = admission_request.job is not None and admission_request.key in self._held
+        if is_held or not self._io_thread.request_admission(*asked, is_urgent=is_urgent):
+            # The same message was delivered again, after its lease expired. It may be the only
+            # copy: that of a run without a row, or of a run whose first request is refused later.
             self._requeue_later(request)
 
     def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:

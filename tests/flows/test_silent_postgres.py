@@ -10,9 +10,10 @@ from django.db import connection
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
+from jobs.runs.changing import change_run
 from tests.flows.processes import Process, Processes
 from tests.flows.world import ended, reached
-from tests.jobs.scenes import hinted
+from tests.jobs.scenes import hinted, known
 from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
 
@@ -61,6 +62,20 @@ def test_hints_of_a_worker_without_postgres_start_elsewhere(
     way.cut_all()
     assert ended(submit("tests.record", 9, owner=owner), seconds=30).state == State.SUCCEEDED
     assert not Run.objects.exclude(state=State.SUCCEEDED).exists()
+
+
+def test_a_new_hint_of_a_run_starts_elsewhere(
+    processes: Processes, way: Proxy, owner: Owner
+) -> None:
+    """A worker without PostgreSQL had taken its old hint before the run was changed."""
+    start_far(processes, way)
+    assert ended(submit("tests.record", 0, owner=owner)).state == State.SUCCEEDED
+    way.faults = GONE
+    run = submit("tests.record", 1, owner=owner)
+    wait_for(lambda: known() != [] and hinted() == [], what="the far worker to take its hint")
+    change_run(run, priority=9)
+    processes.start_worker("near", SLOTS)
+    assert ended(run, seconds=30).state == State.SUCCEEDED
 
 
 @pytest.mark.proof
