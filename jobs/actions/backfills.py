@@ -7,7 +7,8 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_noop as _
 
-from jobs.actions.declared import Action, Call, Noun, Rows
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Action, Call, Noun
 from jobs.actions.submissions import cancelled
 from jobs.models import Backfill, Run, Scope
 from jobs.models.verbs import Cancelled

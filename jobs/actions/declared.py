@@ -16,14 +16,12 @@ from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict
 
 from jobs.actions import texts
+from jobs.actions.conditions import OfStates, Rows, every
 from jobs.core import prepared
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope
 from jobs.models.access import Access
 from jobs.runs.bulk import Moved, OwnedKey
-
-Rows = Any
-"""A QuerySet; each model has methods of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +194,6 @@ def sentence(template: str) -> Callable[[Any, Any], Phrase]:
     return lambda row, _value: phrase(template, row=str(row))
 
 
-def every(rows: Rows) -> Rows:
-    """Return the rows: the action applies to each."""
-    return rows
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One action on a row of a noun."""
@@ -284,19 +277,30 @@ class Action:
 
     def applies_to(self, row: Model, rows: Rows) -> bool:
         """Say whether it can move a row now."""
-        return self.applies is every or bool(self.applies(rows.filter(pk=row.pk)).exists())
+        return bool(fulfilled([self.applies], row, rows))
 
 
 def offered_of(actions: Sequence[Action], row: Model, rows: Rows) -> list[Action]:
-    """Return those of some actions that faces offer for a row now, by one query.
+    """Return those of some actions that faces offer for a row now."""
+    fits = fulfilled([action.narrows for action in actions], row, rows)
+    return [action for action in actions if action.narrows in fits]
+
+
+def fulfilled(
+    conditions: Iterable[Callable[[Rows], Rows]], row: Model, rows: Rows
+) -> set[Callable[[Rows], Rows]]:
+    """Return those of some conditions that a row fulfils: by what was read, or by one query.
 
     Its plan is kept: to plan it over all partitions of runs takes longer than to run it.
     """
-    found = rows.filter(pk=row.pk)
-    asked = [one for one in dict.fromkeys(action.narrows for action in actions) if one is not every]
-    fits: set[Callable[[Rows], Rows]] = {every}
+    judged = {
+        one: one.judge(row) if isinstance(one, OfStates) else (one is every or None)
+        for one in conditions
+    }
+    asked = [one for one, fits in judged.items() if fits is None]
     if asked:
+        found = rows.filter(pk=row.pk)
         query = found.order_by().values_list(*(Exists(narrow(found)) for narrow in asked)).query
         for flags in prepared.query(*query.sql_with_params()):
-            fits |= {narrow for narrow, fit in zip(asked, flags.values(), strict=True) if fit}
-    return [action for action in actions if action.narrows in fits]
+            judged |= zip(asked, flags.values(), strict=True)
+    return {one for one, fits in judged.items() if fits}

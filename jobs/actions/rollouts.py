@@ -8,7 +8,8 @@ from django.db.models import F, Func, IntegerField
 from django.utils.translation import gettext_noop as _
 from pydantic import BeforeValidator, Field
 
-from jobs.actions.declared import Action, Call, Reason, Rows, Shown
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Action, Call, Reason, Shown
 from jobs.actions.texts import Name
 from jobs.core.errors import ActionRefused
 from jobs.core.phrases import Phrase, phrase

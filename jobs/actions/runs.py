@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_noop as _
 from pydantic import BeforeValidator, Field
 
+from jobs.actions.conditions import Rows, in_states
 from jobs.actions.declared import (
     HIDDEN,
     Action,
@@ -17,7 +18,6 @@ from jobs.actions.declared import (
     NeededReason,
     Noun,
     Reason,
-    Rows,
     Shown,
     given_in,
     sentence,
@@ -28,7 +28,7 @@ from jobs.catalog.registry import is_offered, nearest_offered
 from jobs.core.errors import OptionError, StateConflict
 from jobs.core.inputs import LABELS_LIMIT
 from jobs.core.phrases import Phrase, phrase
-from jobs.core.states import ENDED, REOPENABLE, WAITING, State
+from jobs.core.states import ACTIVE, REOPENABLE, WAITING, State
 from jobs.models import Run, Scope, WindowPolicy
 from jobs.models.access import Access
 from jobs.runs.bulk import CANCELLABLE, Moved, OwnedKey, cancel_found, in_chunks, retry_found
@@ -188,19 +188,16 @@ def _fail_all(found: Sequence[OwnedKey], call: Call) -> Moved:
     return in_chunks(found, lambda ids: len(fail_runs(ids, **call.audited)))
 
 
-def _waiting(runs: Rows) -> Rows:
-    return runs.filter(state__in=sorted(WAITING))
-
-
 def that_obey_windows(runs: Rows) -> Rows:
-    """Return the waiting runs that a calendar may delay, or that require one."""
-    waiting = runs.filter(state__in=sorted(WAITING)).exclude(window_policy=WindowPolicy.OVERRIDDEN)
+    """Narrow waiting runs to those that a calendar may delay, or that require one."""
+    waiting = runs.exclude(window_policy=WindowPolicy.OVERRIDDEN)
     # A superuser may override the shared calendars that still hold a run.
     waiting = waiting.exclude(~Q(state=State.HELD), window_policy=WindowPolicy.SHARED)
     required = Q(window_policy=WindowPolicy.REQUIRED)
     return waiting.filter(required | Q(owner__calendar_version__gt=0))
 
 
+_WAITING: Final = in_states(WAITING)
 _NOT_WAITING: Final = _("This run does not wait: a worker has started it, or it has ended.")
 
 CHANGE: Final = Action(
@@ -215,7 +212,7 @@ CHANGE: Final = Action(
     body=RunChange,
     initial=_facts,
     choices={"queue": _queues},
-    applies=_waiting,
+    applies=_WAITING,
     refused=_NOT_WAITING,
     act=_change,
     done=sentence(_("It is changed.")),
@@ -230,7 +227,7 @@ LOOK: Final = Action(
     ),
     scope=Scope.OPERATE,
     permission="jobs.view_arguments",
-    applies=lambda runs: runs.active(),
+    applies=in_states(ACTIVE),
     refused=_("No worker has this run."),
     act=lambda run, call: ask_where(run, **call.audited),
     done=sentence(_("Its worker is asked: the answer will be on this page.")),
@@ -243,7 +240,7 @@ RETRY: Final = Action(
     permission="jobs.retry_run",
     body=Retry,
     initial=_arguments,
-    applies=lambda runs: runs.filter(state__in=sorted(REOPENABLE)),
+    applies=in_states(REOPENABLE),
     refused=_("Only runs that failed, expired or were cancelled can be retried."),
     act=_retry,
     act_on_all=lambda found, call: retry_found(found, **call.audited),
@@ -269,8 +266,8 @@ RUNS: Final = Noun(
             ),
             scope=Scope.OPERATE,
             permission="jobs.cancel_run",
-            applies=lambda runs: runs.exclude(state__in=sorted(ENDED - IS_CANCELLED)),
-            offered=lambda runs: runs.filter(state__in=sorted(CANCELLABLE)),
+            applies=in_states(CANCELLABLE | IS_CANCELLED),
+            offered=in_states(CANCELLABLE),
             refused=_("Only runs that have not ended and were not asked to stop can be cancelled."),
             act=_cancel,
             act_on_all=lambda found, call: cancel_found(found, **call.audited),
@@ -287,8 +284,8 @@ RUNS: Final = Noun(
             scope=Scope.OPERATE,
             permission="jobs.override_window",
             body=NeededReason,
-            applies=_waiting,
-            offered=that_obey_windows,
+            applies=_WAITING,
+            offered=in_states(WAITING, also=that_obey_windows),
             refused=_("This run does not wait, or may start outside its windows already."),
             is_repeatable=True,
             act=_override,
@@ -306,7 +303,7 @@ RUNS: Final = Noun(
             scope=Scope.OPERATE,
             permission="jobs.move_run",
             body=TaskToMove,
-            applies=_waiting,
+            applies=_WAITING,
             refused=_NOT_WAITING,
             act=_move,
             act_on_all=_move_all,
@@ -318,7 +315,7 @@ RUNS: Final = Noun(
             explains=_("For a task that was removed. It ends as failed, and no worker starts it."),
             scope=Scope.OPERATE,
             permission="jobs.move_run",
-            applies=_waiting,
+            applies=_WAITING,
             refused=_NOT_WAITING,
             act=_fail,
             act_on_all=_fail_all,

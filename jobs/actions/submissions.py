@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_noop as _
 
-from jobs.actions.declared import Action, Call, NeededReason, Noun, Rows
+from jobs.actions.conditions import with_runs_in
+from jobs.actions.declared import Action, Call, NeededReason, Noun
 from jobs.actions.rollouts import ROLLOUT_ACTIONS
 from jobs.actions.runs import that_obey_windows
 from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import WAITING, State
-from jobs.models import Backfill, Run, Scope, Submission
+from jobs.models import Scope, Submission
 from jobs.models.verbs import Cancelled
 from jobs.runs.bulk import CANCELLABLE
 from jobs.runs.manual_retry import reopen_failed
 from jobs.runs.override import held_by_of, override_submission
-
-
-def _with(submissions: Rows, runs: Rows) -> Rows:
-    return submissions.filter(Exists(runs.filter(submission=OuterRef("pk"))))
-
-
-def _with_work_left(submissions: Rows) -> Rows:
-    # A backfill that has not made its first run is cancelled, too.
-    backfills = Backfill.objects.filter(submission=OuterRef("pk"), done_at=None)
-    runs = Run.objects.filter(submission=OuterRef("pk"), state__in=sorted(CANCELLABLE))
-    return submissions.filter(Exists(backfills) | Exists(runs))
 
 
 def _count(submission: Any, states: frozenset[State]) -> int:
@@ -87,7 +76,7 @@ SUBMISSIONS: Final = Noun(
             ),
             scope=Scope.OPERATE,
             permission="jobs.cancel_submission",
-            applies=_with_work_left,
+            applies=with_runs_in(CANCELLABLE, or_growing=True),
             refused=_("Every run of this submission has ended, or was asked to stop."),
             is_repeatable=True,
             counts=lambda submission: _count(submission, CANCELLABLE),
@@ -102,7 +91,7 @@ SUBMISSIONS: Final = Noun(
             explains=_("Each failed run is queued again with a fresh set of attempts."),
             scope=Scope.OPERATE,
             permission="jobs.retry_run",
-            applies=lambda rows: _with(rows, Run.objects.filter(state=State.FAILED)),
+            applies=with_runs_in({State.FAILED}),
             refused=_("No run of this submission has failed."),
             is_repeatable=True,
             counts=lambda submission: _count(submission, frozenset({State.FAILED})),
@@ -121,8 +110,8 @@ SUBMISSIONS: Final = Noun(
             scope=Scope.OPERATE,
             permission="jobs.override_window",
             body=NeededReason,
-            applies=lambda rows: _with(rows, Run.objects.filter(state__in=sorted(WAITING))),
-            offered=lambda rows: _with(rows, that_obey_windows(Run.objects.all())),
+            applies=with_runs_in(WAITING),
+            offered=with_runs_in(WAITING, also=that_obey_windows),
             refused=_("No run of this submission waits for a window."),
             is_repeatable=True,
             counts=lambda submission: _count(submission, frozenset(WAITING)),

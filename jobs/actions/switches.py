@@ -8,7 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext_noop as _
 
-from jobs.actions.declared import Action, Call, Rows, sentence
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Action, Call, sentence
 
 
 def _switch(row: Any, call: Call, *, change: Callable[..., Any], to: bool) -> None:

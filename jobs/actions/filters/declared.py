@@ -16,7 +16,8 @@ from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
-from jobs.actions.declared import Rows, Shown
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Shown
 from jobs.actions.texts import Slug
 from jobs.core.sql import now
 from jobs.models import Owner

@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 from pydantic import Field, PrivateAttr
 
-from jobs.actions.declared import Rows, Shown
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Shown
 from jobs.actions.filters.declared import (
     YES_OR_NO,
     By,

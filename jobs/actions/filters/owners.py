@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import Rows, Shown
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Shown
 from jobs.actions.filters.declared import AGES, Age, By, Choices, Filter, OwnedBy, by_age
 from jobs.actions.texts import Moment, Slug, Text
 from jobs.models.access import Access

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 from pydantic import Field, field_validator
 
-from jobs.actions.declared import Rows, Shown
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Shown
 from jobs.actions.filters.declared import (
     AGES,
     BEFORE,

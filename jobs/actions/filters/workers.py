@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
-from jobs.actions.declared import Rows, Shown
+from jobs.actions.conditions import Rows
+from jobs.actions.declared import Shown
 from jobs.actions.filters.declared import By, Choices, Filter
 from jobs.actions.texts import Text
 from jobs.models import Worker

@@ -40,7 +40,7 @@ OTHERS: Final = replace(
 )
 
 
-def find_submission(visit: Visit, key: int) -> Submission:
+def find_submission(visit: Visit, key: int) -> Any:
     """Return a submission that the visitor sees, with its owner."""
     return visit.one(Submission.objects.select_related("owner"), pk=key)
 
@@ -49,7 +49,7 @@ def find_submission(visit: Visit, key: int) -> Submission:
 def submission(visit: Visit, key: int) -> HttpResponse:
     """Show one submission."""
     found = find_submission(visit, key)
-    progress = found.progress
+    progress = found.page_progress = found.progress
     rollout = Rollout.objects.filter(pk=found.pk).first()
     return visit.show(
         "jobs/pages/submissions/one.html",
