@@ -130,14 +130,8 @@ def _why_queued(run: Run) -> str:
         return kept
     if run.blocked_by == "lock":
         return _locked(run.lock_key.partition(":")[2])
-    active = Run.objects.active().filter(owner=owner).count()
-    if owner.max_running is not None and active >= owner.max_running:
-        return phrase(
-            "Owner %(owner)s runs %(active)s of at most %(most)s at once.",
-            owner=owner.slug,
-            active=active,
-            most=owner.max_running,
-        )
+    if full := _why_full(owner):
+        return full
     workers = [worker for worker in Worker.objects.beating() if run.queue in worker.queues]
     if not workers:
         return _no_worker(run.queue)
@@ -277,6 +271,20 @@ def _place(found: MessagePosition, *, queue: str) -> Phrase:
     else:
         part = phrase("%(count)s single runs", count=count)
     return phrase("place %(place)s of %(part)s, of %(whole)s", place=place, part=part, whole=whole)
+
+
+def _why_full(owner: Owner) -> str:
+    if owner.max_running is None:
+        return ""
+    active = Run.objects.active().filter(owner=owner).count()
+    if active < owner.max_running:
+        return ""
+    return phrase(
+        "Owner %(owner)s runs %(active)s of at most %(most)s at once.",
+        owner=owner.slug,
+        active=active,
+        most=owner.max_running,
+    )
 
 
 def _found(run: Run) -> MessagePosition | None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
 
-from jobs.core import sql
+from jobs.core import prepared
 from jobs.models.access import Access
 from jobs.models.run import RunQuerySet
 from jobs.runs.reads.errors import message_of
@@ -60,7 +60,7 @@ def group_failed(runs: RunQuerySet, *, access: Access, most: int) -> Groups:
         return Groups([], is_complete=True)
     found = [
         Group(**row, last_ended_at=None, message=None)
-        for row in sql.query(_GROUPED.format(read=read), parameters)
+        for row in prepared.query(_GROUPED.format(read=read), parameters)
     ]
     is_all = sum(group.count for group in found) <= SCANNED
     largest = sorted(found, key=lambda one: (-one.count, one.task, one.error))
