@@ -121,8 +121,8 @@ def halt(submission_id: int, *, actor: Actor, reason: str) -> None:
 def reopened(run_ids: Sequence[UUID]) -> None:
     """Update the rollouts of runs that a retry has queued again, in its transaction.
 
-    If a retried run was an accepted failure, it counts again when it fails again. An ended rollout
-    goes on if a retried run is in a wave that was never released: that wave has to be released.
+    If a retried run was an accepted failure, it counts again when it fails again. If its wave was
+    never released, a rollout that has ended goes on, and the run waits for the release.
     """
     runs: Any = Run.objects.filter(id__in=run_ids)
     found = Rollout.objects.filter(submission__in=runs.values("submission"))
