@@ -17,6 +17,7 @@ SECONDS = amount("SECONDS", 240)
 SHORT_SECONDS = 8
 # Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
 LEASE_SECONDS = 10
+GONE = Faults(lost=1.0, hangs=False)
 SLOW = Faults(delay_seconds=0.25)
 """A restart takes longer than a lease, each of its steps less."""
 HELLO = Faults(lost=1.0, command=b"PUBLISH", hangs=False)
@@ -110,12 +111,18 @@ def test_workers_outlive_a_bad_network(
 
 @pytest.mark.chaos
 def test_heartbeats_go_on_while_workers_connect(proxied: tuple[World, Proxy]) -> None:
-    """Over a slow network a restart takes longer than a lease, and the lease does not end."""
+    """Over a slow network a restart takes longer than a lease, and the lease does not end.
+
+    A consumer restarts after a minute without Redis.
+    """
     scene, proxy = proxied
     workers = [scene.processes[name] for name in scene.workers]
     before = [_greeted(worker) for worker in workers]
-    proxy.faults = SLOW
+    proxy.faults = GONE
     proxy.cut_all()
+    for worker in workers:
+        scene.until(lambda w=worker: _count(w, "the consumer begins anew") > 0)  # type: ignore[misc]
+    proxy.faults = SLOW
     for worker, count in zip(workers, before, strict=True):
         scene.until(lambda w=worker, c=count: _greeted(w) > c)  # type: ignore[misc]
     assert [_count(worker, "no heartbeat") for worker in workers] == [0, 0]
