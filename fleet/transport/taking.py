@@ -121,9 +121,12 @@ class Taking(Waiting):
         return self._pending_take is not None
 
     def refuse_overdue(self) -> None:
-        """Raise TimeoutError when the server does not answer a take."""
-        if self._pending_take is not None and self._pending_take.is_overdue:
-            self._pending_take.connection.disconnect()
+        """End a take that the server does not answer, and raise TimeoutError."""
+        pending = self._pending_take
+        if pending is not None and pending.is_overdue:
+            self._pending_take, self._in_poll = None, None
+            self.leases.drop_take(pending)
+            pending.connection.disconnect()
             raise TimeoutError("Redis does not answer a take")
 
     def _note_wait(self, queue: str, seconds: float | None) -> None:

@@ -3,11 +3,11 @@
 import pytest
 from celery import group
 
-from jobs import submit_many
+from jobs import submit, submit_many
 from jobs.core.states import State
 from jobs.models import Run
 from tests.flows.processes import Processes
-from tests.flows.world import broker_client, event_count
+from tests.flows.world import broker_client, ended, event_count
 from tests.proxy import NONE, Faults, Proxy
 from tests.tasks import record
 from tests.waiting import wait_for
@@ -39,6 +39,18 @@ def test_cut_connections_cost_a_moment_and_no_restart(processes: Processes, prox
     assert worker.is_alive
     assert RESTARTED not in worker.log.read_text()
     assert record.app.control.ping(timeout=2), "remote control is not heard any more"
+
+
+def test_a_take_without_an_answer_is_sent_again(processes: Processes, proxy: Proxy) -> None:
+    """Once Redis answers, the worker takes within seconds: its consumer does not restart."""
+    worker = processes.start_worker("hung", 1, REDIS_URL=proxy.url)
+    processes.ready()
+    proxy.faults = Faults(lost=1.0, command=b"EVALSHA", hangs=True)
+    run = submit("tests.record", 0, owner="acme")
+    wait_for(lambda: "does not answer a take" in worker.log.read_text())
+    proxy.faults = NONE
+    assert ended(run).state == State.SUCCEEDED
+    assert RESTARTED not in worker.log.read_text()
 
 
 def test_what_ends_meanwhile_on_a_stock_queue_keeps_no_slot(
