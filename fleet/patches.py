@@ -166,7 +166,7 @@ PATCHES: Final = (
         "Redis says how many have received an event",
         "worker/consumer.py worker/events.py",
         replaces="buffer_limit",
-        overrides="_publish send",
+        overrides="_publish extend_buffer send",
         uses="_outbound_buffer",
     ),
     Patch(

@@ -39,6 +39,15 @@ class EventDispatcher(dispatcher.EventDispatcher):
             is_heard = not is_sent or getattr(producer.channel, "receiver_count", 1) > 0
             self._deaf_until = 0.0 if is_heard else time.monotonic() + DEAF_SECONDS
 
+    def extend_buffer(self, other: Any) -> None:
+        """Take over what a lost connection left, without its heartbeats: the next one is due soon.
+
+        The flush sends one after the other, and the loop does not turn meanwhile.
+        """
+        self._outbound_buffer.extend(
+            unsent for unsent in other._outbound_buffer if unsent[1] != "worker.heartbeat"
+        )
+
     def _utcoffset(self) -> float:
         now = time.monotonic()
         if now >= self._offset_due_at:
