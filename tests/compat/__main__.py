@@ -31,9 +31,8 @@ SUITE: Final = (
     f"{FLOWS}cancel.py::test_a_task_that_does_not_listen_is_killed",
     f"{FLOWS}kills.py::test_a_killed_pool_child_ends_its_attempt_alone",
     f"{FLOWS}lost_broker.py::test_a_worker_without_its_broker_records_ends_and_kills",
-    f"{STOCK}canvas",
-    f"{STOCK}time_limits",
-    f"{STOCK}what_is_revoked_does_not_start",
+    f"{STOCK}calls_on_two_fair_queues_and_a_stock_one",
+    f"{STOCK}a_hard_limit_fails_a_task_once",
     f"{STOCK}what_runs_is_terminated",
     f"{STOCK}a_warm_shutdown",
 )
