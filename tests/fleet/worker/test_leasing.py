@@ -55,10 +55,7 @@ def worker_of(app: Celery) -> Any:
 
     pool = SimpleNamespace(apply_async=apply_async)
     return SimpleNamespace(
-        app=app,
-        pool=pool,
-        pool_cls=None,
-        consumer_cls=DEFAULT_CONSUMER,
+        app=app, pool=pool, consumer_cls=DEFAULT_CONSUMER, _process_task=lambda _request: None
     )
 
 
