@@ -202,12 +202,6 @@ LEASES_NOT_RENEWED: Final = Event(
 )
 
 # --- the pool ------------------------------------------------------------------------------
-JOB_NOT_WRITTEN: Final = Event(
-    "job_not_written",
-    ERROR,
-    "a job could not be written at once",
-    "Nothing to do.",
-)
 CHILD_BOOT_FAILED: Final = Event(
     "child_boot_failed",
     ERROR,
@@ -228,17 +222,29 @@ CHILD_NOT_CREATED: Final = Event(
     "no process could be created for the pool: next try in {seconds:.1f} s: {error}",
     "The limit of open files, processes or memory is reached. Raise it.",
 )
+CHILD_EXITED: Final = Event(
+    "child_exited",
+    ERROR,
+    "process {pid} of the pool exited with {status}",
+    "Another process takes its place; its job was recorded as lost.",
+)
+CHILD_BROKEN: Final = Event(
+    "child_broken",
+    ERROR,
+    "process {pid} of the pool is broken",
+    "Another process takes its place. See the traceback.",
+)
+CHILD_TOO_LARGE: Final = Event(
+    "child_too_large",
+    WARNING,
+    "process {pid} of the pool is replaced: it uses {used} kB of at most {most}",
+    "What its tasks keep in memory has reached --max-memory-per-child.",
+)
 CHILD_READS_NOTHING: Final = Event(
     "child_reads_nothing",
     WARNING,
     "process {pid} of the pool has not read its job: it is killed, and another one gets the job",
     "A process of the pool was stopped (SIGSTOP), or had no processor time.",
-)
-JOB_LOST: Final = Event(
-    "job_lost",
-    ERROR,
-    "job {message_id} has no process any more and is ended as lost",
-    "The run's process was killed, often for its memory. It is retried.",
 )
 
 # --- fair queues ---------------------------------------------------------------------------

@@ -42,74 +42,22 @@ PATCHES: Final = (
     ),
     Patch(
         "celery.concurrency.prefork:TaskPool",
-        "processes are those of fleet.pool; a task passes the gate; recorded starts come to an end",
-        "pool/pool.py worker/gate.py worker/leasing.py worker/node.py",
+        "processes are those of fleet.pool, which has the names that Celery reads of them; a task"
+        " passes the gate; recorded starts come to an end",
+        "pool/prefork.py pool/processes.py worker/leasing.py worker/node.py",
         replaces="Pool apply_async close",
-        uses="_pool",
+        uses="_pool _state",
     ),
     Patch(
         "celery.worker.worker:WorkController",
-        "the consumer is ours; a task that does not reach the pool takes no slot",
-        "worker/charging.py worker/leasing.py",
-        replaces="consumer_cls _process_task",
-        uses="_quick_release",
-    ),
-    # --- the pool -----------------------------------------------------------------------------
-    Patch(
-        "celery.concurrency.asynpool:AsynPool",
-        "jobs are written without a turn of the loop, short ones in advance; no job is lost with"
-        " its child; a boot that failed is tried again",
-        "pool/booting.py pool/lookahead.py pool/losses.py pool/pool.py pool/reconciling.py"
-        " worker/gate.py",
-        replaces="_put_back _putlock _quick_put on_partial_read on_poll_start on_process_down"
-        " on_hard_timeout on_soft_timeout",
-        overrides="_create_process_handlers _create_worker_process _create_write_handlers"
-        " _event_process_exit _repopulate_pool apply_async close create_result_handler"
-        " did_start_ok flush on_job_process_down on_job_process_lost on_job_ready on_process_alive"
-        " process_flush_queues terminate_job timers",
-        uses="_active_writes _all_inqueues _busy_workers _cache _create_payload _fileno_to_inq"
-        " _maxtasksperchild _payload _pool _process_by_pid _result_handler _state maintain_pool"
-        " on_timeout_cancel on_timeout_set outbound_buffer sched_strategy write_stats",
-    ),
-    Patch(
-        "celery.concurrency.asynpool:ResultHandler",
-        "all that a child has written is read at once; lost jobs end as if a child reported them",
-        "pool/pipes.py pool/pool.py pool/reconciling.py",
-        replaces="state_handlers",
-        overrides="_flush_outqueue _make_process_result",
-        uses="fileno_to_outq handle_event on_state_change",
-    ),
-    Patch(
-        "celery.concurrency.asynpool:Worker",
-        "a child reads jobs with one call, and notes in shared memory which it has read",
-        "pool/pipes.py",
-        overrides="_make_recv_method contribute_to_object on_loop_start",
-    ),
-    Patch(
-        "billiard.queues:_SimpleQueue",
-        "a child writes with one call, and leaves out what its pool knows",
-        "pool/lookahead.py pool/pipes.py",
-        replaces="put",
-        uses="_reader _writer",
-    ),
-    Patch(
-        "billiard.process:BaseProcess",
-        "whether a child has ended, also one that another library has reaped",
-        "pool/booting.py pool/losses.py pool/pipes.py pool/reconciling.py",
-        uses="_controlled_termination _is_alive _popen",
-    ),
-    Patch(
-        "billiard.pool:ApplyResult",
-        "a job's number, its child, and whether that has accepted it",
-        "pool/lookahead.py pool/losses.py pool/pipes.py pool/pool.py pool/reconciling.py"
-        " worker/charging.py worker/gate.py worker/looking.py worker/outcomes.py",
-        uses="_accepted _job _scheduled_for _soft_timeout _time_accepted _timeout _worker_pid"
-        " _write_to",
+        "the consumer is ours",
+        "worker/leasing.py",
+        replaces="consumer_cls",
     ),
     Patch(
         "celery.worker.state",
         "a worker ends when its processes cannot boot",
-        "pool/booting.py",
+        "pool/children.py",
         replaces="should_stop",
     ),
     # --- tasks and requests -------------------------------------------------------------------
@@ -131,9 +79,9 @@ PATCHES: Final = (
     Patch(
         "celery.worker.request:Request",
         "events of a run carry no values; a cancelled or lost one ends as Celery's",
-        "worker/gate.py worker/leasing.py worker/outcomes.py",
+        "worker/gate.py worker/outcomes.py",
         replaces="eventer",
-        uses="_already_revoked _announce_revoked _apply_result",
+        uses="_already_revoked _announce_revoked",
     ),
     Patch(
         "celery._state",
@@ -178,7 +126,7 @@ PATCHES: Final = (
     Patch(
         "kombu.asynchronous.semaphore:LaxBoundedSemaphore",
         "jobs that outlive a lost connection keep their slots",
-        "worker/consumer.py",
+        "pool/slots.py",
         replaces="value",
     ),
     Patch(

@@ -11,8 +11,11 @@ import os
 import signal
 import time
 from contextlib import suppress
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from fleet.pool.child import Child
 
 SIGNAL: Final = signal.SIGURG
 """Celery and billiard use it nowhere, and it does nothing in a process without a handler."""
@@ -45,21 +48,20 @@ def install(own: IO[bytes] | None) -> None:
         faulthandler.register(SIGNAL, file=own, all_threads=True, chain=False)
 
 
-def stacks_of(child: Any, pid: int) -> str:
+def stacks_of(child: Child) -> str:
     """Return the stacks of all threads of a child, its task's first; empty if it writes none.
 
-    The task's stack ends where its function is called. `pid` is the child's process, or the copy
-    that has its job. Waits for up to PATIENCE_SECONDS. If it has read another job by then, they may
-    be that one's.
+    The task's stack ends where its function is called. Waits for up to PATIENCE_SECONDS.
+    If it has read another job by then, they may be that one's.
     """
-    file = getattr(child, "stack_file", None)
+    file = child.stack_file
     if file is None:
         return ""
     os.ftruncate(file.fileno(), 0)
     # The child shares the position.
     os.lseek(file.fileno(), 0, os.SEEK_SET)
     with suppress(ProcessLookupError):
-        os.kill(pid, SIGNAL)
+        os.kill(child.pid, SIGNAL)
     until = time.monotonic() + PATIENCE_SECONDS
     before, text = b"", b""
     while time.monotonic() < until and (not text or text != before):

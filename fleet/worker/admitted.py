@@ -46,7 +46,7 @@ class AdmittedRun:
     it."""
     options: dict[str, Any] = field(default_factory=dict)
     job: Any = None
-    """The pool's ApplyResult."""
+    """The pool's own."""
 
     @property
     def is_late(self) -> bool:

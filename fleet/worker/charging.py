@@ -1,4 +1,4 @@
-"""Tells the fair queues when a run starts and ends, on every pool and for every task."""
+"""A pool's entrance, of every task: the gate, the slots, and when a run starts and ends."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from billiard.exceptions import WorkerLostError
+from celery.exceptions import TaskRevokedError
+from celery.utils.imports import symbol_by_name
 from celery.worker import state as worker_state
+from celery.worker.request import Request
 
-from fleet.pool import children_of
+from fleet.pool import Job, children_of
+from fleet.transport.quarantine import SHAPE_ERRORS
 
 
 class Entrance:
@@ -22,7 +26,22 @@ class Entrance:
         self.gate: Callable[..., Any] = self.hand_in
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.gate(*args, **options)
+        try:
+            job = self.gate(*args, **options)
+        except SHAPE_ERRORS as error:
+            request = worker_state.requests.get(options.get("correlation_id"))
+            if request is None or not put_aside(request, error):
+                raise
+            # Celery frees the slot on this error only.
+            raise TaskRevokedError(request.id) from error
+        # Not in the `try`: the task that gets the slot may raise such an error, too.
+        self.lend_slot(job)
+        return job
+
+    def lend_slot(self, job: Any) -> None:
+        """Let another task use the slot of one that was just handed in, if both are short."""
+        if children := children_of(self._pool):
+            children.lend_slot(job)
 
     def hand_in(self, *args: Any, **options: Any) -> Any:
         """Hand a task to the pool, and tell its queue when it starts and ends."""
@@ -38,16 +57,40 @@ class Entrance:
         if children_of(self._pool):
             options["expected"] = qos.leases.expected_seconds(message.delivery_tag)
         job = self._apply_async(*args, **options)
-        if hasattr(job, "_write_to"):
-            # See `fleet.pool.losses.Losses.flush`.
+        if isinstance(job, Job):
             job.give_back = partial(qos.leases.give_back, message.delivery_tag)
             job.on_withdrawn = partial(qos.leases.undo_start, message.delivery_tag)
         return job
 
 
-def slot_release(worker: Any) -> Callable[[], Any]:
-    """Return what frees a slot of a worker; a pool without a semaphore counts none."""
-    return getattr(worker, "_quick_release", None) or (lambda: None)
+class PutsAside(Request):
+    """A request that has a malformed message put aside, and its slot freed."""
+
+    def revoked(self) -> bool:
+        try:
+            return bool(super().revoked())
+        except SHAPE_ERRORS as error:
+            if not put_aside(self, error):
+                raise
+            return True
+
+
+def putting_aside(base: Any) -> type[Request]:
+    """Return a task's request class, or a name of one, with this; safe to repeat."""
+    found = symbol_by_name(base)
+    if issubclass(found, PutsAside):
+        return found
+    return type(found.__name__, (PutsAside, found) if found is not Request else (PutsAside,), {})
+
+
+def put_aside(request: Any, error: Exception) -> bool:
+    """Put the message of a request into quarantine; False if it is from a stock queue."""
+    aside = getattr(request.message.channel, "put_aside", None)
+    if aside is None:
+        return False
+    worker_state.task_ready(request)
+    aside(request.message, error)
+    return True
 
 
 class _Watch:
@@ -71,8 +114,6 @@ class _Watch:
             for name, own in ours.items()
             if options.get(name) is not None
         }
-        if {"error_callback", "timeout_callback"} <= watched.keys():
-            watched["error_callback"] = partial(_unless_limit, watched["error_callback"])
         return watched
 
     def _accepted(self, _pid: int, accepted_at: float) -> None:
@@ -103,17 +144,6 @@ class _Watch:
 def _error_of(einfo: Any) -> Any:
     error = getattr(einfo, "exception", None)
     return getattr(error, "exc", error)
-
-
-def _unless_limit(
-    callback: Callable[..., Any], einfo: Any = None, *args: Any, **facts: Any
-) -> None:
-    """Call it, unless for a hard limit: prefork calls `timeout_callback` for it as well, next.
-
-    Celery would fail the task in both, and call its errback twice.
-    """
-    if not isinstance(_error_of(einfo), TimeLimitExceeded):
-        callback(einfo, *args, **facts)
 
 
 def _in_turn(

@@ -137,13 +137,10 @@ class Consumer(consumer.Consumer):
         super().on_close()
         if self.gate:
             # Asked again: a dead child may turn out not to have read its jobs.
-            busy = self.gate.reclaim([*in_pool, *self.gate.waiting_in_pool()])
-            semaphore = self.controller.semaphore
-            if semaphore is not None:
-                # Celery frees every slot; the jobs that continue still take theirs.
-                semaphore.value = max(0, semaphore.initial_value - busy)
-                if children := children_of(self.pool):
-                    children.set_early_releases(max(0, busy - semaphore.initial_value))
+            self.gate.reclaim([*in_pool, *self.gate.waiting_in_pool()])
+            # Celery frees every slot; what continues still takes its own.
+            if children := children_of(self.pool):
+                children.retake_slots(also=self.gate.starting_count)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Let go of a lost connection."""

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from billiard.pool import EX_OK, EX_RECYCLE
 from celery.exceptions import TaskRevokedError
 from celery.worker.request import Request
 
@@ -21,9 +20,8 @@ from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
-from fleet.pool import children_of, has_reached, was_sent
+from fleet.pool import children_of
 from fleet.worker.admitted import AdmittedRun, admission_request_of, apply_admission, facts_of
-from fleet.worker.charging import slot_release
 from fleet.worker.child import traced
 from fleet.worker.events import BareEvents
 from fleet.worker.io_thread import IOThread
@@ -57,15 +55,11 @@ class Gate:
         self._pool = worker.pool
         self._later = worker.timer.call_after
         self._forward = worker.consumer.process
-        self._pool_apply = worker.pool.apply_async.hand_in
-        self._release_slot = slot_release(worker)
+        self._entrance = worker.pool.apply_async
+        # A pool without a semaphore counts no slots.
+        self._release_slot = getattr(worker.semaphore, "release", lambda: None)
         self._outcomes.attach(worker)
-        worker.pool.apply_async.gate = self.apply_async
-        children: Any = getattr(worker.pool, "_pool", None)
-        if hasattr(children, "on_partial_read"):
-            children.on_partial_read = functools.partial(
-                self._child_gone, children, children.on_partial_read
-            )
+        self._entrance.gate = self.apply_async
 
     def on_request(self, request: Request) -> None:
         """Take a message: forward a plain task, have a hint admitted."""
@@ -94,21 +88,6 @@ class Gate:
             # The same message was delivered again, after its lease expired. It may be the only
             # copy: that of a run without a row, or of a run whose first request is refused later.
             self._requeue_later(request)
-
-    def _child_gone(self, children: Any, put_back: Any, job: Any, child: Any) -> None:
-        """Handle a job whose child ended before it accepted the job.
-
-        Celery sends it to another child. But a child that died may have begun a durable run, and
-        the body would run twice under one token. Such an attempt is lost.
-        """
-        is_ours = any(held.job is job for held in self._held.values())
-        has_died = child.exitcode not in (EX_OK, EX_RECYCLE)
-        if is_ours and has_died and not job._accepted and has_reached(child, job):
-            job._accepted = True
-            put_back(job, child)
-            children.on_job_process_lost(job, child.pid, child.exitcode)
-        else:
-            put_back(job, child)
 
     def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
@@ -145,7 +124,7 @@ class Gate:
         """Hand a task to the pool; check the start deadline and cancellation of an admitted run."""
         facts = facts_of(args)
         if facts is None:
-            return self._pool_apply(target, args, kwargs, **options)
+            return self._entrance.hand_in(target, args, kwargs, **options)
         held = self._held.get(facts["key"])
         if held is None or held.settled or held.request.request_dict is not args[2]:
             # It was handed back while it waited for a slot; `held` may be the same message,
@@ -171,9 +150,7 @@ class Gate:
     def _into_pool(self, held: AdmittedRun, args: Any, kwargs: Any) -> Any:
         crash_point("gate.before_pool")
         callbacks = self._outcomes.callbacks(held)
-        held.job = self._pool_apply(traced, args, kwargs, **{**held.options, **callbacks})
-        if hasattr(held.job, "_write_to"):
-            held.job.on_unread = functools.partial(self._outcomes.on_unread, held)
+        held.job = self._entrance.hand_in(traced, args, kwargs, **{**held.options, **callbacks})
         return held.job
 
     def _start_recorded(
@@ -184,9 +161,7 @@ class Gate:
         held.cancelled = held.cancelled or state == "cancelling"
         may_begin = held.is_recorded and not held.cancelled and not held.is_late
         if may_begin and not self._pool_is_closed:
-            job, children = into_pool(), children_of(self._pool)
-            if children and children.release_early(job):
-                self._release_slot()
+            self._entrance.lend_slot(into_pool())
         else:
             self._release_slot()
             self._hand_back(held)
@@ -237,21 +212,19 @@ class Gate:
             if held.in_pool and held.started_at is None and not (held.settled or held.is_starting)
         ]
 
-    def reclaim(self, waiting: Sequence[AdmittedRun]) -> int:
-        """Hand back runs after a lost connection; return how many slots are taken by jobs.
+    def reclaim(self, waiting: Sequence[AdmittedRun]) -> None:
+        """Hand back runs after a lost connection.
 
-        These are the runs that were not sent to a child, which the pool has forgotten; and those
-        without a row and a slot, whose messages come again.
+        These are the runs that no child has read, which the pool has dropped; and those without a
+        row and a slot, whose messages come again.
         """
+        children = children_of(self._pool)
         for held in waiting:
-            if not was_sent(held.job):
+            if children is None or not children.has(held.job):
                 self._hand_back(held)
         for held in list(self._held.values()):
             if not held.in_pool and not held.admission.is_kept:
                 self._hand_back(held)
-        # Count jobs, not runs: a job ends, and frees its slot, before its outcome is recorded.
-        jobs = getattr(getattr(self._pool, "_pool", None), "_cache", {})
-        return self.starting_count + sum(not job.ready() for job in jobs.values())
 
     @property
     def starting_count(self) -> int:
@@ -289,15 +262,9 @@ class Gate:
         self._outcomes.settle(held, held.report(kind), functools.partial(leave, held.request))
 
     def _withdraw(self, held: AdmittedRun) -> bool:
-        """Take a run back from the pool; False if it was sent to a child."""
-        pool = getattr(self._pool, "_pool", None)
-        waiting = getattr(pool, "outbound_buffer", None)
-        if waiting is None or held.job not in waiting:
+        """Take a run back from the pool; False if a child has read it."""
+        children = children_of(self._pool)
+        if children is None or not children.withdraw(held.job):
             return False
-        waiting.remove(held.job)
-        held.job.discard()
-        # Without `on_withdrawn`, it is from a stock queue.
-        if hasattr(held.job, "on_withdrawn"):
-            held.job.on_withdrawn()
         self._release_slot()
         return True

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from fleet import log_events
@@ -50,13 +50,6 @@ BATCH: Final = 100
 ADMIT_AT_MOST: Final = 128
 
 
-class Start(NamedTuple):
-    """When an attempt began: at the earliest, while its process has not read it."""
-
-    at: float
-    has_begun: Callable[[], bool]
-
-
 class IOThread:
     """Admits and records for one worker node, in a thread that `watch` replaces if it has died."""
 
@@ -68,8 +61,8 @@ class IOThread:
         self._ready = threading.Condition()
         self._requests = Requests()
         self._reports: Reports = []
-        self._starts: dict[tuple[str, int], Start] = {}
-        """Each attempt whose start is not recorded yet, the oldest first."""
+        self._starts: dict[tuple[str, int], float] = {}
+        """When each attempt began whose start is not recorded yet, the oldest first."""
         self._hints: Hints = []
         self._in_hand: tuple[Reports, Hints] = [], []
         """What the thread has taken and has not done yet."""
@@ -138,28 +131,17 @@ class IOThread:
     def report(self, report: Report, then: Then | None = None, *, is_urgent: bool = True) -> None:
         """Have a report recorded; `then` gets the run's state, or None if the token was old."""
         with self._ready:
-            start = self._starts.pop((report.run_id, report.token), None)
-            if start is not None and report.started_at is None:
-                report = report._replace(started_at=start.at)
+            began_at = self._starts.pop((report.run_id, report.token), None)
+            if began_at is not None and report.started_at is None:
+                report = report._replace(started_at=began_at)
             self._reports.append((report, then))
             self._wake_within(0 if is_urgent or len(self._reports) >= BATCH else END_SECONDS)
 
-    def note_start(
-        self, run_id: str, token: int, at: float, *, has_begun: Callable[[], bool] = lambda: True
-    ) -> None:
-        """Note when an attempt began: recorded with its end, or after `START_SECONDS`.
-
-        Not before `has_begun`: its process may be stopped, or wait for a processor.
-        """
+    def note_start(self, run_id: str, token: int, at: float) -> None:
+        """Note when an attempt began: recorded with its end, or after `START_SECONDS`."""
         with self._ready:
-            # For a revoked job, Celery's pool passes the time of day, which is larger.
-            self._starts[run_id, token] = Start(min(at, time.monotonic()), has_begun)
+            self._starts[run_id, token] = at
             self._wake_within(START_SECONDS)
-
-    def cancel_start(self, run_id: str, token: int) -> bool:
-        """Withdraw a noted start; False if it has been recorded."""
-        with self._ready:
-            return self._starts.pop((run_id, token), None) is not None
 
     def publish(self, hint: Hint, then: Callable[[], None]) -> None:
         """Have a hint published; `then` is called after that."""
@@ -226,8 +208,8 @@ class IOThread:
                 reports, self._reports = self._reports, []
                 requests = {} if self._stopping else self._requests.batch(ADMIT_AT_MOST)
                 self._due_at = time.monotonic() if len(requests) < len(self._requests) else math.inf
-                for start in islice(self._starts.values(), 1):
-                    self._due_at = min(self._due_at, start.at + START_SECONDS)
+                for at in islice(self._starts.values(), 1):
+                    self._due_at = min(self._due_at, at + START_SECONDS)
                 hints = self._due_hints()
                 self._in_hand = reports, hints
             if not self._attempt(self._publish, hints, "publish"):
@@ -259,12 +241,8 @@ class IOThread:
     def _due_starts(self, *, after: float) -> Iterator[tuple[Report, None]]:
         """Take the starts that are older than this many seconds."""
         now = time.monotonic()
-        for key in [key for key, start in self._starts.items() if start.at <= now - after]:
-            start = self._starts.pop(key)
-            if start.has_begun():
-                yield Report(*key, Kind.STARTED, start.at), None
-            else:
-                self._starts[key] = start._replace(at=now)
+        for key in [key for key, at in self._starts.items() if at <= now - after]:
+            yield Report(*key, Kind.STARTED, self._starts.pop(key)), None
 
     def _due_hints(self) -> Hints:
         """Take the hints, unless a publish has failed within the last second."""

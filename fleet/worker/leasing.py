@@ -13,21 +13,19 @@ from typing import Any, Final
 
 from celery import bootsteps, signals
 from celery.concurrency import prefork
-from celery.worker import state as worker_state
 from redis import Redis
 from redis.client import PubSub
 
 from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.keys import epoch_channel
-from fleet.pool import Pool, children_of, end_copies
+from fleet.pool import TaskPool, end_copies
 from fleet.refusal import Refused
 from fleet.transport.leases import Leases
 from fleet.transport.password import logs_refused_password
-from fleet.transport.quarantine import SHAPE_ERRORS
 from fleet.transport.transport import Transport, fair_queues
 from fleet.versions import ALLOW_UNTESTED, untested_versions
-from fleet.worker.charging import Entrance, slot_release
+from fleet.worker.charging import Entrance, putting_aside
 from fleet.worker.consumer import Consumer
 
 logger = logging.getLogger(__name__)
@@ -46,15 +44,21 @@ class FairQueues(bootsteps.StartStopStep):
 
     requires = ("celery.worker.components:Pool",)
 
+    def __init__(self, worker: Any, **options: Any) -> None:
+        super().__init__(worker, **options)
+        # Before Celery creates its pool.
+        if worker.pool_cls is prefork.TaskPool:
+            worker.pool_cls = TaskPool
+
     def create(self, worker: Any) -> FairQueues:
         self.app = worker.app
         refuse_stock_transport(worker.app)
         refuse_untested_versions(worker.app)
-        if type(worker.pool) is prefork.TaskPool:
-            worker.pool.Pool = Pool
         if worker.consumer_cls == DEFAULT_CONSUMER:
             worker.consumer_cls = Consumer
         end_copies(worker.app.tasks)
+        for task in worker.app.tasks.values():
+            task.Request = putting_aside(task.Request)
         if threading.current_thread() is threading.main_thread():
             # Not in a process that runs a worker in a thread, such as a test's. All present objects
             # stay: the collector skips them, here and in the children.
@@ -70,7 +74,6 @@ class FairQueues(bootsteps.StartStopStep):
 
     def start(self, worker: Any) -> None:
         worker.pool.apply_async = Entrance(worker.pool)
-        worker._process_task = guarded_process(worker, worker._process_task)
         self.renewal = worker.renewal = Renewal(worker.app, may_take=lambda: may_take(worker))
         if issubclass(worker.app.connection_for_write().get_transport_cls(), Transport):
             self.renewal.start()
@@ -96,31 +99,6 @@ class FairQueues(bootsteps.StartStopStep):
                 leases.has_worker, leases.may_take = False, None
         except Exception as error:
             log_events.LEASES_LEFT.log(logger, error=error)
-
-
-def guarded_process(worker: Any, process_task: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return Celery's `_process_task`, which frees the slot of a malformed message as well.
-
-    Celery frees the slot of a revoked task only, and raises where the message is unknown.
-    """
-
-    def process(request: Any) -> None:
-        try:
-            process_task(request)
-        except SHAPE_ERRORS as error:
-            put_aside = getattr(request.message.channel, "put_aside", None)
-            if put_aside is None:
-                raise
-            slot_release(worker)()
-            worker_state.task_ready(request)
-            put_aside(request.message, error)
-        else:
-            # Not in the `try`: the task that gets the slot may raise such an error, too.
-            children, job = children_of(worker.pool), request._apply_result
-            if children and job and children.release_early(job()):
-                worker._quick_release()
-
-    return process
 
 
 def slots_of(worker: Any) -> int:

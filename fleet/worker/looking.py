@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,13 +16,15 @@ from typing import Final
 
 from fleet import log_events
 from fleet.contract import Application, Asked, Look, Unseen
-from fleet.pool import reader_of, stacks_of
+from fleet.pool import Job, stacks_of
 from fleet.worker.admitted import AdmittedRun
 
 logger = logging.getLogger(__name__)
 
 STATES: Final = {"T": "stopped", "t": "traced", "D": "in an uninterruptible call", "Z": "ended"}
 """States of a process in which it writes no stack, by their letters in /proc."""
+NOTICED_SECONDS: Final = 0.5
+"""The most that the pool needs to notice a start."""
 
 
 class Looking:
@@ -58,14 +61,17 @@ class Looking:
             return None
         found = Look(*asked)
         job = held.job
-        child = getattr(job, "_write_to", None)
-        pid = reader_of(child, job)
-        if pid is None:
-            is_other = held.started_at is not None and not hasattr(child, "last_read")
+        until = time.monotonic() + NOTICED_SECONDS
+        while isinstance(job, Job) and job.child is None and time.monotonic() < until:
+            time.sleep(NOTICED_SECONDS / 50)  # its start may not be noticed yet
+        child = job.child if isinstance(job, Job) and job.is_running else None
+        if child is None:
+            is_other = held.started_at is not None and not isinstance(job, Job)
             unseen = Unseen.OTHER_POOL if is_other else Unseen.NOT_BEGUN
             return None if held.settled else found._replace(unseen=unseen)
-        stack, (memory, seconds, state) = stacks_of(child, pid), process_facts(pid)
-        if held.settled or reader_of(child, job) != pid:
+        pid = child.pid
+        stack, (memory, seconds, state) = stacks_of(child), process_facts(pid)
+        if held.settled or not job.is_running:
             # The stack may be that of the next job.
             return None
         found = found._replace(pid=pid, stack=stack, memory_bytes=memory, cpu_seconds=seconds)

@@ -11,6 +11,7 @@ import functools
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from fleet import log_events
 from fleet.callbacks import guarded
 from fleet.contract import NOT_BEGUN, Application, Hint, Kind, NotBegun, Report
 from fleet.crash_points import crash_point
-from fleet.pool import ask_to_stop, has_reached, has_read
+from fleet.pool import Job
 from fleet.router import acting_as
 from fleet.steering import SNOOZED
 from fleet.worker.admitted import AdmittedRun
@@ -37,7 +38,6 @@ logger = logging.getLogger(__name__)
 
 CHILD_LOST: Final = "child lost"
 TIME_LIMIT: Final = "time limit"
-READ_SECONDS: Final = 0.02
 
 
 class Outcomes:
@@ -146,18 +146,18 @@ class Outcomes:
         # Only prefork's children can be signalled; on other pools the task continues.
         if held.settled or not isinstance(self._pool, TaskPool):
             return
-        child = getattr(held.job, "_write_to", None)
-        if not has_read(child, held.job):
-            # Its process runs the previous job, or has not read this one yet.
-            self._later(READ_SECONDS, guarded(self.stop), (held,))
-            return
+        grace = self._application.cancel_grace_seconds
+        if isinstance(held.job, Job):
+            if not held.job.ask_to_stop():
+                return  # it has ended
+            # Celery 5.5 fires no timers while its pool stops.
+            held.job.kill_at = time.monotonic() + grace
         # The signal of Celery's soft time limit: the task sees SoftTimeLimitExceeded.
-        ask_to_stop(child, held.job)
         try:
             os.kill(held.request.worker_pid, signal.SIGUSR1)
         except ProcessLookupError:
             return
-        self._later(self._application.cancel_grace_seconds, guarded(self._kill), (held,))
+        self._later(grace, guarded(self._kill), (held,))
 
     def _kill(self, held: AdmittedRun) -> None:
         if not held.settled:
@@ -170,23 +170,9 @@ class Outcomes:
         held.started_at = time_accepted
         held.options["accept_callback"](pid, time_accepted)
         if held.admission.is_kept and not held.is_recorded:
-            self._io_thread.note_start(
-                held.admission.run_id,
-                held.admission.token,
-                time_accepted,
-                has_begun=functools.partial(_has_begun, held),
-            )
+            self._io_thread.note_start(held.admission.run_id, held.admission.token, time_accepted)
         if held.cancelled:
             self.stop(held)
-
-    def on_unread(self, held: AdmittedRun) -> None:
-        """Withdraw its start: its process ended before it read the job."""
-        held.started_at = None
-        if held.admission.is_kept:
-            # The start may be recorded already.
-            held.is_recorded = not self._io_thread.cancel_start(
-                held.admission.run_id, held.admission.token
-            )
 
     def _returned(self, held: AdmittedRun, answer: tuple[Any, ...]) -> None:
         """Settle with Celery's three values and the child's report."""
@@ -222,12 +208,6 @@ class Outcomes:
                 raise TimeLimitExceeded(timeout)
             except TimeLimitExceeded:
                 self._lost(held, ExceptionInfo())
-
-
-def _has_begun(held: AdmittedRun) -> bool:
-    """Say whether the run's process has read it; true on pools that cannot know."""
-    job = held.job
-    return job is None or has_reached(getattr(job, "_write_to", None), job)
 
 
 def _has_ended_otherwise(report: Report, state: str | None) -> bool:

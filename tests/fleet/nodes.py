@@ -62,6 +62,7 @@ class Node:
         worker = SimpleNamespace(
             pool=pool,
             consumer=SimpleNamespace(process=self.begun.append),
+            semaphore=None,
             timer=SimpleNamespace(call_after=lambda *later: self.later.append(later)),
         )
         self.gate.attach(worker)

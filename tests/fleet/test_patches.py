@@ -61,8 +61,8 @@ def test_the_installed_versions_have_each_name() -> None:
 
 def test_a_name_that_is_gone_is_noticed() -> None:
     """In a class, its bases and a module; a name that only instances have counts."""
-    pool, state = resolve_name("celery.concurrency.asynpool:AsynPool"), "celery._state"
-    assert has(pool, "_putlock") and not has(pool, "_putlocks")
+    request, state = resolve_name("celery.worker.request:Request"), "celery._state"
+    assert has(request, "_message") and not has(request, "_messages")
     assert has(import_module(state), "_task_stack")
     assert not has(import_module(state), "_task_stacks")
 

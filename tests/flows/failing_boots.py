@@ -10,9 +10,9 @@ from typing import Any
 
 from celery import signals
 
-from fleet.pool import booting
+from fleet.pool import children
 
-booting.TRIES = int(os.environ.get("BOOT_TRIES", booting.TRIES))
+children.TRIES = int(os.environ.get("BOOT_TRIES", children.TRIES))
 
 
 @signals.worker_process_init.connect

@@ -13,9 +13,9 @@ from typing import Any
 
 from celery import signals
 
-from fleet.pool import booting
+from fleet.pool import children
 
-booting.NO_CHILD_SECONDS = float(os.environ.get("NO_CHILD_SECONDS", booting.NO_CHILD_SECONDS))
+children.NO_CHILD_SECONDS = float(os.environ.get("NO_CHILD_SECONDS", children.NO_CHILD_SECONDS))
 
 
 def _kill_later(path: Path) -> None:

@@ -115,7 +115,8 @@ def test_a_run_does_not_stay_with_a_process_that_is_stopped(processes: Processes
     processes.start_system()
     processes.start_beat()
     worker = processes.start_worker(slots=1)
-    worker.ready()
+    # A worker is ready before its child, which is stopped after it has booted.
+    ended(submit("tests.record", 0, owner="acme"))
     [child] = worker.children()
     os.kill(child, signal.SIGSTOP)
     run = reached(submit("tests.record", 1, owner="acme", max_attempts=2), State.ADMITTED)

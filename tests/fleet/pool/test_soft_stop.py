@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from celery import Task, shared_task
+from celery import Task, current_app, shared_task
 
-from fleet.pool.pipes import ask_to_stop, has_read
 from fleet.worker import child
 from jobs import submit
 from jobs.catalog.registry import resolve
@@ -54,7 +53,6 @@ def slow(path: str, where: str) -> None:
 def node() -> Iterator[PreforkNode]:
     child.install({slow.name: resolve(slow)}, application())
     node = PreforkNode()
-    node.work(until=lambda: node.pool._pool._all_inqueues)
     yield node
     node.end()
 
@@ -64,7 +62,7 @@ def _begun(node: PreforkNode, task: Any, acme: Owner, *args: Any) -> tuple[Any, 
     run = submit(task, *args, owner=acme)
     node.start()
     held = node.holds(run)
-    wait_for(lambda: has_read(held.job._write_to, held.job))
+    node.work(until=lambda: held.started_at)
     return run, held
 
 
@@ -80,15 +78,14 @@ def _stopped_at(node: PreforkNode, acme: Owner, path: Path, where: str) -> tuple
 
 
 def _is_still_the_child(node: PreforkNode, pid: int) -> bool:
-    [process] = node.pool._pool._pool
-    return bool(process.pid == pid and process._is_alive())
+    return bool(node.child.pid == pid and not node.child.has_ended())
 
 
 def test_a_signal_for_the_job_before_does_not_end_this_one(node: PreforkNode, acme: Owner) -> None:
     """It can arrive when the child has gone on, and the next job may be another owner's."""
     run, held = _begun(node, nap, acme, 0.5)
-    process = held.job._write_to
-    process.last_read.ask_to_stop(held.job._job - 1)
+    process = node.child
+    process.row.ask_to_stop(held.job.number - 1)
     os.kill(process.pid, signal.SIGUSR1)
     node.work(until=lambda: not node.gate.held())
     assert states(run)[-1] == "succeeded"
@@ -98,9 +95,9 @@ def test_a_signal_for_the_job_before_does_not_end_this_one(node: PreforkNode, ac
 def test_its_own_signal_ends_the_body(node: PreforkNode, acme: Owner) -> None:
     """The task sees Celery's SoftTimeLimitExceeded, and its process lives."""
     run, held = _begun(node, nap, acme, 30)
-    process = held.job._write_to
+    process = node.child
     time.sleep(0.1)  # the body begins a moment after it is read
-    ask_to_stop(process, held.job)
+    assert held.job.ask_to_stop()
     os.kill(process.pid, signal.SIGUSR1)
     node.work(until=lambda: not node.gate.held())
     assert states(run)[-1] == "retrying"
@@ -129,29 +126,23 @@ def test_what_is_stopped_after_its_body_is_done(
 
 
 def test_a_soft_time_limit_names_its_job(node: PreforkNode, acme: Owner) -> None:
-    """Celery's own signal goes the same way."""
-    run, held = _begun(node, nap, acme, 30)
-    time.sleep(0.1)
-    node.pool._pool.on_soft_timeout(held.job)
+    """A limit goes the same way."""
+    run = submit(nap, 30, owner=acme, soft_time_limit_seconds=0.5)
+    node.start()
     node.work(until=lambda: not node.gate.held())
     assert run.attempts.get().error_type.endswith("SoftTimeLimitExceeded")
 
 
 def test_a_plain_task_has_its_soft_time_limit(node: PreforkNode) -> None:
     """As in Celery; and an unrequested signal does nothing."""
-    from celery import current_app
-
-    sent = current_app.send_task(nap.name, (30,), queue="jobs")
+    current_app.send_task(nap.name, (30,), queue="jobs", soft_time_limit=1.0)
     node.start()
-    [job] = node.pool._pool._cache.values()
-    wait_for(lambda: has_read(job._write_to, job))
-    time.sleep(0.1)
-    os.kill(job._write_to.pid, signal.SIGUSR1)
+    node.work(until=lambda: node.child.job)
+    job = node.child.job
+    os.kill(node.child.pid, signal.SIGUSR1)
     node.work(until=_moments(10))
     assert not job.ready()
-    node.pool._pool.on_soft_timeout(job)
     node.work(until=job.ready)
-    assert sent.id
 
 
 def _moments(count: int) -> Callable[[], bool]:

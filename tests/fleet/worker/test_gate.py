@@ -1,7 +1,6 @@
 """fleet/worker/gate.py: a hint starts once its row is admitted, and is acked once recorded."""
 
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -238,32 +237,6 @@ def test_a_last_attempt_whose_moment_has_passed_is_tried_again(node: Node, acme:
     # It did nothing, so it is no start, and not spent.
     again = admitted(living_worker("w2@here"), run)
     assert (again.attempt, again.records_start_first) == (1, True)
-
-
-@pytest.mark.parametrize("way", ["late", "lost connection", "stop"])
-def test_a_recorded_start_that_no_child_was_sent_is_tried_again(
-    node: Node, acme: Owner, way: str
-) -> None:
-    """Its row would refuse that it is given back, and take it for running until the lease ends."""
-    run = submit(double, 1, owner=acme, max_attempts=1)
-    message = node.receive()
-    waiting = SimpleNamespace(discard=lambda: None)
-    children = SimpleNamespace(outbound_buffer=[waiting], _cache={})
-    node.gate._pool_apply = lambda *_args, **_options: waiting
-    node.begin()
-    held = node.gate._held[str(run.id)]
-    node.turn(until=lambda: held.job is waiting)
-    node.gate._pool = SimpleNamespace(_pool=children)
-    if way == "late":
-        held.admitted_at -= 31
-        node.gate.hand_back_late()
-    elif way == "stop":
-        node.gate.close()
-    else:
-        node.gate.reclaim(node.gate.waiting_in_pool())
-    node.turn(until=lambda: message.acknowledged)
-    assert states(run) == ["queued", "admitted", "running", "retrying"]
-    assert run.attempt_count == 0
 
 
 def test_what_is_recorded_when_the_pool_has_closed_is_tried_again(node: Node, acme: Owner) -> None:

@@ -215,18 +215,6 @@ def test_queues_that_have_forgotten_are_told_once_a_second(
     assert fake.closed_count == 1
 
 
-def test_a_start_is_taken_back_until_it_is_written(
-    io_thread: IOThread, fake: FakeApplication
-) -> None:
-    """The caller learns which: the row knows a written one."""
-    io_thread.note_start("a", 1, time.monotonic())
-    assert io_thread.cancel_start("a", 1)
-    io_thread.note_start("b", 1, time.monotonic())
-    wait_for(lambda: fake.calls, what="the start of b")
-    assert not io_thread.cancel_start("b", 1)
-    assert fake.calls == [("record", [("b", "started")])]
-
-
 def test_what_could_not_be_written_is_written_again(
     io_thread: IOThread, fake: FakeApplication
 ) -> None:

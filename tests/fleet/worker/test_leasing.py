@@ -55,7 +55,10 @@ def worker_of(app: Celery) -> Any:
 
     pool = SimpleNamespace(apply_async=apply_async)
     return SimpleNamespace(
-        app=app, pool=pool, consumer_cls=DEFAULT_CONSUMER, _process_task=lambda _request: None
+        app=app,
+        pool=pool,
+        pool_cls=None,
+        consumer_cls=DEFAULT_CONSUMER,
     )
 
 
