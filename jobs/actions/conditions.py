@@ -60,7 +60,7 @@ def with_runs_in(
         return submissions.filter(found | Q(Exists(growing)) if or_growing else found)
 
     def judge(submission: Any) -> bool | None:
-        progress = getattr(submission, "page_progress", None)
+        progress = submission.page_progress
         if progress is None:
             return None
         has_state = any(progress[state] for state in states)

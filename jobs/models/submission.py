@@ -76,6 +76,9 @@ class Submission(models.Model):
     def __str__(self) -> str:
         return self.label or f"{self.task} × {self.run_count}"
 
+    page_progress: Progress | None = None
+    """What a page has counted; the conditions of its actions read it."""
+
     @property
     def progress(self) -> Progress:
         """Count the runs by state, now."""

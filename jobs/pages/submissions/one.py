@@ -40,9 +40,10 @@ OTHERS: Final = replace(
 )
 
 
-def find_submission(visit: Visit, key: int) -> Any:
+def find_submission(visit: Visit, key: int) -> Submission:
     """Return a submission that the visitor sees, with its owner."""
-    return visit.one(Submission.objects.select_related("owner"), pk=key)
+    found: Submission = visit.one(Submission.objects.select_related("owner"), pk=key)
+    return found
 
 
 @page("submissions", permission="jobs.view_submission")
