@@ -117,7 +117,7 @@ class Broker:
     def _post(
         self, channel: Any, *, hints: Sequence[Hint], receipt: Receipt, timeout: float
     ) -> Sequence[Receipt]:
-        calls = self._sender.calls(channel, hints)
+        calls = self._sender.calls(hints)
         if calls is None:
             self._sender.send(channel, hints, until=time.monotonic() + timeout)
             return (receipt,)

@@ -1,10 +1,12 @@
 """What the fair queue must know about a message in Kombu's form. Pure.
 
-A message is a dict with `body`, `headers` and `properties`, which Kombu writes to Redis as JSON.
+A message is a dict with `body`, `headers` and `properties`, which Kombu writes to Redis as JSON. A
+hint is stored as a list of its values (`HINT_VALUES`), in a seventh of the space.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import uuid
 from collections.abc import Mapping
@@ -24,6 +26,29 @@ ONCE: Final = "once:"
 """Prefix of the id of a message that is published with a `message_id`."""
 DEADLINE_LIMIT_SECONDS: Final = 10 * 365 * 86400
 SERIAL_LIMIT: Final = 2**53
+HINT_VALUES: Final = (
+    *("run", "token", "task", "queue", "owner"),
+    *("submission", "job", "attempt", "priority", "lock"),
+)
+"""The texts of a stored hint, in this order (see `hints.lua`); `submission` and `job` may be ''."""
+_SAME: Final = {
+    # No arguments, as Kombu writes them.
+    "body": base64.b64encode(
+        b'[[], {}, {"callbacks": null, "errbacks": null, "chain": null, "chord": null}]'
+    ).decode(),
+    "content-encoding": "utf-8",
+    "content-type": "application/json",
+}
+_SAME_HEADERS: Final = {
+    **dict.fromkeys(("shadow", "eta", "expires", "group", "group_index", "parent_id")),
+    **dict.fromkeys(("argsrepr", "kwargsrepr"), "…"),
+    "lang": "py",
+    "ignore_result": True,
+    "replaced_task_nesting": 0,
+    "stamped_headers": None,
+}
+_SAME_PROPERTIES: Final = {"reply_to": "", "delivery_mode": 2, "body_encoding": "base64"}
+"""What the messages of all hints have."""
 NUL: Final = rb"\u0000"
 """A NUL in JSON."""
 FOR_THE_QUEUE: Final = ("not_after_seconds", "waited_seconds")
@@ -116,6 +141,8 @@ def parsed(raw: bytes | str) -> dict[str, Any]:
         message = read_json(raw.decode() if isinstance(raw, bytes) else raw)
     except DECODE_ERRORS as error:
         raise MalformedMessage(f"not JSON: {error!r}") from error
+    if isinstance(message, list):
+        return _hint_message(message)
     if not isinstance(message, dict):
         raise MalformedMessage(f"a {type(message).__name__} in place of an object")
     _mapping(message, "headers")
@@ -123,6 +150,44 @@ def parsed(raw: bytes | str) -> dict[str, Any]:
     if not isinstance(properties.get("delivery_info"), dict):
         raise MalformedMessage("properties.delivery_info is no object")
     return message
+
+
+def _hint_message(values: list[Any]) -> dict[str, Any]:
+    """Return the message that Celery would make for a stored hint, or raise MalformedMessage."""
+    if len(values) != len(HINT_VALUES) or not all(isinstance(each, str) for each in values):
+        raise MalformedMessage("a list that is no hint")
+    run, token, task, queue, owner, submission, job, attempt, priority, lock = values
+    facts: dict[str, Any] = {"owner": owner, "submission": None, "run": run}
+    try:
+        facts["token"], retries, urgency = int(token), int(attempt) - 1, int(priority)
+        if submission:
+            facts["submission"] = int(submission)
+        if job:
+            facts["job"] = int(job)
+    except ValueError as error:
+        raise MalformedMessage(f"a hint with a text in place of a number: {error}") from error
+    if lock:
+        facts["lock"] = lock
+    return {
+        **_SAME,
+        "headers": {
+            **_SAME_HEADERS,
+            "task": task,
+            "id": run,
+            "root_id": run,
+            "retries": retries,
+            "timelimit": [None, None],
+            "stamps": {},
+            HEADER: facts,
+        },
+        "properties": {
+            **_SAME_PROPERTIES,
+            "correlation_id": run,
+            "delivery_info": {"exchange": "", "routing_key": queue},
+            "priority": HIGHEST - urgency,
+            "delivery_tag": run,
+        },
+    }
 
 
 def read_json(text: str) -> Any:

@@ -6,6 +6,7 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
+from fleet.transport.envelope import HINT_VALUES
 from tests.contrast.malformed import KINDS
 
 NONSENSE: list[Any] = [
@@ -20,7 +21,7 @@ def mutated(raw: bytes, chance: Random, ids: list[str]) -> bytes:
 
     Some name other runs, in any state, or claim to be admitted.
     """
-    match chance.randrange(8):
+    match chance.randrange(9):
         case 0:
             return _with_other_bytes(raw, chance)
         case 1:
@@ -31,6 +32,8 @@ def mutated(raw: bytes, chance: Random, ids: list[str]) -> bytes:
             return _with_other_ids(raw, chance, ids)
         case 4:
             return _forged(raw, chance, ids)
+        case 5:
+            return _stored(chance, ids)
         case _:
             return _with_other_parts(raw, chance)
 
@@ -64,6 +67,25 @@ def _with_other_ids(raw: bytes, chance: Random, ids: list[str]) -> bytes:
     message = json.loads(raw)
     own = str(message.get("headers", {}).get("id"))
     return raw.replace(own.encode(), chance.choice(ids).encode())
+
+
+def _stored(chance: Random, ids: list[str]) -> bytes:
+    """Return a hint as the queue stores it, of another run, mostly with one wrong value."""
+    values: list[Any] = [
+        chance.choice(ids),
+        "1",
+        "tests.record",
+        "jobs",
+        "acme",
+        "",
+        "",
+        "1",
+        "5",
+        "",
+    ]
+    assert len(values) == len(HINT_VALUES)
+    values[chance.randrange(len(values))] = deepcopy(chance.choice(NONSENSE))
+    return json.dumps(values[: chance.choice([len(values), len(values), 3])]).encode()
 
 
 def _forged(raw: bytes, chance: Random, ids: list[str]) -> bytes:

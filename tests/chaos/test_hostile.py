@@ -1,5 +1,6 @@
 """Bytes in Redis that mean harm (G8): `make chaos WHAT=hostile`, with MESSAGES, TYPES and ACTS."""
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from fleet.keys import queue_key
+from fleet.transport.envelope import parsed
 from tests.chaos.figures import amount, dice
 from tests.chaos.mutations import mutated
 from tests.chaos.spoiling import Hand
@@ -101,11 +103,11 @@ def _goes_on(scene: World, *, seconds: float) -> bool:
 
 
 def _real_messages(scene: World) -> tuple[list[bytes], list[str]]:
-    """Return messages as they wait in Redis, of runs that wait behind a pause and more."""
+    """Return messages of runs, as a stock client sends them, and the runs' ids."""
     client = scene.installation.servers.client()
     ids = scene.records(60, seconds=0.3)
     ids += scene.submit("flows.offered", [{"kind": "row"}] * 10)
-    real = [raw for raw in client.hvals(queue_key(QUEUE, "body")) if raw.startswith(b"{")]
+    real = [json.dumps(parsed(raw)).encode() for raw in client.hvals(queue_key(QUEUE, "body"))]
     assert len(real) > 10
     return real, ids
 

@@ -19,6 +19,7 @@ from django.db import connection, transaction
 
 from fleet import Admission, AdmissionRequest, Kind, Node, Refusal, Report, is_hint
 from fleet.keys import queue_key
+from fleet.transport.envelope import parsed
 from jobs import submit_many
 from jobs.core import prepared, sql
 from jobs.core.sql import now
@@ -133,7 +134,7 @@ def messages(queue: str = "jobs") -> list[dict[str, Any]]:
         if queue in channel.fair_queues:
             lists = sorted(client.scan_iter(queue_key(queue, "ready", "*")), key=_by_number)
             ids = [known for each in lists for known in client.zrange(each, 0, -1)]
-            return [json.loads(client.hget(queue_key(queue, "body"), known)) for known in ids]
+            return [parsed(client.hget(queue_key(queue, "body"), known)) for known in ids]
         keys = [channel._q_for_pri(queue, priority) for priority in channel.priority_steps]
         # Pushed at the left, taken from the right.
         return [json.loads(text) for key in keys for text in client.lrange(key, 0, -1)[::-1]]

@@ -1,44 +1,29 @@
--- hints: add messages that differ in some values only.
+-- hints: add hints of one task and priority; each is stored as its values.
 -- KEYS[1]  the queue
--- ARGV     now; priority (0-9, higher first), task; how many texts follow, in turn the message's own
---          and the name of the value between them ('run', 'token', 'owner', 'submission', 'job',
---          'lock'); then for each message run, token, owner, submission ('' for none), job ('' for
---          none), delay (us), the lock's name within the owner ('' for none), deadline (us from
---          now, '' for none)
+-- ARGV     now, priority (0-9, higher first), task; then for each hint run, token, owner, submission
+--          ('' for none), job ('' for none), attempt, delay (us), the lock's name within the owner
+--          ('' for none), deadline (us from now, '' for none)
 -- Result   how many were new; one whose id is known is not added again
 -- Keeps    what `enqueue` keeps
--- Cost     O(log n) for each message
--- The texts of a thousand messages would be most of the data, and one command for each key most of
--- the work. So the text is sent once, and ready messages are added line by line.
+-- Cost     O(log n) for each hint
+-- One command for each key would be most of the work: ready hints are added line by line.
 meet_epoch(0, 0)
 local priority, task = tonumber(ARGV[2]), ARGV[3]
-local first = 5 + tonumber(ARGV[4])
-local pieces, holes = {}, {}
-for at = 5, first - 1 do
-    pieces[#pieces + 1] = ARGV[at]
-    if #pieces % 2 == 0 then
-        holes[#holes + 1] = {#pieces, ARGV[at]}
-    end
-end
+local WIDTH = 9
 
-local value = {}
+-- The stored values: see HINT_VALUES in envelope.py.
 local function text_of(at)
-    local submission, lock = ARGV[at + 3], ARGV[at + 6]
-    value.run, value.token, value.job = ARGV[at], ARGV[at + 1], ARGV[at + 4]
-    value.owner = '"' .. ARGV[at + 2] .. '"'
-    value.submission = submission == '' and 'null' or submission
-    value.lock = lock ~= '' and cjson.encode(lock)
-    for _, hole in ipairs(holes) do
-        pieces[hole[1]] = value[hole[2]]
-    end
-    return table.concat(pieces)
+    return cjson.encode({
+        ARGV[at], ARGV[at + 1], task, queue, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5],
+        ARGV[2], ARGV[at + 7],
+    })
 end
 
 -- By owner and submission: the line's messages, each after its order.
 local lines, packed, fresh = {}, {}, {}
 
 local function put_in_line(at, id)
-    local owner, submission, deadline = ARGV[at + 2], ARGV[at + 3], ARGV[at + 7]
+    local owner, submission, deadline = ARGV[at + 2], ARGV[at + 3], ARGV[at + 8]
     -- guard: a hint has a deadline of its own
     deadline = deadline == '' and 0 or now + deadline
     local name = owner .. '|' .. submission
@@ -72,21 +57,21 @@ end
 
 local group = {[4] = ARGV[2], [8] = task}
 local function put_elsewhere(at, id)
-    local owner, lock = ARGV[at + 2], ARGV[at + 6]
-    group[1], group[2], group[3], group[5] = id, owner, ARGV[at + 3], ARGV[at + 5]
-    group[6], group[7] = ARGV[at + 7], lock == '' and '' or owner .. ':' .. lock
+    local owner, lock = ARGV[at + 2], ARGV[at + 7]
+    group[1], group[2], group[3], group[5] = id, owner, ARGV[at + 3], ARGV[at + 6]
+    group[6], group[7] = ARGV[at + 8], lock == '' and '' or owner .. ':' .. lock
     group[9] = text_of(at)
     put_in(group, 1)
 end
 
 local ids = {}
-for at = first, #ARGV, 8 do
+for at = 4, #ARGV, WIDTH do
     ids[#ids + 1] = ARGV[at] .. ':' .. ARGV[at + 1]
 end
 local known = fields_of(key.meta, ids)
 for number, id in ipairs(ids) do
-    local at = first + (number - 1) * 8
-    if ARGV[at + 5] ~= '0' or ARGV[at + 6] ~= '' then
+    local at = 4 + (number - 1) * WIDTH
+    if ARGV[at + 6] ~= '0' or ARGV[at + 7] ~= '' then
         put_elsewhere(at, id)
     -- guard: a hint that is known is not put in again
     elseif known[number] or fresh[id] then

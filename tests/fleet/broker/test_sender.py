@@ -1,6 +1,5 @@
-"""fleet/broker/sender.py: a hint is the message that Celery's own sender makes."""
+"""fleet/broker/sender.py: a hint arrives as the message that Celery would make."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +15,7 @@ from kombu import Connection
 from fleet import HEADER, Hint
 from fleet.broker.sender import Sender
 from fleet.keys import queue_key
-from fleet.transport.envelope import delivered
+from fleet.transport.envelope import delivered, parsed
 from tests.fleet.hinting import QUEUE, hint
 from tests.jobs.scenes import messages
 
@@ -72,10 +71,10 @@ class Kept:
     # One failure is one error, whose kind `tests/mutations` looks for.
     report_multiple_bugs=False,
 )
-def test_a_filled_template_is_celery_s_own_message(
+def test_a_stored_hint_becomes_celery_s_own_message(
     sent: Hint, client: redis.Redis, connection: Connection
 ) -> None:
-    """To the last header, in the same order, with every value of every kind."""
+    """To the last header, with every value of every kind; but it does not name its sender."""
     sender, channel = Sender(current_app), connection.default_channel
 
     def by_celery() -> None:
@@ -83,6 +82,8 @@ def test_a_filled_template_is_celery_s_own_message(
             sender._publish(producer, sent)
 
     ours, celerys = Kept(client, lambda: sender.send(channel, [sent])), Kept(client, by_celery)
+    for message in (ours.message, celerys.message):
+        message["headers"].pop("origin", None)
     assert ours.message == celerys.message
     assert (ours.keys, ours.known, ours.facts) == (celerys.keys, celerys.known, celerys.facts)
     assert abs(ours.place - celerys.place) < 1
@@ -93,12 +94,12 @@ def test_a_filled_template_is_celery_s_own_message(
 def test_hints_of_one_call_keep_their_own_values(
     client: redis.Redis, connection: Connection
 ) -> None:
-    """Jobs, locks and delays differ between hints of one template."""
+    """Jobs, locks and delays differ between hints of one task."""
     sent = [hint(job=n, lock=f"lock-{n}", delay_seconds=60.0 * n) for n in range(1, 4)]
     sent += [hint(job=n) for n in range(4, 6)]
     Sender(current_app).send(connection.default_channel, sent)
     bodies = client.hgetall(queue_key(QUEUE, "body")).values()
-    found = [json.loads(body)["headers"][HEADER] for body in bodies]
+    found = [parsed(body)["headers"][HEADER] for body in bodies]
     assert sorted((facts["job"], facts.get("lock"), facts["run"]) for facts in found) == [
         (one.job, one.lock or None, one.run_id) for one in sent
     ]

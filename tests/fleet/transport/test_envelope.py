@@ -120,7 +120,7 @@ def test_what_redis_cannot_be_told_is_replaced() -> None:
         (b"", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"[]", "a list in place of an object"),
+        (b"[]", "a list that is no hint"),
         (b"{}", "headers is no object"),
         (b'{"headers": {}, "properties": 1}', "properties is no object"),
         (b'{"headers": {}, "properties": {}}', "properties.delivery_info is no object"),

@@ -47,7 +47,7 @@ def test_who_fails_on_the_way_leaves_no_answers_behind(client: redis.Redis) -> N
 def test_an_error_of_a_script_is_raised_when_all_have_run(client: redis.Redis) -> None:
     """As where each call is awaited."""
     client.flushdb()
-    refused = QUEUE, ("hints", ("no number",))
+    refused = QUEUE, ("hints", ("no number", "tests.add", "a run"))
     with pytest.raises(redis.ResponseError):
         scripts.run_pipelined(client, [refused, (QUEUE, ("purge", (10,)))])
     assert client.echo("1") == b"1"

@@ -1,12 +1,12 @@
 """The way of hints from the broker to a worker, on which everything may happen to them."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fleet import AdmissionRequest
 from fleet.keys import queue_key
+from fleet.transport.envelope import parsed
 
 QUEUE: Final = "jobs"
 
@@ -30,7 +30,7 @@ class Network:
     def collect(self) -> list[OnItsWay]:
         """Bring all that Redis holds on its way; return all that is."""
         bodies = self._channel.client.hvals(queue_key(QUEUE, "body"))
-        headers = [json.loads(body)["headers"] for body in bodies]
+        headers = [parsed(body)["headers"] for body in bodies]
         self.hints += sorted(
             OnItsWay(each["id"], each["fairshift"]["token"], each["task"]) for each in headers
         )
