@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from jobs.core.sql import now
 from jobs.management.testing.clock import TestWorld
 from jobs.models import Owner
-from tests.jobs.system.notices.conftest import ears, messages
-from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, endpoint
-from tests.receivers import Receiver
+from tests.jobs.system.notices.conftest import notices
+from tests.jobs.system.notices.scenes import Notices, end_runs, endpoint
 
-__all__ = ["ears", "messages"]
+__all__ = ["notices"]
 
 MINUTE = timedelta(minutes=1)
 
@@ -40,15 +37,11 @@ def test_a_pause_is_to_come_or_has_passed() -> None:
     assert (paused(at + MINUTE), paused(at - MINUTE)) == (True, False)
 
 
-def test_a_webhook_is_signed_at_this_time(
-    acme: Owner, settings: Settings, ears: Receiver, messages: list[dict[str, Any]]
-) -> None:
+def test_a_webhook_is_signed_at_this_time(acme: Owner, notices: Notices) -> None:
     """Receivers refuse one that is five minutes from their clocks."""
-    allow(settings, ears)
-    endpoint(acme, ears)
+    endpoint(acme, notices.ears)
     end_runs(acme)
-    collect()
     before = now()
-    assert carry_out(messages) == ["delivered"]
-    signed_at = int(ears.got[0].headers["webhook-timestamp"])
+    assert notices.round() == ["delivered"]
+    signed_at = int(notices.ears.got[0].headers["webhook-timestamp"])
     assert int(before.timestamp()) <= signed_at <= now().timestamp()

@@ -1,9 +1,6 @@
 """A deleted webhook is gone at once; retention deletes its deliveries in batches, then its row."""
 
-from typing import Any
-
 import pytest
-from pytest_django import Settings
 
 from jobs.core import sql
 from jobs.core.sql import now
@@ -12,11 +9,9 @@ from jobs.system.notices import endpoints
 from jobs.system.reencryption import keys_in_use
 from jobs.system.retention import other_tables
 from jobs.system.retention.rules import rules_now
-from tests.jobs.system.notices.scenes import allow, carry_out, collect, end_runs, endpoint
-from tests.receivers import Receiver
+from tests.jobs.system.notices.scenes import Notices, collect, end_runs, endpoint
 
 pytestmark = pytest.mark.usefixtures("committed")
-Messages = list[dict[str, Any]]
 MANY = """
 INSERT INTO jobs_webhookdelivery
     (endpoint_id, owner_id, event_id, event_type, event_at, data, state, next_at)
@@ -31,19 +26,15 @@ def with_deliveries(owner: Owner, count: int) -> WebhookEndpoint:
     return made
 
 
-def test_a_deleted_webhook_sends_nothing_and_is_not_found(
-    acme: Owner, settings: Settings, ears: Receiver, messages: Messages
-) -> None:
+def test_a_deleted_webhook_sends_nothing_and_is_not_found(acme: Owner, notices: Notices) -> None:
     """Also what is on its way is dropped; no end is recorded for it any more."""
-    allow(settings, ears)
-    made = endpoint(acme, ears)
+    made = endpoint(acme, notices.ears)
     end_runs(acme)
     collect()
-    assert len(messages) == 1
+    assert len(notices.messages) == 1
     endpoints.delete_endpoint(made)
-    assert carry_out(messages) == ["dropped"] and not ears.got
-    collect()
-    assert not messages and not EndListener.objects.exists()
+    assert notices.carry_out() == ["dropped"] and not notices.ears.got
+    assert notices.round() == [] and not EndListener.objects.exists()
     assert not WebhookEndpoint.objects.exists()
     assert "webhooks" not in {row["part"] for row in keys_in_use()}
     # A second deletion finds nothing, and is no second act.

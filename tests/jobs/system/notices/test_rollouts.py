@@ -5,21 +5,17 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.db import transaction
-from pytest_django import Settings
 
 from fleet import Kind
 from jobs import Waves, submit_many
 from jobs.models import EventType, MailDigest, Owner, Rollout, Submission, WebhookDelivery
 from jobs.rollouts import rounds
 from jobs.runs.recording import record
-from jobs.system.notices.mails import make_subscription
 from jobs.system.promotion import queue_due
 from tests.jobs.scenes import admitted, living_worker, told
-from tests.jobs.system.notices.scenes import allow, carry_out, collect, endpoint
-from tests.receivers import Receiver
+from tests.jobs.system.notices.scenes import Notices, collect, endpoint, subscribe
 
 pytestmark = pytest.mark.usefixtures("committed")
-Messages = list[dict[str, Any]]
 OF_WAVES = [EventType.WAVE_ENDED, EventType.ROLLOUT_STOPPED, EventType.ROLLOUT_WAITS]
 
 
@@ -43,13 +39,11 @@ def events_of(owner: Owner | None = None) -> list[tuple[str, int, dict[str, int]
     return [(row.event_type, row.data["wave"], row.data["counts"]) for row in rows]
 
 
-def test_each_change_of_waves_is_told_once(
-    acme: Owner, stranger: Owner, settings: Settings, ears: Receiver, messages: Messages
-) -> None:
+def test_each_change_of_waves_is_told_once(acme: Owner, stranger: Owner, notices: Notices) -> None:
     """With the counts of its wave, the limit and the address of the page; to its owner only."""
-    allow(settings, ears, SITE_URL="https://jobs.acme.example/")
-    endpoint(acme, ears, events=OF_WAVES)
-    endpoint(stranger, ears, events=OF_WAVES)
+    notices.allow(SITE_URL="https://jobs.acme.example/")
+    for owner in (acme, stranger):
+        endpoint(owner, notices.ears, events=OF_WAVES)
     submission = rollout(acme, stop_at="30%", between="approval")
     end(submission, Kind.SUCCEEDED, 2)
     for _look in range(2):
@@ -71,15 +65,11 @@ def test_each_change_of_waves_is_told_once(
     assert not events_of(stranger)
 
 
-def test_an_event_is_noted_with_its_change_or_not_at_all(
-    acme: Owner, settings: Settings, ears: Receiver, messages: Messages
-) -> None:
+def test_an_event_is_noted_with_its_change_or_not_at_all(acme: Owner, notices: Notices) -> None:
     """A change that is rolled back tells nothing; a process that dies after it loses nothing."""
-    allow(settings, ears)
-    hook = endpoint(acme, ears, events=OF_WAVES)
+    hook = endpoint(acme, notices.ears, events=OF_WAVES)
     submission = rollout(acme)
     end(submission, Kind.SUCCEEDED, 2)
-
     with transaction.atomic():
         rounds.advance(queue_due)
         transaction.set_rollback(True)
@@ -91,13 +81,12 @@ def test_an_event_is_noted_with_its_change_or_not_at_all(
     assert events_of(acme) == [("wave.ended", 1, {"succeeded": 2})]
 
 
-def test_without_interest_nothing_is_noted(acme: Owner, ears: Receiver, settings: Settings) -> None:
+def test_without_interest_nothing_is_noted(acme: Owner, notices: Notices) -> None:
     """A webhook that is made later gets no old events; a spoilt note keeps back no other."""
-    allow(settings, ears)
     one, other = rollout(acme), rollout(acme)
     end(one, Kind.SUCCEEDED, 2)
     rounds.advance(queue_due)
-    endpoint(acme, ears, events=OF_WAVES)
+    endpoint(acme, notices.ears, events=OF_WAVES)
     end(other, Kind.SUCCEEDED, 2)
     rounds.advance(queue_due)
     Rollout.objects.filter(pk=one.pk).update(untold=[{"type": "none"}])
@@ -107,18 +96,14 @@ def test_without_interest_nothing_is_noted(acme: Owner, ears: Receiver, settings
     assert not Rollout.objects.exclude(untold=None).exists()
 
 
-def test_a_mail_that_asks_for_a_person_does_not_wait(
-    acme: Owner, settings: Settings, messages: Messages
-) -> None:
+def test_a_mail_that_asks_for_a_person_does_not_wait(acme: Owner, notices: Notices) -> None:
     """Each stop and each approval has its own; ends of waves are summed up."""
-    allow(settings, MAIL_QUIET_SECONDS=900, SITE_URL="https://jobs.acme.example")
-    given = {"name": "ops", "events": OF_WAVES, "addresses": ["ops@acme.example"]}
-    make_subscription(given, owner=acme)
+    notices.allow(MAIL_QUIET_SECONDS=900, SITE_URL="https://jobs.acme.example")
+    subscribe(acme, events=OF_WAVES)
     submission = rollout(acme, stop_at=0, between="approval")
     end(submission, Kind.SUCCEEDED, 2)
     rounds.advance(queue_due)
-    collect()
-    carry_out(messages)
+    notices.round()
     subjects = sorted(one.subject for one in mail.outbox)
     assert subjects == [
         "[Fairshift] firmware 7 of acme: wave 1 of 2 ended",
