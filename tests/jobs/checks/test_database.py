@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connections
@@ -12,9 +13,9 @@ from jobs.checks import database
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.models import Calendar, Leader, Owner, Worker
-from jobs.system.notices.mails import make_subscription
 from jobs.system.partitions import make_partitions
 from tests.jobs.scenes import living_worker, submitted
+from tests.jobs.system.notices.scenes import subscribe
 from tests.jobs.windows_world import calendar_of
 
 
@@ -34,7 +35,8 @@ def test_a_driver_that_django_no_longer_uses_is_named(
     monkeypatch.syspath_prepend(tmp_path)
     [message] = database.check_driver()
     assert message.id == "fairshift.W101" and "Django uses psycopg 3" in message.msg
-    assert connections["default"].Database.__name__ == "psycopg"
+    backend: Any = connections["default"]
+    assert backend.Database.__name__ == "psycopg"
 
 
 def driven() -> None:
@@ -64,8 +66,7 @@ def test_what_drives_the_system_is_missed_when_it_is_gone() -> None:
 def test_webhooks_and_mails_need_a_worker_of_their_queue() -> None:
     """Only if some are asked for: an installation without them needs no such worker."""
     driven()
-    given = {"name": "on call", "events": ["job.failing"], "addresses": ["ops@acme.example"]}
-    make_subscription(given, owner=Owner.objects.create(slug="acme"))
+    subscribe(Owner.objects.create(slug="acme"))
     [message] = database.check_deployed_database()
     assert message.id == "fairshift.W115" and "'notices'" in message.msg
     living_worker("notices@here", queues=["notices"])
@@ -117,25 +118,15 @@ def test_old_postgresql_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        (
-            {
-                "ENGINE": "django.db.backends.postgresql",
-                "NAME": "x",
-                "HOST": "127.0.0.1",
-                "PORT": "1",
-            },
-            "fairshift.E102",
-        ),
-        ({"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}, "fairshift.E101"),
-    ],
+    ("engine", "expected"), [("postgresql", "fairshift.E102"), ("sqlite3", "fairshift.E101")]
 )
 def test_no_postgresql_is_an_error_without_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, url: dict[str, str], expected: str
+    monkeypatch: pytest.MonkeyPatch, engine: str, expected: str
 ) -> None:
     """A server that does not answer, and one of another kind, get a sentence and a fix."""
-    monkeypatch.setattr(database, "connections", ConnectionHandler({"default": url}))
+    server = {"HOST": "127.0.0.1", "PORT": "1", "NAME": ":memory:"}
+    nowhere = {"ENGINE": f"django.db.backends.{engine}", **server}
+    monkeypatch.setattr(database, "connections", ConnectionHandler({"default": nowhere}))
     (message,) = database.check_deployed_database()
     assert message.id == expected
     assert message.hint

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fleet import Kind
 from jobs import on_run_end, on_submission_end
 from jobs.catalog import hooks as registry
 from jobs.catalog.ends import RunEnd, SubmissionEnd
@@ -14,7 +13,7 @@ from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.models import End, HookCall, Owner
 from jobs.system import hooks
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.system.notices.scenes import end_runs
 
 pytestmark = pytest.mark.usefixtures("committed")
 called: list[RunEnd | SubmissionEnd] = []
@@ -40,14 +39,6 @@ def _no_hooks() -> Iterator[None]:
     registry.submission_hooks.clear()
 
 
-def finished(owner: Owner, count: int = 1) -> list[Any]:
-    runs = submitted(owner, count)
-    worker = living_worker()
-    for run in runs:
-        recorded(admitted(worker, run), Kind.SUCCEEDED)
-    return runs
-
-
 def make_due() -> None:
     sql.query("UPDATE jobs_hookcall SET next_at = clock_timestamp()")
 
@@ -57,7 +48,7 @@ def test_hooks_are_called_for_runs_and_submissions(acme: Owner) -> None:
     on_run_end(note_run)
     on_submission_end(note_submission)
     hooks.begin_listening()
-    runs = finished(acme, 2)
+    runs = end_runs(acme, 2)
     assert hooks.call_hooks() == {"called": 3, "failed": 0}
     of_runs = [end for end in called if isinstance(end, RunEnd)]
     assert [end.run_id for end in of_runs] == [run.id for run in runs]
@@ -77,7 +68,7 @@ def test_a_hook_that_raises_is_called_again_and_harms_no_other(
     on_run_end(fail)
     on_run_end(note_run)
     hooks.begin_listening()
-    finished(acme)
+    end_runs(acme)
     assert hooks.call_hooks() == {"called": 1, "failed": 1}
     assert hooks.call_hooks() == {"called": 0, "failed": 0}
     for _ in range(hooks.MOST_CALLS - 1):

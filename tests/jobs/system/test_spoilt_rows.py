@@ -30,8 +30,7 @@ from jobs.runs.celery_outcomes import notify_missed
 from jobs.runs.closing import stop_closed
 from jobs.runs.recording import record
 from jobs.system import hooks, partitions, promotion, sweep
-from jobs.system.notices.endpoints import make_endpoint
-from jobs.system.notices.mails import make_subscription, send_mail
+from jobs.system.notices.mails import send_mail
 from jobs.system.reencryption import reencrypt
 from jobs.system.rescue import rescue_runs
 from jobs.system.retention.rounds import remove_old_history
@@ -49,7 +48,8 @@ from tests.jobs.scenes import (
     submitted,
     told,
 )
-from tests.jobs.system.notices.scenes import collect
+from tests.jobs.system.notices.scenes import collect, end_runs, endpoint, subscribe
+from tests.jobs.system.retention.old import old_run
 from tests.jobs.windows_world import calendar_of, window
 
 pytestmark = pytest.mark.usefixtures("committed")
@@ -126,6 +126,7 @@ def is_hinted(run: Run) -> bool:
     return run.id in hinted()
 
 
+URL = "https://ci.example/"
 AGO = "clock_timestamp() - interval '1 minute'"
 
 
@@ -159,8 +160,9 @@ def hold_late(acme: Owner) -> Scene:
     promotion.promote()
     found = runs(acme)
     written(found, not_after=AGO)
-    hours = has_state("queued")
-    return Scene(found, promotion.promote, lambda run: hours(run) and run.not_after is not None)
+    return Scene(
+        found, promotion.promote, lambda run: run.state == "queued" and run.not_after is not None
+    )
 
 
 def expire(acme: Owner) -> Scene:
@@ -225,18 +227,13 @@ def sweep_overdue(acme: Owner) -> Scene:
 
 
 def notify(acme: Owner) -> Scene:
-    url = "https://ci.example/"
-    make_endpoint({"name": "ci", "url": url, "events": ["run.ended"]}, owner=acme)
-    given = {"name": "on call", "events": ["run.ended"], "addresses": ["ops@acme.example"]}
-    make_subscription(given, owner=acme)
+    endpoint(acme, URL)
+    subscribe(acme)
     worker, found = living_worker(), runs(acme)
     for run in found:
         recorded(admitted(worker, run), Kind.SUCCEEDED)
-    return Scene(
-        found,
-        collect,
-        lambda run: WebhookDelivery.objects.filter(data__run=str(run.id)).exists(),
-    )
+    told_of = WebhookDelivery.objects.filter
+    return Scene(found, collect, lambda run: told_of(data__run=str(run.id)).exists())
 
 
 def tell_celery(acme: Owner) -> Scene:
@@ -247,9 +244,8 @@ def tell_celery(acme: Owner) -> Scene:
         ended_at="clock_timestamp() - interval '5 minutes'",
         options="""'{"ignore_result": false}'""",
     )
-    return Scene(
-        found, notify_missed, lambda run: TaskResult.objects.filter(task_id=run.id).exists()
-    )
+    stored = TaskResult.objects.filter
+    return Scene(found, notify_missed, lambda run: stored(task_id=run.id).exists())
 
 
 def count_minutes(acme: Owner) -> Scene:
@@ -280,24 +276,9 @@ def change_keys(acme: Owner) -> Scene:
 
 
 ROUNDS = (
-    rescue,
-    promote,
-    promote_gated,
-    gate_changed,
-    hold_late,
-    expire,
-    close,
-    admit,
-    admit_limited,
-    record_success,
-    record_failure,
-    record_return,
-    sweep_outbox,
-    sweep_overdue,
-    notify,
-    tell_celery,
-    count_minutes,
-    change_keys,
+    *(rescue, promote, promote_gated, gate_changed, hold_late, expire, close),
+    *(admit, admit_limited, record_success, record_failure, record_return),
+    *(sweep_outbox, sweep_overdue, notify, tell_celery, count_minutes, change_keys),
 )
 
 
@@ -342,7 +323,7 @@ def test_a_round_does_the_good_runs(
 
 def test_a_run_that_ends_so_says_why(acme: Owner, caplog: pytest.LogCaptureFixture) -> None:
     """In its row, in its history and in the log; a listener hears of its end as of any other."""
-    make_endpoint({"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]}, owner=acme)
+    endpoint(acme, URL)
     worker, (lost, full) = living_worker(), submitted(acme, 2)
     admissions = [admitted(worker, run) for run in (lost, full)]
     spoil(lost, "policy", "[]")
@@ -441,9 +422,8 @@ def test_lists_of_an_interest_are_flat(
     model: type[Any], column: str, value: str, acme: Owner
 ) -> None:
     """PostgreSQL refuses others: one would stop the events of all."""
-    make_endpoint({"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]}, owner=acme)
-    given = {"name": "on call", "events": ["run.ended"], "addresses": ["ops@acme.example"]}
-    make_subscription(given, owner=acme)
+    endpoint(acme, URL)
+    subscribe(acme)
     with pytest.raises(IntegrityError, match=f"{column}_is_a_flat_list"), transaction.atomic():
         sql.query(f"UPDATE {model._meta.db_table} SET {column} = %s", [value])
 
@@ -452,34 +432,21 @@ def test_a_mail_that_cannot_be_held_or_written_stops_no_other(
     acme: Owner, caplog: pytest.LogCaptureFixture, mailoutbox: list[Any]
 ) -> None:
     """The one is named, the other is given up after some failures."""
-    mails = [
-        make_subscription(
-            {"name": name, "events": ["run.ended"], "addresses": ["ops@acme.example"]}, owner=acme
-        )
-        for name in ("first", "bad", "last")
-    ]
-    ended(acme)
+    names = ("first", "bad", "last")
+    mails = [subscribe(acme, name=name) for name in names]
+    end_runs(acme)
     collect()
     of = {mail.name: MailDigest.objects.get(subscription=mail) for mail in mails}
     facts = {"held_count": 2**31 - 1, "sending": {"a": 5}, "sending_count": 1}
     MailDigest.objects.filter(pk=of["bad"].pk).update(**facts)
     with caplog.at_level(logging.ERROR):
-        ended(acme)
+        end_runs(acme)
         collect()
     assert f"the mail of subscription {mails[1].pk} about" in caplog.text
     assert MailDigest.objects.get(pk=of["last"].pk).held_count == 1
     MailDigest.objects.filter(sending=None).update(sending=[], sending_count=1)
-    assert [send_mail(of[name].pk) for name in ("first", "bad", "last")] == [
-        "sent",
-        "failed",
-        "sent",
-    ]
+    assert [send_mail(of[name].pk) for name in names] == ["sent", "failed", "sent"]
     assert len(mailoutbox) == 2
-
-
-def ended(owner: Owner) -> None:
-    [run] = submitted(owner)
-    recorded(admitted(living_worker(), run), Kind.SUCCEEDED)
 
 
 def test_a_hook_is_called_for_the_good_ends(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,8 +463,7 @@ def test_a_hook_is_called_for_the_good_ends(acme: Owner, monkeypatch: pytest.Mon
     monkeypatch.setattr(hooks, "submission_hooks", {})
     monkeypatch.setattr(hooks, "any_hooks", lambda: True)
     hooks.begin_listening()
-    for _ in range(6):
-        ended(acme)
+    end_runs(acme, 6)
     hooks.call_hooks()
     HookCall.objects.update(next_at=sql.now())
     is_away[0] = False
@@ -511,8 +477,6 @@ def test_a_hook_is_called_for_the_good_ends(acme: Owner, monkeypatch: pytest.Mon
 
 def test_old_history_of_good_runs_is_removed(acme: Owner) -> None:
     """Runs that cannot be read do not keep them."""
-    from tests.jobs.system.retention.old import old_run
-
     found = [old_run(acme, 400) for _ in range(len(SPOILT) + 2)]
     good = {found[0], found[-1]}
     for run_id, (column, value) in zip(found[1:-1], SPOILT, strict=True):
