@@ -1,8 +1,10 @@
-"""Old partitions that a scene makes are removed after it."""
+"""An archive; old partitions that a scene makes are removed after it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
 from jobs.models import HistoryPart, HistoryRound
 from tests.jobs.system.retention.old import drop_old_tables
@@ -16,3 +18,10 @@ def history(committed: None) -> Iterator[None]:
     drop_old_tables()
     HistoryPart.objects.all().delete()
     HistoryRound.objects.all().delete()
+
+
+@pytest.fixture
+def folder(settings: Settings, tmp_path: Path) -> Path:
+    """The folder of an archive."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ARCHIVE_FOLDER": str(tmp_path)}
+    return tmp_path

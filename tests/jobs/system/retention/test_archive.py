@@ -22,13 +22,6 @@ ROW = "SELECT row_to_json(r) AS row FROM jobs_run r WHERE id = %s"
 ATTEMPTS = "SELECT json_agg(a ORDER BY token) AS rows FROM jobs_attempt a WHERE run_id = %s"
 
 
-@pytest.fixture
-def folder(settings: Settings, tmp_path: Path) -> Path:
-    """An archive."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ARCHIVE_FOLDER": str(tmp_path)}
-    return tmp_path
-
-
 def test_a_run_is_read_back_whole(acme: Owner, folder: Path) -> None:
     """All columns of its row and of its attempts, byte for byte, and its owner's slug."""
     run = old_run(acme, 100)
