@@ -1,17 +1,16 @@
 """`manage.py fleet settings`: whose each setting of Celery is, and what it does here."""
 
 import json
-from typing import Any
 
 import pytest
 from celery import current_app
-from django.core.management import call_command
+
+from tests.jobs.management.conftest import Printed
 
 
-def printed(capsys: Any, *arguments: str) -> dict[str, dict[str, str]]:
+def settings_of(printed: Printed, *arguments: str) -> dict[str, dict[str, str]]:
     """Return what the command prints, by name."""
-    call_command("fleet", "settings", "--json", *arguments)
-    rows = json.loads(capsys.readouterr().out)["settings"]
+    rows = json.loads(printed("fleet settings --json", *arguments))["settings"]
     return {row["name"]: row for row in rows}
 
 
@@ -24,21 +23,23 @@ def printed(capsys: Any, *arguments: str) -> dict[str, dict[str, str]]:
         ("task_time_limit", "Celery"),
     ],
 )
-def test_each_setting_has_who_set_it(capsys: Any, name: str, set_by: str) -> None:
-    assert printed(capsys)[name]["set_by"] == set_by
+def test_each_setting_has_who_set_it(printed: Printed, name: str, set_by: str) -> None:
+    assert settings_of(printed)[name]["set_by"] == set_by
 
 
-def test_a_changed_default_is_the_project_s(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_default_is_the_project_s(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where Fairshift has another one."""
     monkeypatch.setitem(current_app.conf, "task_acks_late", False)
     monkeypatch.setitem(current_app.conf, "worker_prefetch_multiplier", 9)
-    found = printed(capsys)
+    found = settings_of(printed)
     assert found["worker_prefetch_multiplier"]["value"] == "9"
     assert found["worker_prefetch_multiplier"]["set_by"] == "project"
     assert found["task_acks_late"]["set_by"] == "Celery"
 
 
-def test_passwords_are_not_shown(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passwords_are_not_shown(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     """In URLs, in options and in settings of their own."""
     hidden = "s3cret"
     for name, value in {
@@ -54,14 +55,13 @@ def test_passwords_are_not_shown(capsys: Any, monkeypatch: pytest.MonkeyPatch) -
         "broker_failover_strategy": f"redis://:{hidden}@redis:6379/0",
     }.items():
         monkeypatch.setitem(current_app.conf, name, value)
-    call_command("fleet", "settings", "--all")
-    out = capsys.readouterr().out
+    out = printed("fleet settings --all")
     assert "CELERY_BROKER_URL = redis://" in out and hidden not in out
 
 
-def test_some_can_be_asked_for_by_either_name(capsys: Any) -> None:
-    assert printed(capsys, "CELERY_TASK_QUEUES", "event_queue_ttl").keys() == {
+def test_some_can_be_asked_for_by_either_name(printed: Printed) -> None:
+    assert settings_of(printed, "CELERY_TASK_QUEUES", "event_queue_ttl").keys() == {
         "task_queues",
         "event_queue_ttl",
     }
-    assert len(printed(capsys, "--all")) > len(printed(capsys))
+    assert len(settings_of(printed, "--all")) > len(settings_of(printed))

@@ -11,13 +11,10 @@ from pytest_django import Settings
 from rich.console import Console
 
 from fleet import OwnerSettings
-from jobs.management.commands import fleet as command
 from jobs.management.owner_table import as_table
 from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue
-from tests.jobs.conftest import broker
-
-__all__ = ["broker"]
+from tests.jobs.management.conftest import Printed, press_ctrl_c
 
 
 @pytest.fixture
@@ -36,14 +33,12 @@ def queue(broker: redis.Redis) -> Queue:
     return queue
 
 
-def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    call_command("fleet", "owners", "--seconds", "0.1", *options)
-    return capsys.readouterr().out
+OWNERS = "fleet owners --seconds 0.1"
 
 
-def test_json_has_every_owner(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_owner(queue: Queue, printed: Printed) -> None:
     """One object, busiest owner first; times in seconds, shares as parts of 1."""
-    snapshot = json.loads(told(capsys, "--json"))
+    snapshot = json.loads(printed(OWNERS, "--json"))
     acme, northwind = snapshot["owners"]
     assert acme.pop("oldest_wait_seconds") >= 0.1
     assert acme == {
@@ -64,10 +59,10 @@ LONG = "the-department-with-the-longest-name-of-them-all"
 FIGURES = ["weight", "backlog", "leased", "oldest", "worker s", "entitled", "received", "state"]
 
 
-def test_a_pipe_has_names_as_they_are(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_has_names_as_they_are(queue: Queue, printed: Printed) -> None:
     """A line an owner and no frame, for `grep` and `awk`; the last line ends."""
     queue.put(LONG, "l1")
-    text = told(capsys)
+    text = printed(OWNERS)
     heading, *owners = text.splitlines()
     assert heading.split() == ["owner", *" ".join(FIGURES).split()]
     assert {line.split()[0] for line in owners} == {"acme", "northwind", LONG}
@@ -92,7 +87,7 @@ def test_80_columns_cut_names_and_no_figures(queue: Queue) -> None:
 def test_a_name_that_nobody_has_is_said(queue: Queue, form: list[str]) -> None:
     """With exit status 1, and no table that is empty."""
     with pytest.raises(CommandError, match="Nobody named nosuch is known") as caught:
-        call_command("fleet", "owners", "--seconds", "0.1", *form, "acme", "nosuch")
+        call_command(*OWNERS.split(), *form, "acme", "nosuch")
     assert caught.value.returncode == 1
 
 
@@ -104,15 +99,9 @@ def test_watching_looks_again(
     form: list[str],
 ) -> None:
     """Until Ctrl-C, which is no error; into a pipe each look is written at once."""
-    rounds = iter(range(4))
-
-    def sleep(_seconds: float) -> None:
-        if next(rounds) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(command.time, "sleep", sleep)
+    press_ctrl_c(monkeypatch, at_pause=4)
     with pytest.raises(SystemExit) as ended:
-        told(capsys, *form, "--watch", "acme")
+        call_command(*OWNERS.split(), *form, "--watch", "acme")
     assert ended.value.code == 0
     looks = [line for line in capsys.readouterr().out.splitlines() if "acme" in line]
     assert len(looks) == 3

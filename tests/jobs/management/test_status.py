@@ -11,9 +11,9 @@ import redis
 from django.core.management import call_command
 
 from jobs.core import sql
-from jobs.management.commands import status as command
 from jobs.models import Owner, Run, Worker
 from tests.commands import python
+from tests.jobs.management.conftest import press_ctrl_c
 from tests.jobs.scenes import (
     admitted,
     keep_beating,
@@ -98,7 +98,7 @@ def test_progress_of_tasks_is_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     """Run, owner, task and progress, in each look; a terminal obeys nothing of a note."""
-    monkeypatch.setattr(command.time, "sleep", ctrl_c)
+    press_ctrl_c(monkeypatch, at_pause=1)
     run = Run.objects.first()
     assert run is not None
     progressed(admitted(living_worker("w3@here"), run), 1, 4, "half\x1b[2J way")
@@ -113,10 +113,6 @@ def test_progress_of_tasks_is_shown(
         "task": "tests.add",
         "progress": {"done": 1, "total": 4, "note": "half\x1b[2J way"},
     }
-
-
-def ctrl_c(_seconds: float) -> None:
-    raise KeyboardInterrupt
 
 
 def test_a_database_that_is_away_is_unreadable() -> None:
@@ -134,13 +130,7 @@ def test_watching_looks_again_until_ctrl_c(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: list[str]
 ) -> None:
     """Its end is no error, whatever it showed."""
-    rounds = iter(range(4))
-
-    def sleep(_seconds: float) -> None:
-        if next(rounds) == 2:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(command.time, "sleep", sleep)
+    press_ctrl_c(monkeypatch, at_pause=3)
     text = told(capsys, "--watch", *form, status=0)
     assert text.count('"healthy"' if form else "Healthy: ") == 3
 
@@ -158,7 +148,7 @@ def test_without_rich_it_is_text(
         return find(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr(command.time, "sleep", ctrl_c)
+    press_ctrl_c(monkeypatch, at_pause=1)
     assert told(capsys, "--watch", status=0).startswith("Healthy: ")
 
 

@@ -1,13 +1,13 @@
 """manage.py fleet unknown-tasks, move-task and fail-task: what an operator reads and changes."""
 
 import json
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from jobs import submit
 from jobs.models import AuditEntry, Owner, Run, Worker
+from tests.jobs.management.conftest import Printed
 from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.without_history import job_without_history
 
@@ -16,45 +16,57 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def acme() -> Owner:
-    """Acme has two runs of a task that was renamed, and one of another that was removed."""
+    """Acme has two runs of a task that was renamed; one, and a job, of another that is removed."""
     acme = Owner.objects.create(slug="acme")
     Worker.objects.filter(id=living_worker()).update(tasks=["tests.record"])
     renamed = [submit("tests.record", n=n, owner=acme) for n in range(2)]
     Run.objects.filter(id__in=[run.id for run in renamed]).update(task="tests.old")
     submitted(acme, countdown=60)
+    job_without_history(acme)
     return acme
 
 
-def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    call_command("fleet", *options)
-    return capsys.readouterr().out
-
-
-def read(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
-    return json.loads(told(capsys, *options, "--json"))
-
-
-def test_unknown_tasks_are_listed(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_tasks_are_listed(acme: Owner, printed: Printed) -> None:
     """For people and for programs; a sentence when there is none."""
-    assert told(capsys, "unknown-tasks").splitlines() == [
+    assert printed("fleet unknown-tasks").splitlines() == [
         "jobs  tests.old  2 waiting, 2 queued",
         "jobs  tests.add  1 waiting, 0 queued",
     ]
-    assert read(capsys, "unknown-tasks")["unknown_tasks"][0] == {
-        "queue": "jobs",
-        "task": "tests.old",
-        "count": 2,
-        "due_count": 2,
-    }
+    [first, _second] = json.loads(printed("fleet unknown-tasks --json"))["unknown_tasks"]
+    assert first == {"queue": "jobs", "task": "tests.old", "count": 2, "due_count": 2}
     Worker.objects.update(tasks=None)
-    assert told(capsys, "unknown-tasks") == "Live workers know the tasks of all waiting runs.\n"
+    assert printed("fleet unknown-tasks") == "Live workers know the tasks of all waiting runs.\n"
 
 
-def test_a_renamed_task_is_moved(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
-    """A dry run says what would be moved; the reason is in the audit."""
-    move = ("move-task", "tests.old", "tests.record")
-    assert "2 runs and 0 jobs would be moved" in told(capsys, *move, "--dry-run")
-    assert read(capsys, *move, "--reason", "renamed") == {
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        ("move-task tests.old tests.record --dry-run", ["2 runs and 0 jobs would be moved"]),
+        (
+            "move-task tests.add tests.record",
+            [
+                "0 runs and 0 jobs moved to tests.record.",
+                "refused: argument x: tests.record has no such argument",
+            ],
+        ),
+        ("fail-task tests.add --queue slow", ["0 runs failed."]),
+        ("fail-task tests.add --dry-run", ["1 run would be failed."]),
+        (
+            "fail-task tests.add",
+            ["1 run failed.", "1 enabled job of tests.add will make more runs."],
+        ),
+    ],
+)
+def test_each_change_is_told(acme: Owner, printed: Printed, words: str, lines: list[str]) -> None:
+    """What was changed, or would be; what does not fit, and jobs that would make more runs."""
+    said = printed("fleet", *words.split())
+    assert all(line in said for line in lines), said
+
+
+def test_a_program_reads_what_was_moved(acme: Owner, printed: Printed) -> None:
+    """The reason is in the audit."""
+    moved = printed("fleet move-task tests.old tests.record --reason renamed --json")
+    assert json.loads(moved) == {
         "task": "tests.old",
         "to": "tests.record",
         "is_dry_run": False,
@@ -64,32 +76,16 @@ def test_a_renamed_task_is_moved(acme: Owner, capsys: pytest.CaptureFixture[str]
         "problems": {},
     }
     assert AuditEntry.objects.get().reason == "renamed"
-    assert Run.objects.filter(task="tests.record").count() == 2
 
 
-def test_what_does_not_fit_is_said(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the argument that is wrong; an unknown task is refused as a whole."""
-    said = told(capsys, "move-task", "tests.add", "tests.record")
-    assert "0 runs and 0 jobs moved to tests.record." in said
-    assert "1 refused: argument x: tests.record has no such argument" in said
-    with pytest.raises(CommandError, match=r"did you mean 'tests\.record'"):
-        told(capsys, "move-task", "tests.add", "tests.recor")
-
-
-def test_a_removed_task_is_failed(acme: Owner, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of one queue or all; jobs that would make more runs are named."""
-    job_without_history(acme)
-    fail = ("fail-task", "tests.add")
-    assert "0 runs failed." in told(capsys, *fail, "--queue", "slow")
-    assert "1 run would be failed." in told(capsys, *fail, "--dry-run")
-    said = told(capsys, *fail)
-    assert "1 run failed." in said
-    assert "1 enabled job of tests.add will make more runs." in said
-    assert Run.objects.get(task="tests.add").state == "failed"
-
-
-def test_a_task_that_nothing_has_is_an_error(acme: Owner) -> None:
-    """It is probably misspelt; a task whose last run has ended is none."""
-    with pytest.raises(CommandError, match=r"option task: no waiting run.*'tests\.ad'"):
-        call_command("fleet", "fail-task", "tests.ad")
-    call_command("fleet", "fail-task", "tests.add")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("move-task tests.add tests.recor", r"did you mean 'tests\.record'"),
+        ("fail-task tests.ad", r"option task: no waiting run.*'tests\.ad'"),
+    ],
+)
+def test_a_task_that_nothing_has_is_an_error(acme: Owner, words: str, problem: str) -> None:
+    """It is probably misspelt."""
+    with pytest.raises(CommandError, match=problem):
+        call_command("fleet", *words.split())

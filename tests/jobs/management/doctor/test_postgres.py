@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 
 from jobs.core import sql
 from jobs.core.sql import now
@@ -42,11 +41,10 @@ def test_a_gap_in_the_partitions_is_an_error(table: str) -> None:
 
 def test_a_migration_of_a_newer_version_is_a_warning() -> None:
     """Old code on a database that new code has migrated."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES"
-            " ('jobs', '9999_later', now()), ('shop', '9999_theirs', now())"
-        )
+    sql.query(
+        "INSERT INTO django_migrations (app, name, applied) VALUES"
+        " ('jobs', '9999_later', now()), ('shop', '9999_theirs', now())"
+    )
     [found] = postgres.migrations()
     assert found.id == "fairshift.D105" and "such as 9999_later" in found.msg
 

@@ -6,11 +6,7 @@ from jobs import __version__
 from jobs.core import sql
 from jobs.management.doctor import running
 from jobs.models import Worker
-from jobs.system.verdict import rules
-from tests.jobs.conftest import broker
 from tests.jobs.scenes import keep_beating, living_worker
-
-__all__ = ["broker"]
 
 pytestmark = pytest.mark.django_db
 
@@ -43,9 +39,3 @@ def test_workers_of_another_version() -> None:
     assert f"this code is {__version__}" in text and "1 worker of 0.0.9" in text
     sql.query("UPDATE jobs_worker SET stopped_at = clock_timestamp() WHERE version = '0.0.9'")
     assert "fairshift.D310" not in found()
-
-
-def test_each_id_is_of_a_rule() -> None:
-    """Each code is one of the overview's."""
-    names = {rule.__name__[1:] for rule in rules.RULES}
-    assert set(running.IDS) <= names
