@@ -82,7 +82,7 @@ def wanted() -> Catalog:
     for text, name in texts():
         before = kept.get(text if isinstance(text, str) else text[0])
         known = before.string if before is not None and _is_like(before, text) else None
-        made.add(text, known, locations=[(name, None)])
+        made.add(text, known, locations=[(name, None)])  # type: ignore[list-item]
     return made
 
 

@@ -1,10 +1,5 @@
-"""The people who visit pages: those of the admin's tests."""
+"""The visitor of pages: the superuser of the admin's tests."""
 
-from tests.jobs.admin.conftest import (
-    as_root,
-    failed_run,
-    person,
-    root,
-)
+from tests.jobs.admin.conftest import as_root, root
 
-__all__ = ["as_root", "failed_run", "person", "root"]
+__all__ = ["as_root", "root"]
