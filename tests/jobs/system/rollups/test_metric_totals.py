@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from jobs.core import sql
 from jobs.core.ids import first_id_of
-from jobs.models import MetricOwner, Owner
+from jobs.models import MetricOwner, Missed, Owner
 from jobs.system.rollups.metric_totals import OTHER, Totals, missed_name, read
 from jobs.system.rollups.rolling import count_minute
 from tests.jobs.admin.conftest import stored_job
@@ -29,11 +29,6 @@ pytestmark = pytest.mark.usefixtures("committed", "broker")
 QUEUE = "jobs"
 
 
-def named(settings: Settings, most: int) -> None:
-    """Let metrics name so many owners."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "METRICS_NAMES": most}
-
-
 def of(found: Totals, owner: str) -> dict[str, float]:
     """Return the totals of an owner in the queue of the jobs; none: an empty dict."""
     return dict(found.each[owner, QUEUE].values) if (owner, QUEUE) in found.each else {}
@@ -46,8 +41,8 @@ def test_totals_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: i
     rolled_up()
     slugs = {acme.pk: "acme", northwind.pk: "northwind"}
     counted: Counter[tuple[str, str]] = Counter()
-    for (_minute, owner, _task, outcome, _error), count in plain_count().items():
-        counted[slugs[owner], outcome] += count
+    for (_minute, owner_id, _task, outcome, _error), count in plain_count().items():
+        counted[slugs[owner_id], outcome] += count
     found = read()
     for (owner, outcome), count in counted.items():
         assert of(found, owner)[outcome] == count
@@ -56,24 +51,19 @@ def test_totals_are_a_plain_count_of_rows(acme: Owner, northwind: Owner, seed: i
         assert found.all[outcome] == both
 
 
-def test_a_minute_is_added_once(acme: Owner) -> None:
-    """Counting it again, also as final, adds nothing."""
-    at = minutes_ago(3)
-    ended(acme, at)
-    rolled_up()
-    count_minute(at, is_final=True)
-    count_minute(at, is_final=False)
-    assert of(read(), "acme")["succeeded"] == 1
+def test_a_minute_is_added_once_and_when_it_is_final(acme: Owner) -> None:
+    """With what was committed late: a total that was added too early could not rise any more.
 
-
-def test_a_minute_is_added_when_it_is_final(acme: Owner) -> None:
-    """With what was committed late: a total that was added too early could not rise any more."""
+    Counting it again, also as final, adds nothing.
+    """
     at = minutes_ago(4)
     ended(acme, at)
     with open_transaction(LATE, acme.pk, at):
         rolled_up()
         assert of(read(), "acme") == {}
     rolled_up()
+    for is_final in (True, False):
+        count_minute(at, is_final=is_final)
     assert of(read(), "acme")["succeeded"] == 1
 
 
@@ -97,7 +87,7 @@ def test_the_owners_with_most_load_are_named(
     acme: Owner, northwind: Owner, stranger: Owner, settings: Settings
 ) -> None:
     """Others are counted together; a sum of them never falls when one of them gets a name."""
-    named(settings, 1)
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "METRICS_NAMES": 1}
     at = minutes_ago(5)
     for owner in (acme, acme, northwind, stranger):
         ended(owner, at)
@@ -114,20 +104,12 @@ def test_the_owners_with_most_load_are_named(
 
 def test_missed_spans_are_counted_by_reason(acme: Owner, no_ticks: None) -> None:
     """In the minute in which they were recorded."""
-    job = stored_job(acme, "hourly").pk
-    at = minutes_ago(3)
+    job, at = stored_job(acme, "hourly"), minutes_ago(3)
     for number, reason in enumerate(("outage", "outage", "window")):
-        sql.query(
-            "INSERT INTO jobs_missed (job_id, owner_id, first_at, last_at, count, reason, "
-            "created_at) VALUES (%(job)s, %(owner)s, %(at)s, %(at)s, 7, %(reason)s, %(made)s)",
-            {
-                "job": job,
-                "owner": acme.pk,
-                "reason": reason,
-                "at": at + timedelta(seconds=number),
-                "made": at + timedelta(seconds=number),
-            },
-        )
+        due = at + timedelta(seconds=number)
+        facts = {"first_at": due, "last_at": due, "count": 7, "reason": reason}
+        row = Missed.objects.create(job=job, owner=acme, **facts)
+        Missed.objects.filter(pk=row.pk).update(created_at=due)
     ended(acme, at - MINUTE)
     rolled_up()
     assert read().all[missed_name("outage")] == 2

@@ -9,14 +9,7 @@ from jobs.core import barrier
 from jobs.models import Owner
 from jobs.system.rollups import reads
 from jobs.system.rollups.histogram import GROWTH
-from jobs.system.rollups.objectives import (
-    FAST,
-    LEAST_STARTS,
-    SLOW,
-    Counted,
-    Objective,
-    objectives,
-)
+from jobs.system.rollups.objectives import FAST, LEAST_STARTS, SLOW, Counted, Objective, objectives
 from tests.jobs.system.rollups.late import BUCKETS, counted, counted_until
 
 pytestmark = pytest.mark.django_db

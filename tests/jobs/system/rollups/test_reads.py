@@ -12,13 +12,8 @@ from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Rollup, RollupPosition, RollupTotal
 from jobs.system.rollups.histogram import Percentiles, value_of
-from jobs.system.rollups.reads import (
-    by_owner,
-    entitled_by_owner,
-    failures,
-    last_minutes,
-    minutes,
-)
+from jobs.system.rollups.reads import by_owner, entitled_by_owner, failures, last_minutes, minutes
+from tests.jobs.system.rollups.late import rolled
 from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, rolled_up
 
 pytestmark = pytest.mark.django_db
@@ -27,35 +22,17 @@ HOUR = timedelta(hours=1)
 SPAN: dict[str, Any] = {"start": AT, "end": AT + 3 * MINUTE}
 
 
-def rolled(owner: Owner, at: datetime = AT, outcome: str = "succeeded", **facts: Any) -> None:
-    """Write one rollup."""
-    times = {f"{name}_{part}": [] for name in ("wait", "run") for part in ("buckets", "counts")}
-    Rollup.objects.create(
-        minute=at,
-        owner_id=owner.pk,
-        outcome=outcome,
-        **{
-            "task": "tests.add",
-            "error_type": "",
-            "count": 1,
-            "wait_seconds": 0.0,
-            "worker_seconds": 0.0,
-            **times,
-            **facts,
-        },
-    )
-
-
 @pytest.fixture
 def _rollups(acme: Owner, northwind: Owner) -> None:
     """Two minutes of two owners; before and after the span there is more."""
-    times = {"run_buckets": [10, 20], "run_counts": [3, 1], "wait_buckets": [0], "wait_counts": [4]}
-    rolled(acme, count=4, worker_seconds=30.0, **times)
-    rolled(acme, outcome="failed", error_type="OSError", count=2, worker_seconds=10.0)
+    ran: dict[str, Any] = {"run_buckets": [10, 20], "run_counts": [3, 1]}
+    waited: dict[str, Any] = {"wait_buckets": [0], "wait_counts": [4]}
+    rolled(acme, AT, count=4, worker_seconds=30.0, **ran, **waited)
+    rolled(acme, AT, outcome="failed", error_type="OSError", count=2, worker_seconds=10.0)
     rolled(acme, AT + 2 * MINUTE, outcome="retrying", error_type="OSError", count=5)
     rolled(acme, AT + 2 * MINUTE, outcome="expired", count=1)
-    rolled(northwind, count=6, worker_seconds=60.0, task="t2", run_buckets=[30], run_counts=[6])
-    rolled(northwind, outcome="failed", error_type="OSError", count=1)
+    rolled(northwind, AT, count=6, worker_seconds=60.0, task="t2", run_buckets=[30], run_counts=[6])
+    rolled(northwind, AT, outcome="failed", error_type="OSError", count=1)
     rolled(acme, AT - MINUTE, count=100, worker_seconds=1e6)
     rolled(acme, AT + 3 * MINUTE, count=100, worker_seconds=1e6)
     totals()

@@ -11,20 +11,12 @@ from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.system.rollups.usage import daily_usage, received_by_owner, usage
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.admin.conftest import failed_run
 from tests.jobs.system.rollups.minutes import MINUTE, ended, minutes_ago, moved, rolled_up
 
+__all__ = ["failed_run"]
+
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def failed_run(acme: Owner) -> Run:
-    """A run of acme that a worker has run."""
-    [run] = submitted(acme, max_attempts=1)
-    admission = admitted(living_worker(), run)
-    recorded(admission, Kind.STARTED)
-    recorded(admission, Kind.FAILED, error_type="builtins.ValueError")
-    return run
 
 
 def test_days_are_those_of_the_zone(failed_run: Run, acme: Owner) -> None:
@@ -37,9 +29,6 @@ def test_days_are_those_of_the_zone(failed_run: Run, acme: Owner) -> None:
         assert all(day.start.hour == day.start.minute == 0 for day in days)
         assert days[-1].runs == {"failed": 1} and (days[-1].worker_seconds or 0) > 0
         assert all(day.runs == {} and day.worker_seconds == 0 for day in days[:-1])
-
-
-# --- from rollups ---------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("committed", "broker")
