@@ -9,6 +9,7 @@ from redis import Redis
 
 from fleet import installation_key
 from jobs.checks import broker
+from jobs.checks.broker_versions import REDIS_FLOORS, VALKEY_FLOORS, Version, oldest_patched
 
 
 @pytest.fixture
@@ -76,3 +77,30 @@ def test_missing_redis_is_an_error_without_a_traceback(monkeypatch: pytest.Monke
     (message,) = checked()
     assert message.id == "fairshift.E201"
     assert message.hint is not None and "correct CELERY_BROKER_URL" in message.hint
+
+
+@pytest.mark.parametrize(
+    ("floors", "version", "patched"),
+    [
+        (REDIS_FLOORS, "6.2.14", "6.2.24"),
+        (REDIS_FLOORS, "6.2.24", None),
+        (REDIS_FLOORS, "6.2.100", None),
+        (REDIS_FLOORS, "7.0.15", "7.2.16"),  # a line without fixes: the next one that has them
+        (REDIS_FLOORS, "7.4.10", "7.4.11"),
+        (REDIS_FLOORS, "8.0.6", "8.2.9"),
+        (REDIS_FLOORS, "8.8.1", "8.8.2"),
+        (REDIS_FLOORS, "8.10.1", None),
+        (REDIS_FLOORS, "9.0.0", None),  # newer than the table
+        (REDIS_FLOORS, "8.2", None),
+        (REDIS_FLOORS, "unstable", None),
+        (VALKEY_FLOORS, "7.2.13", "7.2.14"),
+        (VALKEY_FLOORS, "8.1.9", None),
+        (VALKEY_FLOORS, "9.0.4", "9.0.5"),
+        (VALKEY_FLOORS, "9.1.1", None),
+    ],
+)
+def test_each_release_line_has_the_oldest_release_with_all_fixes(
+    floors: tuple[Version, ...], version: str, patched: str | None
+) -> None:
+    """That of its own line, or of the next one that gets fixes; Valkey has lines of its own."""
+    assert oldest_patched(version, floors) == patched

@@ -3,7 +3,6 @@
 Whole projects without one of the lines are in tests/flows/test_own_project.py.
 """
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,10 +59,7 @@ def test_our_own_wiring_passes() -> None:
         ({"broker_transport_options": None}, ["fairshift.E018"]),
         ({"beat_scheduler": None}, ["fairshift.E019"]),
         ({"beat_scheduler": "nonesuch"}, ["fairshift.E019"]),
-        (
-            {"beat_scheduler": "django_celery_beat.schedulers:DatabaseScheduler"},
-            ["fairshift.E019"],
-        ),
+        ({"beat_scheduler": "django_celery_beat.schedulers:DatabaseScheduler"}, ["fairshift.E019"]),
     ],
 )
 def test_a_setting_that_is_missing_or_wrong_is_named(
@@ -103,16 +99,12 @@ def test_no_hook_of_a_worker_s_start_is_an_error(monkeypatch: pytest.MonkeyPatch
     assert ids(app_with()) == ["fairshift.E013"]
 
 
-@pytest.fixture
-def default_app() -> Iterator[Celery]:
-    """The app that Celery makes for whoever has none."""
+def test_celery_s_own_app_is_an_error() -> None:
+    """The app that Celery makes where there is none. Said once, with the cure: what else it lacks
+    is not this project's.
+    """
     with Celery("default", fixups=[], set_as_current=False) as app:
-        yield app
-
-
-def test_celery_s_own_app_is_an_error(default_app: Celery) -> None:
-    """Said once, with the cure: what else it lacks is not this project's."""
-    [message] = wiring._not_this_project(default_app)
+        [message] = wiring._not_this_project(app)
     assert message.id == "fairshift.E010" and "__init__.py" in str(message.hint)
 
 

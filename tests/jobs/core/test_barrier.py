@@ -16,13 +16,8 @@ from tests.jobs.api.matrix.rows import give_waves
 from tests.jobs.scenes import submitted
 
 HIDDEN = {
-    "jobs_run",
-    "jobs_rollout",
-    "jobs_submission",
-    "jobs_target",
-    "jobs_owner",
-    "jobs_calendar",
-    "jobs_attachment",
+    *("jobs_run", "jobs_rollout", "jobs_submission", "jobs_target"),
+    *("jobs_owner", "jobs_calendar", "jobs_attachment"),
 }
 
 

@@ -7,15 +7,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from jobs.core.cipher import (
-    PAYLOAD,
-    RESULT,
-    Damaged,
-    Place,
-    for_job,
-    for_run,
-    opened,
-)
+from jobs.core.cipher import PAYLOAD, RESULT, Damaged, Place, for_job, for_run, opened
 from jobs.core.keyring import parsed
 from tests.jobs.keys import KEY_1, KEY_2
 

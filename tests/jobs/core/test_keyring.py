@@ -1,9 +1,14 @@
-"""jobs/core/keyring.py: how a key ring is written, and which ones are refused."""
+"""jobs/core/keyring.py and crypto.py: how a key ring is written, where it is from, what is bad."""
 
+import sys
 from base64 import b64encode
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
+from jobs.core import crypto
 from jobs.core.conf import wrong_settings
 from jobs.core.keyring import BadRing, parsed
 from tests.jobs.keys import KEY_1, KEY_2
@@ -39,10 +44,10 @@ def test_a_wrong_ring_is_refused_without_its_keys(text: str, problem: str) -> No
     assert SECRET not in str(refused.value) and KEY_1[4:] not in str(refused.value)
 
 
-def test_a_wrong_ring_is_refused_at_boot(settings: object) -> None:
+def test_a_wrong_ring_is_refused_at_boot(settings: Any) -> None:
     """By its name; a value that is no text is not shown either."""
     for value in (f"3:{SECRET}", [SECRET]):
-        settings.FAIRSHIFT = {"ENCRYPTION_KEYS": value}  # type: ignore[attr-defined]
+        settings.FAIRSHIFT = {"ENCRYPTION_KEYS": value}
         [problem] = wrong_settings()
         assert problem.startswith("FAIRSHIFT['ENCRYPTION_KEYS']")
         assert SECRET not in problem
@@ -51,3 +56,36 @@ def test_a_wrong_ring_is_refused_at_boot(settings: object) -> None:
 def test_a_key_does_not_show_itself() -> None:
     """Not in a traceback or a log of its object."""
     assert KEY_1[4:20] not in repr(parsed(KEY_1)) and "material" not in repr(parsed(KEY_1))
+
+
+def test_a_ring_comes_from_a_file_or_a_command(settings: Any, tmp_path: Path) -> None:
+    """A command may fetch it from a key service; it runs once."""
+    file, count = tmp_path / "ring", tmp_path / "count"
+    file.write_text(f"{KEY_1}\n{KEY_2}\n")
+    settings.FAIRSHIFT = {"ENCRYPTION_KEYS_FILE": str(file)}
+    assert crypto.key_ids() == [1, 2]
+    script = tmp_path / "fetch.py"
+    script.write_text(f"open({str(count)!r}, 'a').write('x'); print({KEY_2!r})")
+    settings.FAIRSHIFT = {"ENCRYPTION_KEYS_COMMAND": f"{sys.executable} {script}"}
+    assert crypto.key_ids() == [2] == crypto.key_ids()
+    assert count.read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"ENCRYPTION_KEYS_FILE": "/nowhere/ring"}, "_FILE.*/nowhere/ring: No such file"),
+        ({"ENCRYPTION_KEYS_COMMAND": "/nowhere/fetch"}, "_COMMAND.*from its command: No such"),
+        ({"ENCRYPTION_KEYS_COMMAND": "false"}, "its command ended with status 1"),
+        ({"ENCRYPTION_KEYS_COMMAND": "true"}, "has 0 keys"),
+        ({"ENCRYPTION_KEYS_COMMAND": "echo 1:é"}, "no ASCII text"),
+        ({"ENCRYPTION_KEYS": KEY_1, "ENCRYPTION_KEYS_COMMAND": "true"}, "is given twice"),
+    ],
+)
+def test_a_ring_that_cannot_be_had_is_refused(
+    settings: Any, given: dict[str, str], problem: str
+) -> None:
+    """By the setting that names it."""
+    settings.FAIRSHIFT = given
+    with pytest.raises(ImproperlyConfigured, match=problem):
+        crypto.ring()

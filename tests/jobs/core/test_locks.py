@@ -1,14 +1,18 @@
-"""jobs/core/locks.py lists every advisory lock."""
+"""jobs/core/locks.py lists every advisory lock; sql.py lets a verb run once at a time by one."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
+from jobs.core import sql
 from jobs.core.locks import LockClass
+from jobs.core.sql import alone
 from jobs.system.partitions import make_partitions
+from tests.jobs.scenes import at_once
 
 TAKEN = re.compile(r"pg_\w*advisory_\w+\(([^,()]*(?:,[^()]*(?:\([^()]*\))?)?)\)", re.DOTALL)
 SOURCES = sorted(
@@ -41,9 +45,27 @@ def test_each_lock_has_two_keys_and_its_class_is_in_the_registry() -> None:
 def test_locks_in_use_are_seen_with_both_keys() -> None:
     """In pg_locks, `objsubid` is 2 for a lock with two keys."""
     make_partitions()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT classid::int, objid::int, objsubid FROM pg_locks"
-            " WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
-        )
-        assert (LockClass.PARTITIONS, 0, 2) in cursor.fetchall()
+    rows = sql.query(
+        "SELECT classid::int, objid::int, objsubid FROM pg_locks"
+        " WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+    )
+    assert (LockClass.PARTITIONS, 0, 2) in {tuple(row.values()) for row in rows}
+
+
+def verb(module: str, act: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the verb `work` of a module."""
+
+    def work() -> Any:
+        return act()
+
+    work.__module__, work.__qualname__ = module, "work"
+    return alone(work)
+
+
+def test_a_verb_runs_once_at_a_time(committed: None) -> None:
+    """A call that meets another one returns None; a verb of another module is another verb."""
+    same = verb("one", lambda: ["same"])
+    other = verb("two", lambda: ["other"])
+    outer = verb("one", lambda: at_once(same, other))
+    assert outer() == [None, ["other"]]
+    assert outer() == [None, ["other"]]

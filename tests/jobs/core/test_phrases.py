@@ -5,21 +5,12 @@ import pickle
 from django.utils import translation
 
 from jobs.core.language import in_language
-from jobs.core.phrases import (
-    Language,
-    counted_phrase,
-    joined,
-    phrase,
-    phrase_for,
-)
+from jobs.core.phrases import Language, counted_phrase, joined, phrase, phrase_for
 
 GERMAN = {
     "every minute": "jede Minute",
     "every %(count)s minutes": "alle %(count)s Minuten",
     "%(some)s and %(last)s": "%(some)s und %(last)s",
-    "in %(span)s": "in %(span)s!",
-    "ordinal %(n)s": "%(n)s.",
-    "Mon": "Mo",
 }
 LANGUAGE = Language(
     lambda text: GERMAN[text],
@@ -28,21 +19,18 @@ LANGUAGE = Language(
 )
 
 
-def test_a_phrase_is_its_english_text() -> None:
-    """So the API, the command line and rows need no more."""
-    every = counted_phrase("every minute", "every %(count)s minutes", 1_500)
-    assert every == "every 1,500 minutes" and isinstance(every, str)
-    both = phrase("%(some)s and %(last)s", some=joined([every, "x"], ", "), last="y")
-    assert both == "every 1,500 minutes, x and y"
+def test_a_phrase_is_english_and_is_rendered_with_all_phrases_in_it() -> None:
+    """The API, the command line and rows need no more than the text; other texts in it stay.
+
+    Numbers are written as the language does.
+    """
+    one, many = (
+        counted_phrase("every minute", "every %(count)s minutes", count) for count in (1, 1_500)
+    )
+    both = phrase("%(some)s and %(last)s", some=joined([many, "x"], ", "), last="y")
+    assert both == "every 1,500 minutes, x and y" and isinstance(both, str)
     assert pickle.loads(pickle.dumps(both)) == both
-
-
-def test_a_phrase_is_rendered_with_all_phrases_in_it() -> None:
-    """Numbers are written as the language does; other texts stay."""
-    every = counted_phrase("every minute", "every %(count)s minutes", 1_500)
-    both = phrase("%(some)s and %(last)s", some=joined([every, "x"], ", "), last="y")
     assert both.rendered(LANGUAGE) == "alle 1.500 Minuten, x und y"
-    one = counted_phrase("every minute", "every %(count)s minutes", 1)
     assert one.rendered(LANGUAGE) == "jede Minute"
 
 

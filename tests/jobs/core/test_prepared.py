@@ -71,9 +71,8 @@ def copied(run_id: UUID, count: int) -> None:
 
 def as_at_the_edge() -> str:
     """Have this transaction's plans be those of a worker's I/O thread; return today's partition."""
-    with connection.cursor() as cursor:
-        for setting, value in SESSION.items():
-            cursor.execute(f"SET LOCAL {setting} = '{value}'")
+    for setting, value in SESSION.items():
+        database.query(f"SET LOCAL {setting} = '{value}'")
     return partition_of(now())
 
 
@@ -84,7 +83,8 @@ def emptied(table: str) -> str:
 
 
 def plan_of(sql: str) -> str:
-    return "\n".join(row["QUERY PLAN"] for row in database.query(sql, None))
+    rows = database.query(sql, None)  # type: ignore[arg-type]
+    return "\n".join(row["QUERY PLAN"] for row in rows)
 
 
 def generic_plan(name: str, table: str) -> str:
@@ -150,8 +150,7 @@ def test_a_partition_that_is_dropped_is_an_error_once(acme: Owner) -> None:
 
 def test_plans_are_made_again_while_the_tables_grow(acme: Owner) -> None:
     """A plan for an empty table reads all of it: it is replaced when statements have doubled."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL plan_cache_mode = 'force_generic_plan'")
+    database.query("SET LOCAL plan_cache_mode = 'force_generic_plan'")
     emptied("jobs_job CASCADE")
     look_at("jobs_job")
     prepared._counts.clear()

@@ -7,7 +7,7 @@ from django.core.checks import run_checks
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from jobs.models import Attachment, Calendar, Owner, Target
+from jobs.models import Attachment, Calendar, Job, Owner, Target
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,21 @@ def test_a_bad_option_is_refused_by_its_name(
 
 
 def test_a_name_is_used_once_by_an_owner(acme: Owner, northwind: Owner) -> None:
-    """And once by shared calendars; another owner may use it too."""
+    """And once by shared calendars; another owner may use it too, as it may a job's key."""
     for owner in (acme, northwind, None):
         Calendar.objects.create(owner=owner, name="nights")
     for owner in (acme, None):
         with pytest.raises(ValidationError, match="already exists"):
             Calendar.objects.create(owner=owner, name="nights")
+    rows: list[tuple[type[Any], dict[str, str]]] = [
+        (Job, {"key": "nightly", "task": "tests.add"}),
+        (Target, {"name": "fw-1"}),
+    ]
+    for model, facts in rows:
+        for owner in (acme, northwind):
+            model.objects.create(owner=owner, **facts)
+        with pytest.raises(IntegrityError), transaction.atomic():
+            model.objects.create(owner=acme, **facts)
 
 
 def test_an_attachment_is_to_one_thing(acme: Owner) -> None:

@@ -18,33 +18,30 @@ from tests.jobs.keys import KEY_1, use_ring
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("slug", "with space"),
-        ("slug", "x" * 101),
-        ("slug", ""),
-        ("slug", "Ä b!"),
-        ("slug", "acme\n"),
         ("slug", "nul\x00"),
         ("name", "nul\x00"),
-        ("weight", 0),
-        ("weight", 1001),
-        ("slug", "-acme"),
-        ("slug", "_acme"),
-        ("max_running", 0),
-        ("rate_limit_per_minute", 0),
-        ("run_days", 0),
-        ("failed_run_days", 3661),
         ("paused_reason", "nul\x00"),
         ("zone", "Mars/Olympus"),
         ("zone", "../etc/passwd"),
+        ("weight", 0),
+        ("weight", 1001),
+        ("max_running", 0),
+        ("rate_limit_per_minute", 0),
+        ("run_days", 0),
+        ("run_days", 3661),
+        ("failed_run_days", 0),
+        ("failed_run_days", 3661),
     ],
 )
-@pytest.mark.django_db
-def test_a_bad_value_is_refused_by_its_field(field: str, value: Any) -> None:
-    """With a message that the admin shows beside it."""
+def test_a_bad_value_is_refused_by_its_field(northwind: Owner, field: str, value: Any) -> None:
+    """With a message that the admin shows beside it; the table refuses a bad number, too."""
     owner = Owner(**{"slug": "acme", field: value})
     with pytest.raises(ValidationError) as caught:
         owner.full_clean()
     assert list(caught.value.message_dict) == [field]
+    if isinstance(value, int):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Owner.objects.update(**{field: value})
 
 
 NAMES = ["", "Ä b!", "-acme", "_acme", ".", "with space", "acme\n", "x" * 101]
@@ -68,19 +65,6 @@ def test_what_the_queues_take_is_an_owner_s_name(db: None, slug: str) -> None:
     owner = Owner(slug=slug)
     owner.full_clean()
     owner.save()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({"weight": 0}, {"weight": 1001}, {"max_running": 0}, {"rate_limit_per_minute": 0}),
-        *({"run_days": 0}, {"run_days": 3661}, {"failed_run_days": 0}),
-    ],
-)
-def test_the_table_refuses_it_too(acme: Owner, wrong: dict[str, int]) -> None:
-    """Also when no form is in between."""
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Owner.objects.update(**wrong)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,34 @@
-"""jobs/models/submission.py: a submission counts its runs and can be waited for."""
+"""jobs/models/{run,submission}.py: a run has values; a submission counts its runs, and ends."""
 
 import threading
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from fleet import Kind
+from jobs import submit
 from jobs.core.errors import OptionError
 from jobs.core.states import State
-from jobs.models import Owner, Progress, Submission
+from jobs.models import Owner, Progress, Run, Submission
 from tests.jobs.scenes import admitted, at_once, living_worker, recorded, submitted
+
+
+def test_results_and_arguments_are_values(acme: Owner) -> None:
+    """Before it has succeeded a run has no result, which is not the same as a null one."""
+    run = submit("tests.add", 1, y=2, owner=acme)
+    assert (run.arguments, run.result_value, run.is_ended) == (([], {"x": 1, "y": 2}), None, False)
+    recorded(admitted(living_worker(), run), Kind.SUCCEEDED, result=b"3")
+    run.refresh_from_db()
+    assert (run.result_value, run.is_ended) == (3, True)
+
+
+@pytest.mark.parametrize("wrong", [{"state": "lost"}, {"priority": 10}])
+def test_the_table_refuses_what_is_no_run(acme: Owner, wrong: dict[str, object]) -> None:
+    """Unknown states and priorities, whoever writes them."""
+    submitted(acme)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Run.objects.update(**wrong)
 
 
 def test_progress_counts_by_state(acme: Owner) -> None:
@@ -17,7 +36,7 @@ def test_progress_counts_by_state(acme: Owner) -> None:
     runs = submitted(acme, 3)
     submitted(acme, 2)
     recorded(admitted(living_worker(), runs[0]), Kind.SUCCEEDED)
-    submission = Submission.objects.get(pk=runs[0].submission_id)
+    submission = Submission.objects.earliest("id")
     progress = submission.progress
     assert progress == Progress({State.SUCCEEDED: 1, State.QUEUED: 2})
     assert (progress.total, progress.ended, progress.is_done) == (3, 1, False)
