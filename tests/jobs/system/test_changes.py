@@ -21,58 +21,34 @@ def seen() -> str | None:
     return changes()
 
 
-def new_owner() -> None:
-    Owner.objects.create(slug="northwind")
+CHANGES: dict[str, Callable[[], object]] = {
+    "an owner is made": lambda: Owner.objects.create(slug="northwind"),
+    "an owner is changed": lambda: Owner.objects.update(weight=7),
+    "an owner is deleted": lambda: Owner.objects.filter(slug="stranger").delete(),
+    "a job is made": lambda: Job.objects.create(owner=_acme(), key="sum", task="tests.add"),
+    "a run is submitted": lambda: submitted("acme"),
+    "a row of a partition is changed": lambda: Run.objects.update(state="cancelled"),
+    "an attempt ends": lambda: recorded(
+        admitted(living_worker(), Run.objects.get()), Kind.SUCCEEDED
+    ),
+    "a submission is deleted": lambda: Submission.objects.create(
+        owner=_acme(), run_count=0
+    ).delete(),
+    "a worker boots": lambda: living_worker("w2@here"),
+}
 
 
-def new_weight() -> None:
-    Owner.objects.update(weight=7)
+def _acme() -> Owner:
+    return Owner.objects.get(slug="acme")
 
 
-def no_owner() -> None:
-    Owner.objects.filter(slug="stranger").delete()
-
-
-def new_job() -> None:
-    Job.objects.create(owner=Owner.objects.get(slug="acme"), key="sum", task="tests.add")
-
-
-def new_run() -> None:
-    submitted(Owner.objects.get(slug="acme"))
-
-
-def new_state() -> None:
-    """Change a row of a partition."""
-    Run.objects.update(state="cancelled")
-
-
-def new_attempt() -> None:
-    recorded(admitted(living_worker(), Run.objects.get()), Kind.SUCCEEDED)
-
-
-def no_submission() -> None:
-    Submission.objects.create(owner=Owner.objects.get(slug="acme"), run_count=0).delete()
-
-
-def new_worker() -> None:
-    living_worker("w2@here")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        *(new_owner, new_weight, no_owner, new_job, new_run, new_state, new_attempt),
-        *(no_submission, new_worker),
-    ],
-)
-def test_any_change_of_a_row_is_seen(
-    acme: Owner, stranger: Owner, change: Callable[[], None]
-) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+def test_any_change_of_a_row_is_seen(acme: Owner, stranger: Owner, change: str) -> None:
     """A row is inserted, updated or deleted; of a table, or of a partition."""
     submitted(acme)
     before = seen()
     assert before is not None and seen() == before
-    change()
+    CHANGES[change]()
     assert seen() != before
 
 

@@ -10,7 +10,7 @@ from fleet import Kind
 from jobs.core import sql
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import Backfill, End, EndListener, EndMark, Job, Owner, Run
+from jobs.models import Backfill, End, EndListener, EndMark, Job, Owner, Run, Submission
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import record
@@ -118,7 +118,7 @@ def test_a_submission_that_a_backfill_adds_to_has_not_ended(acme: Owner) -> None
         owner=acme, key="j", task="tests.add", interval_minutes=5, queue="jobs"
     )
     backfill = Backfill.objects.create(
-        job=job, submission_id=run.submission_id, count=1, start_at=now(), end_at=now()
+        job=job, submission=Submission.objects.get(), count=1, start_at=now(), end_at=now()
     )
     finish([run])
     assert not taken().submissions

@@ -25,14 +25,8 @@ def test_the_first_beat_makes_the_row(node: Node) -> None:
     """With all that the worker says of itself."""
     assert beat(node, []) == Orders([])
     worker = Worker.objects.alive().get()
-    assert (worker.id, worker.hostname, worker.pid, worker.pool) == (
-        node.id,
-        "w1@here",
-        4711,
-        "prefork",
-    )
-    assert (worker.slots, worker.queues) == (4, ["jobs", "slow"])
-    assert worker.tasks == ["tests.add"]
+    for name in ("id", "hostname", "pid", "pool", "slots", "queues", "tasks"):
+        assert getattr(worker, name) == getattr(node, name), name
     assert worker.version
 
 

@@ -1,16 +1,16 @@
 """jobs/system/lease.py: one holder of a lease at a time, and a ledger that only it writes."""
 
-import threading
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
-from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from fleet.beat.leadership import LeaseLost, Sending
 from jobs.core import sql
 from jobs.models.recurring import Leader, SentEntry
 from jobs.system.lease import BEAT, SentEntries, ServerClock, acquire, clock
+from tests.jobs.scenes import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -50,19 +50,10 @@ def test_one_holds_a_lease_until_its_end(db: None) -> None:
 
 def test_of_many_that_ask_at_once_one_leads(committed: None) -> None:
     """By one statement, without a lock beside the row's."""
-    got = []
-
-    def ask(number: int) -> None:
-        got.append(acquire("crowd", str(number), 6))
-        connection.close()
-
-    askers = [threading.Thread(target=ask, args=[number]) for number in range(8)]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join()
+    names = [str(number) for number in range(8)]
+    got = at_once(*[partial(acquire, "crowd", name, 6) for name in names])
     Leader.objects.filter(name="crowd").delete()
-    assert sorted(got) == [False] * 7 + [True]
+    assert sorted(map(bool, got)) == [False] * 7 + [True]
 
 
 def test_a_noted_send_moves_its_entry(held: None, entry: PeriodicTask) -> None:

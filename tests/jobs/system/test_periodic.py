@@ -85,22 +85,17 @@ def test_beat_looks_again_each_minute(beat: Beat, monkeypatch: pytest.MonkeyPatc
     assert "fairshift: pulse" in ours()
 
 
-def deleted() -> None:
-    PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers").delete()
-
-
-def taken() -> None:
-    """Let the PeriodicTask of that name send another task."""
-    PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers").update(task="x.y")
-
-
-@pytest.mark.parametrize("spoil", [deleted, taken])
-def test_a_missing_one_is_named(spoil: Callable[[], None], db: None, broker: Any) -> None:
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda rescue: rescue.delete(), lambda rescue: rescue.update(task="x.y")],
+    ids=["deleted", "sends another task"],
+)
+def test_a_missing_one_is_named(spoil: Callable[[Any], None], db: None, broker: Any) -> None:
     """By the check, and by the verdict of the overview, which doctor and status show too."""
     make_partitions(days_ahead=7)
     assert "fairshift.W116" not in {found.id for found in check_deployed_database()}
     assert "missing_rounds" not in {one.code for one in problems_of(read(Operator()).facts)}
-    spoil()
+    spoil(PeriodicTask.objects.filter(name="fairshift: rescue runs of lost workers"))
     [found] = [one for one in check_deployed_database() if one.id == "fairshift.W116"]
     assert "fairshift: rescue runs of lost workers" in found.msg
     [problem] = [one for one in problems_of(read(Operator()).facts) if one.code == "missing_rounds"]

@@ -1,6 +1,4 @@
-"""jobs/system/promotion.py: runs whose time has come are queued, those whose deadline passed
-expire.
-"""
+"""jobs/system/promotion.py: due runs are queued; those that miss their start deadline expire."""
 
 import pytest
 
@@ -67,23 +65,18 @@ def test_what_has_not_started_by_its_deadline_expires(acme: Owner) -> None:
     assert expire() == 0
 
 
-def test_what_is_tried_again_has_met_its_deadline(acme: Owner) -> None:
-    """While it waits for its next attempt, and when it is queued for it."""
-    run = retrying(acme)
-    age(run, "deadline_at", seconds=0)
+def test_what_has_been_taken_in_time_does_not_expire(acme: Owner) -> None:
+    """The deadline is for the start: a worker holds it, or it waits for its next attempt."""
+    [held] = submitted(acme)
+    admitted(living_worker(), held)
+    again = retrying(acme)
+    for run in (held, again):
+        age(run, "deadline_at", seconds=1)
     assert expire() == 0
-    age(run, "next_at", seconds=0)
+    age(again, "next_at", seconds=0)
     assert (promote(), expire()) == (1, 0)
-    assert admitted(living_worker(), run).attempt == 2
-
-
-def test_what_a_worker_holds_does_not_expire(acme: Owner) -> None:
-    """The deadline is for the start."""
-    [run] = submitted(acme)
-    admitted(living_worker(), run)
-    age(run, "deadline_at", seconds=1)
-    assert expire() == 0
-    assert states(run)[-1] == "admitted"
+    assert states(held)[-1] == "admitted"
+    assert admitted(living_worker(), again).attempt == 2
 
 
 def test_a_long_backlog_is_moved_in_chunks(acme: Owner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,7 +127,8 @@ def test_a_row_that_changes_meanwhile_keeps_its_change(
     run = submit("tests.add", 1, 2, owner=acme)
     admission = admitted(living_worker(), run)
     use_ring(settings, KEY_1, KEY_2)
-    real, calls = reencryption.sql.run, []
+    real = reencryption.sql.run
+    calls: list[str] = []
 
     def late(name: str, given: Any) -> Any:
         rows = real(name, given)

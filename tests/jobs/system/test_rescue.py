@@ -43,6 +43,13 @@ def started(worker: UUID, run: Run) -> Admission:
     return at
 
 
+def taken_and_lost(run: Run) -> None:
+    """Let a worker take a run, and be lost before it starts it."""
+    worker = living_worker()
+    admitted(worker, run)
+    leave(worker)
+
+
 @pytest.fixture
 def running(acme: Owner, worker: UUID) -> Run:
     """A run that the worker has started."""
@@ -108,26 +115,26 @@ def test_a_run_whose_worker_was_lost_keeps_its_place(committed: None, acme: Owne
     assert hinted() == [first.id, first.id, first.id, second.id]
 
 
-def test_after_its_last_attempt_it_is_a_dead_letter(acme: Owner, worker: UUID) -> None:
-    """Never stuck, never started again and again."""
-    [run] = submitted(acme, max_attempts=1)
+@pytest.mark.parametrize(
+    ("policy", "state"),
+    [
+        ({"max_attempts": 1}, "failed"),
+        ({"give_up_on": "WorkerLostError"}, "failed"),
+        ({"retry_on": "OSError"}, "retrying"),
+    ],
+)
+def test_after_its_last_attempt_it_is_a_dead_letter(
+    acme: Owner, worker: UUID, policy: dict[str, Any], state: str
+) -> None:
+    """Never stuck, never started again and again.
+
+    A task that must never start twice gives up on a lost worker; `retry_on` does not say it.
+    """
+    [run] = submitted(acme, **policy)
     started(worker, run)
     leave(worker)
-    assert states(run)[-1] == "failed"
-    assert run.moves[-1][2] == "worker lost"
-    assert list(Run.objects.failed()) == [run]
-
-
-def test_giving_up_on_lost_workers_can_be_asked_for(acme: Owner, worker: UUID) -> None:
-    """A task that must never start twice says so; `retry_on` does not say it."""
-    careful, narrow = (
-        submitted(acme, give_up_on="WorkerLostError")[0],
-        submitted(acme, retry_on="OSError")[0],
-    )
-    for run in (careful, narrow):
-        started(worker, run)
-    leave(worker)
-    assert (states(careful)[-1], states(narrow)[-1]) == ("failed", "retrying")
+    assert (states(run)[-1], run.moves[-1][2]) == (state, "worker lost")
+    assert list(Run.objects.failed()) == [run] * (state == "failed")
 
 
 @pytest.mark.parametrize("policy", [{"max_attempts": 1}, {"give_up_on": "WorkerLostError"}])
@@ -137,9 +144,7 @@ def test_a_last_attempt_that_has_not_started_is_not_spent(
     """However often its workers die before: no run fails that never began."""
     [run] = submitted(acme, **policy)
     for _ in range(3):
-        worker = living_worker()
-        admitted(worker, run)
-        leave(worker)
+        taken_and_lost(run)
     assert (states(run)[-1], run.attempt_count) == ("queued", 0)
     assert {each.outcome for each in run.attempts.all()} == {"given back"}
     assert run.moves[-1][2] == "worker lost before the start"
@@ -152,22 +157,17 @@ def test_what_ends_its_workers_before_its_start_fails_in_the_end(
     monkeypatch.setattr(rescue, "UNSTARTED_MOST", 2)
     [run] = submitted(acme, max_attempts=1)
     for _ in range(3):
-        worker = living_worker()
-        admitted(worker, run)
-        leave(worker)
+        taken_and_lost(run)
     assert (states(run)[-1], run.moves[-1][2]) == ("failed", "worker lost")
 
 
-def test_a_last_attempt_after_one_that_started_is_spent(acme: Owner) -> None:
+def test_a_last_attempt_after_one_that_started_is_spent(acme: Owner, worker: UUID) -> None:
     """It may have started, too, and its start is not recorded first."""
     [run] = submitted(acme, max_attempts=2)
-    worker = living_worker()
     started(worker, run)
     leave(worker)
     promote()
-    worker = living_worker()
-    admitted(worker, run)
-    leave(worker)
+    taken_and_lost(run)
     assert states(run)[-1] == "failed"
 
 
@@ -200,39 +200,30 @@ def test_what_a_living_worker_has_started_and_forgotten_was_lost(
     assert (states(running)[-1], running.attempt_count) == ("retrying", 1)
 
 
-@pytest.mark.parametrize("state", ["succeeded", "failed"])
-def test_an_end_that_celery_has_stored_is_the_end(committed: None, acme: Owner, state: str) -> None:
-    """The worker died before it could say so: callers and errbacks have heard of it already."""
-    run = submit("tests.add", 1, 2, owner=acme, ignore_result=False)
-    worker = living_worker()
-    started(worker, run)
-    if state == "succeeded":
-        current_app.backend.mark_as_done(str(run.id), {"sum": 3})
-    else:
-        current_app.backend.mark_as_failure(
-            str(run.id), OSError("no \x00 route"), traceback="line 1"
-        )
-    leave(worker)
-    assert states(run)[-1] == state
-    assert run.moves[-1][2] == "stored outcome"
-    if state == "succeeded":
-        assert (run.result_value, run.error_type) == ({"sum": 3}, "")
-    else:
-        assert (run.error_type, run.error_message) == ("OSError", "no \ufffd route")
-        assert isinstance(AsyncResult(str(run.id)).result, OSError)
-
-
-def test_a_stored_outcome_that_cannot_be_read_stops_no_rescue(
+def test_an_end_that_celery_has_stored_is_the_end(
     committed: None, acme: Owner, worker: UUID
 ) -> None:
-    """Its run is tried again, as others."""
-    runs = [submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(2)]
-    for run in runs:
+    """The worker died before it could say so: callers and errbacks have heard of it already.
+
+    A stored outcome that cannot be read stops no other: its run is tried again.
+    """
+    done, failed, spoilt = (
+        submit("tests.add", 1, 2, owner=acme, ignore_result=False) for _ in range(3)
+    )
+    for run in (done, failed, spoilt):
         started(worker, run)
-        current_app.backend.mark_as_done(str(run.id), 3)
-    TaskResult.objects.filter(task_id=str(runs[0].id)).update(result="{")
+        current_app.backend.mark_as_done(str(run.id), {"sum": 3})
+    error = OSError("no \x00 route")
+    current_app.backend.mark_as_failure(str(failed.id), error, traceback="line 1")
+    TaskResult.objects.filter(task_id=str(spoilt.id)).update(result="{")
     leave(worker)
-    assert [states(run)[-1] for run in runs] == ["retrying", "succeeded"]
+    assert [states(run)[-1] for run in (done, failed, spoilt)] == [
+        *("succeeded", "failed", "retrying")
+    ]
+    assert done.moves[-1][2] == failed.moves[-1][2] == "stored outcome"
+    assert (done.result_value, done.error_type) == ({"sum": 3}, "")
+    assert (failed.error_type, failed.error_message) == ("OSError", "no \ufffd route")
+    assert isinstance(AsyncResult(str(failed.id)).result, OSError)
 
 
 def test_many_are_rescued_in_chunks(
@@ -245,11 +236,12 @@ def test_many_are_rescued_in_chunks(
     assert rescue_runs() == 25
 
 
-def test_a_rescue_frees_what_waited_for_the_lost_run(committed: None, acme: Owner) -> None:
+def test_a_rescue_frees_what_waited_for_the_lost_run(
+    committed: None, acme: Owner, worker: UUID
+) -> None:
     """Its place under a cap and its lock are free."""
     Owner.objects.update(max_running=1)
     runs = submitted(acme, 2)
-    worker = living_worker()
     ask(worker, runs)
     lose_hints()
     leave(worker)

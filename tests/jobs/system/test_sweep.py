@@ -36,6 +36,13 @@ def wait(run: Run, *, seconds: float) -> None:
     age(run, "hint_check_at", seconds=seconds - 30)
 
 
+def hang(broker: redis.Redis, settings: Settings) -> None:
+    """Let Redis hang for 0.5 s, and a publish wait for 0.2 s at most."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    broker.client_pause(500)
+
+
 def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
     """Stand where a process died between commit and publish, so long ago."""
     sql.query(
@@ -149,20 +156,19 @@ def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
     acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its I/O thread goes on: what has failed is asked for again."""
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    broker.client_pause(500)
+    hang(broker, settings)
     prime()
     assert "the sweep will fill the queues that were emptied" in caplog.text
     dispatch.broker.cache_clear()
 
 
 def test_an_overdue_hint_is_published_again(acme: Owner) -> None:
-    """Once it has waited longer than a lease."""
+    """Once it has waited longer than a lease: a younger one is on its way."""
     runs = submitted(acme, 3)
+    lose_hints()
+    assert publish_overdue() == 0
     for run in runs:
         wait(run, seconds=60)
-    lose_hints()
     assert publish_overdue() == 3
     assert sorted(hinted()) == [run.id for run in runs]
     assert publish_overdue() == 0
@@ -204,14 +210,7 @@ def test_behind_a_backlog_some_are_published_in_one_sweep(
     assert publish_overdue() == 5
 
 
-def test_a_young_hint_is_on_its_way(acme: Owner) -> None:
-    """Within a lease nobody looks after it."""
-    submitted(acme, 3)
-    lose_hints()
-    assert publish_overdue() == 0
-
-
-def test_what_is_free_again_is_published(acme: Owner, settings: Settings) -> None:
+def test_what_is_free_again_is_published(acme: Owner) -> None:
     """Though nobody was there to do it when the pause ended."""
     runs = submitted(acme, 2)
     Owner.objects.filter(pk=acme.pk).update(paused_at="2026-01-01T00:00Z")
@@ -230,9 +229,7 @@ def test_while_the_broker_is_away_the_sweep_says_so(
     runs = submitted(acme, 2)
     lose_hints()
     put_back_in_outbox(runs, seconds=60)
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    broker.client_pause(500)
+    hang(broker, settings)
     with pytest.raises(BrokerUnavailable):
         sweep_hints()
     assert Outbox.objects.count() == 1

@@ -149,9 +149,6 @@ class Project:
             **{name: getattr(self.task, name) for name, _ in Task.from_config},
         }
 
-    def close(self) -> None:
-        self.app.close()
-
 
 @pytest.fixture
 def playing(broker: redis.Redis) -> Iterator[Any]:
@@ -164,7 +161,7 @@ def playing(broker: redis.Redis) -> Iterator[Any]:
 
     yield play
     for project in projects:
-        project.close()
+        project.app.close()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -179,26 +176,19 @@ def test_every_setting_about_tasks_and_results_is_in_the_table() -> None:
     assert settings - HOSTILE.keys() == set()
 
 
-def _ours() -> list[Task[Any, Any]]:
-    return [
+def test_every_task_of_the_system_is_of_this_kind() -> None:
+    """And leaves no option to the project's settings.
+
+    The soft limit ends a round with its transaction; the hard one is for a round that hangs.
+    """
+    found = [
         task
         for name, task in current_app.tasks.items()
         if name.startswith("fairshift.system.") and type(task).__module__.startswith("jobs.")
     ]
-
-
-def test_every_task_of_the_system_is_of_this_kind() -> None:
-    """And leaves no option to the project's settings."""
-    found = _ours()
     assert tasks.roll_up.name in {task.name for task in found}
-    assert [task.name for task in found if not isinstance(task, SystemTask)] == []
-    options = [name for name, _ in Task.from_config]
-    left = [
-        (task.name, name) for task in found for name in options if getattr(type(task), name) is None
-    ]
-    assert left == []
-
-
-def test_every_limit_is_longer_than_its_soft_one() -> None:
-    """The soft limit ends a round with its transaction; the hard one is for a round that hangs."""
-    assert [task.name for task in _ours() if not 0 < task.soft_time_limit < task.time_limit] == []
+    for task in found:
+        assert isinstance(task, SystemTask), task.name
+        left = [name for name, _ in Task.from_config if getattr(type(task), name) is None]
+        assert left == [], task.name
+        assert 0 < task.soft_time_limit < task.time_limit, task.name

@@ -43,24 +43,11 @@ def pinned(kind: str, **facts: Any) -> dict[str, Any]:
 
 def waiting(**limits: Any) -> Standing:
     """Return acme with a run that has waited for six minutes, under these limits."""
-    facts: dict[str, Any] = {
-        "weight": 1,
-        "max_running": None,
-        "is_paused": False,
-        "rate": None,
-        "running": 2,
-        "rest_seconds": None,
-        **limits,
-    }
-    seen = OwnerSnapshot(
-        name="acme",
-        backlog=12,
-        finished_count=0,
-        worker_seconds=0,
-        is_eligible=True,
-        oldest_wait_seconds=370,
-        **facts,
-    )
+    settings = {"weight": 1, "max_running": None, "is_paused": False, "rate": None}
+    work = {"backlog": 12, "running": 2, "finished_count": 0, "worker_seconds": 0}
+    waits = {"is_eligible": True, "oldest_wait_seconds": 370, "rest_seconds": None}
+    facts: dict[str, Any] = {**settings, **work, **waits, **limits}
+    seen = OwnerSnapshot(name="acme", **facts)
     return Standing(owner=ACME, seen=seen, entitled=0.5, received=0.1)
 
 
@@ -179,27 +166,25 @@ def test_a_cause_stands_before_its_effects_and_warnings_are_last() -> None:
     assert [problem.is_bad for problem in found] == [True] * 4 + [False] * 2
 
 
+NONE_LIVES: dict[str, Any] = {"worker_count": 0, "queues": frozenset()}
+CUT_OFF: dict[str, Any] = {"without_redis": ("w1@here",)}
+
+
 @pytest.mark.parametrize(
     ("facts", "codes"),
     [
-        ({}, [("without_redis", False)]),
-        ({"unserved": ["jobs"]}, [("without_redis", True), ("unserved", True)]),
-        ({"worker_count": 0, "queues": frozenset()}, [("without_redis", True)]),
+        # One cause, one line: without any worker, its queues are not named too.
+        (system(**NONE_LIVES) | {"unserved": ["jobs"]}, [("no_worker", True)]),
+        (system(**CUT_OFF), [("without_redis", False)]),
+        (system(**CUT_OFF) | {"unserved": ["jobs"]}, [("without_redis", True), ("unserved", True)]),
+        (system(**CUT_OFF, **NONE_LIVES), [("without_redis", True)]),
         # It is away from all: that is the cause.
-        ({"worker_count": 0, "queues": frozenset(), "is_redis_away": True}, [("redis", True)]),
+        (system(**CUT_OFF, **NONE_LIVES) | {"is_redis_away": True}, [("redis", True)]),
     ],
 )
 def test_workers_that_redis_does_not_answer(
     facts: dict[str, Any], codes: list[tuple[str, bool]]
 ) -> None:
     """A warning while others take their runs. They are alive, so nothing says that none is."""
-    of_facts = {name: facts[name] for name in ("unserved", "is_redis_away") if name in facts}
-    of_system = {name: value for name, value in facts.items() if name not in of_facts}
-    found = replace(WELL, **system(without_redis=("w1@here",), **of_system), **of_facts)
-    assert [(one.code, one.is_bad) for one in problems_of(found)] == codes
-
-
-def test_without_any_worker_its_queues_are_not_named_too() -> None:
-    """One cause, one line."""
-    facts = replace(WELL, **system(worker_count=0, queues=frozenset()), unserved=["jobs"])
-    assert [problem.code for problem in problems_of(facts)] == ["no_worker"]
+    found = problems_of(replace(WELL, **facts))
+    assert [(one.code, one.is_bad) for one in found] == codes
