@@ -14,7 +14,7 @@ import pytest
 from django.test import override_settings
 from pytest_django import Settings
 
-from jobs import django_tasks, job, submit
+from jobs import django_tasks, submit
 from jobs.core.errors import OptionError
 from jobs.management.testing.harness import Fairshift
 from jobs.models import Owner, Run
@@ -126,27 +126,21 @@ def test_a_result_is_found_by_its_id(fairshift: Fairshift, acme: Owner) -> None:
 
 
 def test_a_failure_has_the_errors_of_all_attempts(fairshift: Fairshift) -> None:
-    """It is ready again between them, and the context counts them."""
-    result = attempt.enqueue(fails=2)
+    """It is ready again between them; the context has the attempt, and a result that runs."""
+    lost, mended = attempt.enqueue(fails=2), attempt.enqueue(fails=1)
     fairshift.drain()
-    result.refresh()
-    assert (result.status, result.attempts) == (STATUS.READY, 1)
+    lost.refresh()
+    assert (lost.status, lost.attempts) == (STATUS.READY, 1)
     fairshift.move_clock(timedelta(days=1))
     fairshift.drain()
-    result.refresh()
-    assert (result.status, result.attempts, len(result.errors)) == (STATUS.FAILED, 2, 2)
-    assert [error.exception_class for error in result.errors] == [ValueError, ValueError]
-    assert result.errors[1].traceback.endswith("ValueError: attempt 2\n")
+    lost.refresh()
+    mended.refresh()
+    assert (lost.status, lost.attempts, len(lost.errors)) == (STATUS.FAILED, 2, 2)
+    assert [error.exception_class for error in lost.errors] == [ValueError, ValueError]
+    assert lost.errors[1].traceback.endswith("ValueError: attempt 2\n")
     with pytest.raises(ValueError, match="Task failed"):
-        result.return_value  # noqa: B018
-
-
-def test_the_context_is_that_of_the_attempt(fairshift: Fairshift) -> None:
-    """Its result says that it runs."""
-    result = attempt.enqueue(fails=0)
-    fairshift.drain()
-    result.refresh()
-    assert result.return_value == [1, result.id, "RUNNING"]
+        lost.return_value  # noqa: B018
+    assert mended.return_value == [2, mended.id, "RUNNING"]
 
 
 def test_what_ends_otherwise_has_failed(fairshift: Fairshift) -> None:
@@ -227,13 +221,6 @@ def test_misspelt_options_of_the_backend_are_refused(settings: Settings) -> None
         api.task_backends["default"]
 
 
-def test_async_callers_enqueue_and_read(fairshift: Fairshift) -> None:
-    """By the methods that Django derives."""
-    backend = add.get_backend()
-    assert asyncio.iscoroutinefunction(backend.aenqueue)
-    assert asyncio.iscoroutinefunction(backend.aget_result)
-
-
 @pytest.mark.parametrize(
     ("name", "text", "path"),
     [
@@ -246,8 +233,3 @@ def test_async_callers_enqueue_and_read(fairshift: Fairshift) -> None:
 def test_an_error_s_class_is_in_its_traceback(name: str, text: str, path: str) -> None:
     """Its row has the bare name."""
     assert django_tasks.error_path(name, text) == path
-
-
-def test_the_task_of_a_path_is_registered_once() -> None:
-    """Celery's task has the path as its name, and runs only with a row."""
-    assert job is not None and add.module_path == "tests.jobs.test_django_tasks.add"

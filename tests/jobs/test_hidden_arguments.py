@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -13,12 +12,13 @@ from fleet import Kind
 from jobs import job, submit
 from jobs.definitions.single import create_job
 from jobs.models import Job, Owner, Run
+from tests.jobs.admin.conftest import as_root, person, root
 from tests.jobs.admin.jobs.test_form import errors, fields
 from tests.jobs.api.conftest import Caller, caller, post, problem
 from tests.jobs.api.job_scenes import change
 from tests.jobs.scenes import admitted, living_worker, recorded
 
-__all__ = ["caller"]
+__all__ = ["as_root", "caller", "person", "root"]
 
 KEPT = {"url": "https://acme.example", "password": "key-of-acme"}
 STORED = {"text": KEPT}
@@ -53,28 +53,6 @@ def job_row(acme: Owner, settings: Any) -> Job:
     return Job.objects.get()
 
 
-def by_api(caller: Caller, acme: Owner) -> Callable[[Run, Any], bool]:
-    """Return a retry by a token."""
-
-    def retry(run: Run, arguments: Any) -> bool:
-        answer = post(caller(acme), f"/runs/{run.id}/retry", {"arguments": arguments})
-        if answer.status_code != 202:
-            assert problem(answer, 422, answer.json()["code"])["field"].startswith("arguments.text")
-        return answer.status_code == 202
-
-    return retry
-
-
-def by_page(client: Client) -> Callable[[Run, Any], bool]:
-    """Return a retry by a person who sees arguments."""
-
-    def retry(run: Run, arguments: Any) -> bool:
-        path = reverse("jobs:run_action", args=[run.id, "retry"])
-        return client.post(path, {"arguments": json.dumps(arguments)}).status_code == 302
-
-    return retry
-
-
 @pytest.mark.parametrize("face", ["api", "page"])
 @pytest.mark.parametrize(
     ("arguments", "found"),
@@ -87,17 +65,21 @@ def by_page(client: Client) -> Callable[[Run, Any], bool]:
     ],
 )
 def test_a_retry_takes_no_hidden_value_elsewhere(
-    caller: Caller,
-    admin_client: Client,
-    failed_run: Run,
-    *,
-    face: str,
-    arguments: Any,
-    found: Any,
+    caller: Caller, as_root: Client, failed_run: Run, *, face: str, arguments: Any, found: Any
 ) -> None:
     """All as it was, or all anew; else nothing changes, and the field is named."""
-    retry = by_page(admin_client) if face == "page" else by_api(caller, failed_run.owner)
-    assert retry(failed_run, arguments) is (found is not None)
+    if face == "page":
+        path = reverse("jobs:run_action", args=[failed_run.id, "retry"])
+        answer = as_root.post(path, {"arguments": json.dumps(arguments)})
+        assert (answer.status_code == 302) == bool(found)
+    else:
+        path = f"/runs/{failed_run.id}/retry"
+        answer = post(caller(failed_run.owner), path, {"arguments": arguments})
+        if found:
+            assert answer.status_code == 202
+        else:
+            named = problem(answer, 422, answer.json()["code"])["field"]
+            assert named.startswith("arguments.text")
     failed_run.refresh_from_db()
     assert failed_run.arguments[1] == (found or STORED)
     assert failed_run.state == ("queued" if found else "failed")
@@ -116,11 +98,7 @@ def test_a_retry_takes_no_hidden_value_elsewhere(
     ],
 )
 def test_a_job_takes_no_hidden_value_elsewhere(
-    caller: Caller,
-    job_row: Job,
-    method: str,
-    body: dict[str, Any],
-    found: Any,
+    caller: Caller, job_row: Job, method: str, body: dict[str, Any], found: Any
 ) -> None:
     """Neither to another address nor to another task."""
     body.pop("key", None)
@@ -144,12 +122,17 @@ def test_a_job_takes_no_hidden_value_elsewhere(
     ],
 )
 def test_the_form_takes_no_hidden_value_elsewhere(
-    job_row: Job, sees: bool, task: str, arguments: Any, is_kept: bool
+    job_row: Job,
+    person: Callable[..., Client],
+    *,
+    sees: bool,
+    task: str,
+    arguments: Any,
+    is_kept: bool,
 ) -> None:
-    """Whether or not the person sees arguments: nobody sees a hidden one."""
-    person = User.objects.create_superuser("root") if sees else _editor(job_row.owner)
-    client = Client()
-    client.force_login(person)
+    """Whether or not the editor sees arguments: no person sees a hidden one."""
+    permissions = ["view_owner", "view_job", "change_job", "view_target"]
+    client = person("mia", *permissions, *["view_arguments"] * sees, acme="admin")
     text = json.dumps(arguments) if arguments else json.dumps(SHOWN) if sees else ""
     given = fields(job_row.owner, key="call", name="New", task=task, arguments=text)
     answer = client.post(reverse("admin:jobs_job_change", args=[job_row.pk]), given)
@@ -159,15 +142,3 @@ def test_the_form_takes_no_hidden_value_elsewhere(
     again = Job.objects.get()
     assert (again.task, again.payload) == (job_row.task, job_row.payload)
     assert again.name == ("New" if is_kept else "")
-
-
-def _editor(owner: Owner) -> User:
-    from django.contrib.auth.models import Permission
-
-    from jobs.models import Membership
-
-    user = User.objects.create_user("mia", is_staff=True)
-    names = ("view_owner", "view_job", "change_job", "view_target")
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    Membership.objects.create(owner=owner, user=user, role="admin")
-    return user

@@ -8,11 +8,8 @@ from celery import shared_task
 from django.db import DatabaseError, connection, transaction
 
 from jobs.catalog.registry import job
-from jobs.wiring import (
-    SESSION,
-    application,
-    leave_clean,
-)
+from jobs.core import sql
+from jobs.wiring import SESSION, application, leave_clean
 
 
 @job(name="tests.wiring.durable")
@@ -62,22 +59,17 @@ def test_a_spoilt_connection_is_dropped(committed: None, spoil: Callable[[], Non
     with suppress(DatabaseError):
         spoil()
     leave_clean()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    sql.query("SELECT 1")
     assert connection.get_autocommit()
     assert not connection.in_atomic_block
 
 
-def test_a_worker_waits_neither_for_a_lock_nor_for_a_statement_without_end(
-    committed: None,
-) -> None:
+def test_a_worker_waits_neither_for_a_lock_nor_for_a_statement_without_end(committed: None) -> None:
     """A worker's verbs bound both, on the connection that they open."""
     bounds = {**SESSION, "statement_timeout": "20s"}
     assert "lock_timeout" in bounds
     connection.close()
     assert application().record([]) == {}
-    with connection.cursor() as cursor:
-        for name, value in bounds.items():
-            cursor.execute(f"SHOW {name}")
-            assert cursor.fetchone() == (value,)
+    for name, value in bounds.items():
+        assert sql.query(f"SHOW {name}") == [{name: value}]
     connection.close()
