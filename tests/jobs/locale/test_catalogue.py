@@ -8,7 +8,6 @@ from django.test import Client
 from django.utils import translation
 
 from jobs.models import Owner
-from jobs.pages.kit.polls import PART
 from tests.jobs.locale.catalogue import MO, PO, stored, untranslated, wanted, written
 
 FIELDS = re.compile(r"%(?:\(\w+\))?[srdg%]")
@@ -57,15 +56,6 @@ def test_the_browser_chooses_the_language(as_root: Client, acme: Owner) -> None:
     english = as_root.get("/runs/", headers={"Accept-Language": "fr, en;q=0.5"})
     assert b"<h1>Runs</h1>" in english.content
     assert "Accept-Language" in german.headers["Vary"]
-
-
-def test_a_live_part_has_an_etag_of_its_language(as_root: Client, acme: Owner) -> None:
-    """The answer 304 never keeps a part of another language."""
-    english = as_root.get("/workers/", headers={PART: "1"})
-    asked = {PART: "1", "If-None-Match": english.headers["ETag"]}
-    assert as_root.get("/workers/", headers=asked).status_code == 304
-    german = as_root.get("/workers/", headers={**asked, "Accept-Language": "de"})
-    assert german.status_code == 200 and "Accept-Language" in german.headers["Vary"]
 
 
 def test_the_api_speaks_english_to_all(as_root: Client, acme: Owner) -> None:
