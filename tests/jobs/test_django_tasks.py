@@ -108,7 +108,7 @@ def test_a_task_is_a_durable_run(fairshift: Fairshift, acme: Owner, sent: list[s
     assert sent == ["task_enqueued", "task_started"]
 
 
-def test_a_result_is_found_by_its_id(fairshift: Fairshift, acme: Owner) -> None:
+def test_a_result_is_found_by_its_id(acme: Owner) -> None:
     """As it was enqueued; not one of another task, another backend, or no task of Django's."""
     moment = datetime(2030, 1, 1, tzinfo=UTC)
     changed = add.using(priority=-7, queue_name="default", run_after=None)
@@ -184,9 +184,7 @@ def test_higher_priorities_run_first(fairshift: Fairshift) -> None:
     assert found == [0, 0, 4, 5, 6, 9, 9]
 
 
-def test_owners_are_named_by_task_options_or_run(
-    fairshift: Fairshift, acme: Owner, northwind: Owner
-) -> None:
+def test_owners_are_named_by_task_options_or_run(fairshift: Fairshift, northwind: Owner) -> None:
     """In this order; without one nothing is stored."""
     result = add.using(owner="northwind").enqueue(1)
     [run] = fairshift.submitted(owner=northwind)

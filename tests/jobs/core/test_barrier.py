@@ -71,7 +71,7 @@ def test_the_role_reads_tables_of_owners_and_nothing_else(raised: None, statemen
         sql.query(statement)
 
 
-def test_a_verb_acts_with_the_barrier_lifted(raised: None, acme: Owner, stranger: Owner) -> None:
+def test_a_verb_acts_with_the_barrier_lifted(raised: None, acme: Owner) -> None:
     """What follows the verb is behind it again, whatever became of the verb."""
     with barrier.lifted():
         submitted(acme)
@@ -138,7 +138,7 @@ def test_the_end_of_a_request_lowers_it_also_in_a_broken_transaction(
 
 
 def test_a_wrapper_around_a_request_ends_with_it(
-    acme: Owner, stranger: Owner, monkeypatch: pytest.MonkeyPatch
+    acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Django removes the last wrapper then, which must not be the barrier's."""
     monkeypatch.setattr(connections["default"], "execute_wrappers", [])  # as of a new connection

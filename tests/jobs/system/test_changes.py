@@ -67,13 +67,13 @@ def test_a_heartbeat_is_no_change() -> None:
     assert seen() == before
 
 
-def test_nothing_is_said_inside_a_transaction(acme: Owner) -> None:
+def test_nothing_is_said_inside_a_transaction() -> None:
     """PostgreSQL counts at its end: a change in it would not be seen."""
     with transaction.atomic():
         assert changes() is None
 
 
-def test_nothing_is_said_if_postgresql_counts_nothing(acme: Owner) -> None:
+def test_nothing_is_said_if_postgresql_counts_nothing() -> None:
     """Its setting `track_counts` is off: no change would ever be seen."""
     sql.query("SET track_counts = off")
     try:

@@ -80,9 +80,7 @@ def test_a_hook_that_raises_is_called_again_and_harms_no_other(
     assert len(called) == 1
 
 
-def test_a_hook_that_ends_its_process_is_given_up_too(
-    acme: Owner, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_hook_that_ends_its_process_is_given_up_too(caplog: pytest.LogCaptureFixture) -> None:
     """A call that has begun ten times and never came back is not begun again."""
     on_run_end(note_run)
     hooks.begin_listening()
@@ -95,7 +93,7 @@ def test_a_hook_that_ends_its_process_is_given_up_too(
     assert not called
 
 
-def test_without_a_hook_a_round_does_nothing(acme: Owner) -> None:
+def test_without_a_hook_a_round_does_nothing() -> None:
     """Calls of hooks that this process does not know stay, and are dropped after a week."""
     HookCall.objects.create(hook="gone.hook", facts={})
     assert hooks.call_hooks() == {"called": 0, "failed": 0}

@@ -59,12 +59,7 @@ def assert_readable(stored: list[Run]) -> None:
     assert (str(AsyncResult("e").result), AsyncResult("e").traceback) == ("x", "tb")
 
 
-@pytest.fixture
-def key_1(settings: Any) -> None:
-    use_ring(settings, KEY_1)
-
-
-def test_every_row_moves_to_the_new_key(settings: Any, key_1: None, stored: list[Run]) -> None:
+def test_every_row_moves_to_the_new_key(settings: Any, encrypted: None, stored: list[Run]) -> None:
     """Then the old one may go: nothing needs it. A second call finds nothing to do."""
     assert used() == all_under(1)
     use_ring(settings, KEY_1, KEY_2)
@@ -91,7 +86,7 @@ def test_clear_rows_are_encrypted_and_back(settings: Any, stored: list[Run]) -> 
     assert_readable(stored)
 
 
-def test_a_job_stays_equal_for_an_upsert(settings: Any, key_1: None, acme: Owner) -> None:
+def test_a_job_stays_equal_for_an_upsert(settings: Any, encrypted: None, acme: Owner) -> None:
     """Its schedule stays in effect, and the same arguments under the new key are no change."""
     jobs = [{"key": "a", "task": "tests.add", "arguments": {"x": 1, "y": 9}}]
     upsert_jobs(acme, jobs)
@@ -103,7 +98,7 @@ def test_a_job_stays_equal_for_an_upsert(settings: Any, key_1: None, acme: Owner
 
 
 def test_a_stopped_call_is_continued(
-    settings: Any, key_1: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+    settings: Any, encrypted: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each batch is committed, so nothing of it is lost."""
     monkeypatch.setattr(reencryption, "BATCH", 2)
@@ -121,7 +116,7 @@ def test_a_stopped_call_is_continued(
 
 
 def test_a_row_that_changes_meanwhile_keeps_its_change(
-    settings: Any, key_1: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
+    settings: Any, encrypted: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A result that is recorded between the read and the write is not overwritten."""
     run = submit("tests.add", 1, 2, owner=acme)
@@ -146,7 +141,9 @@ def test_a_row_that_changes_meanwhile_keeps_its_change(
     assert (run.result_key, run.payload_key, run.result_value) == (2, 2, 3)
 
 
-def test_what_cannot_be_read_is_counted_and_left(settings: Any, key_1: None, acme: Owner) -> None:
+def test_what_cannot_be_read_is_counted_and_left(
+    settings: Any, encrypted: None, acme: Owner
+) -> None:
     """With the reason; all else is rewritten."""
     spoilt, good = (submit("tests.add", 1, n, owner=acme) for n in range(2))
     Run.objects.filter(pk=spoilt.pk).update(payload=bytes(good.payload))
@@ -157,7 +154,7 @@ def test_what_cannot_be_read_is_counted_and_left(settings: Any, key_1: None, acm
     assert "is not of this row" in problem and count == 1
 
 
-def test_a_key_that_is_not_in_the_ring_is_refused(key_1: None) -> None:
+def test_a_key_that_is_not_in_the_ring_is_refused(encrypted: None) -> None:
     """Before any row is touched."""
     with pytest.raises(ImproperlyConfigured, match="has no key 2"):
         reencrypt(2)

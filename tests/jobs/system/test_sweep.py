@@ -153,7 +153,7 @@ def test_a_rebuild_that_was_not_finished_begins_again(acme: Owner, broker: redis
 
 
 def test_a_worker_that_cannot_tell_leaves_it_to_the_sweep(
-    acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
+    broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its I/O thread goes on: what has failed is asked for again."""
     hang(broker, settings)
