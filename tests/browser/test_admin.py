@@ -14,7 +14,6 @@ from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
-MOST_SECONDS = 3.0
 LISTS = ("owner", "job", "submission", "run", "target", "worker", "auditentry")
 
 

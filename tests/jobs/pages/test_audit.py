@@ -1,6 +1,5 @@
 """jobs/pages/audit.py: who did what, filtered by the address, of one's own owners only."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from jobs.models import AuditEntry, Owner
 from jobs.owners.limits import pause_owner, resume_owner
 
 AUDIT = reverse("jobs:audit")
-Person = Callable[..., Client]
 
 
 def shown(client: Client, **query: Any) -> list[str]:

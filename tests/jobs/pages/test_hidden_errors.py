@@ -30,8 +30,6 @@ FACES = {
     "NDJSON with arguments": f"{API}/exports/runs?format=ndjson&with_arguments=true",
 }
 WITH_TRACEBACK = {"the run", "API: the timeline"}
-READS = re.compile(r"run\.error_text|\.error_data|attempt\.texts\(|(?:run|attempt)\.error_message")
-"""Code that reads the stored texts of a run or of an attempt."""
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """jobs/pages/jobs: jobs found and shown, and their verbs, for those who may."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from tests.jobs.admin.jobs.test_health import ended
 from tests.jobs.recurring.scenes import recurring, written_raw
 
 LIST = reverse("jobs:jobs")
-Person = Callable[..., Client]
 
 
 def keys(client: Client, **query: Any) -> list[str]:

@@ -25,12 +25,6 @@ def address(name: str, slug: str = "acme") -> str:
     return reverse(f"jobs:{name}", args=[slug])
 
 
-def slugs(client: Client, **query: Any) -> list[str]:
-    page = client.get(OWNERS, query)
-    assert page.status_code == 200
-    return [each["owner"].slug for each in page.context["owners"]]
-
-
 def test_the_list_shows_work_and_shares(
     as_root: Client, failed_run: Run, northwind: Owner, acme: Owner
 ) -> None:

@@ -17,8 +17,6 @@ from jobs.runs.reads.story import Step
 from tests.jobs.keys import KEY_1, KEY_3, use_ring
 from tests.jobs.scenes import admitted, living_worker, progressed, recorded, submitted
 
-ALL = ("view_run", "cancel_run", "retry_run", "view_arguments")
-
 
 def path(run: Any, verb: str = "") -> str:
     return f"/runs/{getattr(run, 'pk', run)}/{verb}"

@@ -10,7 +10,6 @@ from jobs.pages.submissions import one
 from tests.jobs.scenes import living_worker, submitted
 
 LIST = "/submissions/"
-ALL = ("view_submission", "cancel_submission", "retry_run")
 
 
 def made(owner: Owner, count: int = 2, **options: Any) -> Submission:
@@ -20,11 +19,6 @@ def made(owner: Owner, count: int = 2, **options: Any) -> Submission:
 
 def path(key: Any, verb: str = "") -> str:
     return f"{LIST}{getattr(key, 'pk', key)}/{verb}"
-
-
-def shown(client: Client, **query: Any) -> list[Submission]:
-    rows: list[Submission] = client.get(LIST, query).context["list"].rows
-    return rows
 
 
 def test_one_submission_shows_its_progress_and_what_is_ahead(as_root: Client, acme: Owner) -> None:

@@ -1,6 +1,5 @@
 """Pages of calendars, windows and groups of targets: each opens, and tells what is there."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +12,6 @@ from tests.jobs.windows_world import calendar_of
 
 MARKUP = "<script>alert(1)</script>"
 LISTS = ("calendar", "window", "targetgroup")
-
-Person = Callable[..., Client]
 
 
 def nightly(calendar: Calendar, *, actor: Any = None, **changes: Any) -> Window:

@@ -1,6 +1,5 @@
 """The form of a window: refused by field, previewed, decided on by who may."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,11 +14,6 @@ from tests.jobs.admin.calendars.test_page import nightly
 from tests.jobs.windows_world import calendar_of
 
 ADD = "admin:jobs_window_add"
-LIST = "admin:jobs_window_changelist"
-EDIT = ("view_window", "add_window", "change_window", "delete_window", "view_calendar")
-APPROVE = ("view_window", "view_calendar", "approve_window")
-
-Person = Callable[..., Client]
 
 
 @pytest.fixture

@@ -28,10 +28,6 @@ def page(client: Client, job: Job) -> str:
     return client.get(reverse("admin:jobs_job_change", args=[job.pk])).content.decode()
 
 
-def previewed(client: Client, **given: Any) -> str:
-    return client.get(reverse("admin:jobs_job_preview", query=given)).content.decode()
-
-
 @pytest.mark.parametrize(
     ("changes", "columns"),
     [

@@ -13,7 +13,6 @@ from tests.jobs.admin.conftest import stored_job
 from tests.jobs.scenes import submitted
 
 VIEW = ("view_owner", "view_job", "view_submission", "view_run", "view_target", "view_auditentry")
-ACT = ("cancel_run", "retry_run", "cancel_submission", "run_job", "pause_owner", "pause_job")
 EDIT = ("change_owner", "change_job", "add_job", "delete_job")
 LISTS = ("owner", "job", "submission", "run", "target", "auditentry")
 

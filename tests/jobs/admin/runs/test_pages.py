@@ -1,17 +1,14 @@
 """Runs: searched by what an index answers, counted quickly, told whole on one page."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from jobs.admin.runs.page import RunAdmin
 from jobs.core import counting, sql
-from jobs.models import AuditEntry, Backfill, Missed, Owner, Run
-from tests.jobs.admin.conftest import stored_job
+from jobs.models import Owner, Run
 from tests.jobs.scenes import submitted
 
 RUNS = "admin:jobs_run_changelist"
@@ -21,12 +18,6 @@ def found(client: Client, **query: Any) -> set[Run]:
     page = client.get(reverse(RUNS), query)
     assert page.status_code == 200, page
     return set(page.context["cl"].result_list)
-
-
-def page_of(client: Client, run: Run) -> str:
-    page = client.get(reverse("admin:jobs_run_change", args=[run.id]))
-    assert page.status_code == 200
-    return page.content.decode()
 
 
 def test_search_understands_ids_numbers_targets_and_labels(
@@ -61,33 +52,6 @@ def test_filters_narrow_by_state_owner_and_age(
     old = "01900000-0000-7000-8000-000000000001"
     sql.query("UPDATE jobs_run SET id = %s WHERE id = %s", [old, queued.id])
     assert found(as_root, age="30d") == {failed_run}
-
-
-LISTS = (
-    "run",
-    "submission",
-    "owner",
-    "target",
-    "job",
-    "missed",
-    "backfill",
-    "auditentry",
-)
-
-
-def more(acme: Owner, number: int) -> None:
-    """Add rows to every list: of acme, and of owners, targets and jobs of their own."""
-    at = timezone.now() - timedelta(hours=1)
-    for each in range(3):
-        submitted(acme, 2, target=f"sw-{number}-{each}")
-        owner = Owner.objects.create(slug=f"more-{number}-{each}")
-        [run] = submitted(owner, target="sw", label="again")
-        job = stored_job(owner, "k", target=run.target)
-        Run.objects.filter(pk=run.pk).update(job=job, state="failed", ended_at=at)
-        span = {"job": job, "count": 1}
-        Missed.objects.create(owner=owner, first_at=at, last_at=at, reason="outage", **span)
-        Backfill.objects.create(start_at=at, end_at=at, submission=run.submission, **span)
-        AuditEntry.write("pause", on=job)
 
 
 def test_a_count_that_takes_too_long_is_given_up(

@@ -1,6 +1,5 @@
 """Runs of a task that no worker knows: found in the lists, moved to another task, or failed."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,9 +13,6 @@ from tests.jobs.admin.conftest import confirm, confirm_bulk
 from tests.jobs.scenes import living_worker, silence
 
 pytestmark = pytest.mark.usefixtures("offered")
-
-Person = Callable[..., Client]
-MAY = ("view_run", "view_worker", "move_run")
 
 
 def url(run: Run, verb: str) -> str:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.conf import settings as project
 from django.db import connection
 from psycopg import OperationalError
 
@@ -12,9 +11,6 @@ from jobs.pages.metrics import access
 from tests.jobs.pages.metrics.scraping import ask, parsed, secret_of, value
 
 pytestmark = pytest.mark.usefixtures("db", "broker")
-
-HERE = {"REMOTE_ADDR": "10.1.2.3"}
-AWAY = {**project.DATABASES["default"], "HOST": "/nowhere"}
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ OWNERS = 100_000
 NAMES = 20
 PER_OWNER = 60
 """Series of an owner in one queue at most: gauges, counters, and two histograms."""
-OTHER = "(other)"
 FIRST_KEY = 10_000_000
 PUT_IN = """
 WITH owners AS (
