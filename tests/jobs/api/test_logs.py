@@ -48,17 +48,6 @@ def test_lines_are_found_by_attempt_level_and_text(caller: Caller, acme: Owner) 
     problem(client.get(path, {"level": "LOUD"}), 422, "invalid")
 
 
-def test_who_does_not_see_arguments_sees_no_lines(
-    caller: Caller, acme: Owner, stranger: Owner
-) -> None:
-    """403 in each form; a run of another owner does not exist."""
-    [run], [foreign] = submitted(acme), submitted(stranger)
-    logging_run(run, "a")
-    for part in ("log", "log/events", "log/file"):
-        problem(caller(acme, "read").get(f"{ROOT}/runs/{run.id}/{part}"), 403, "forbidden")
-        problem(caller(acme).get(f"{ROOT}/runs/{foreign.id}/{part}"), 404, "not_found")
-
-
 def test_the_stream_ends_with_the_run(caller: Caller, acme: Owner) -> None:
     """Each line is an event with a place to go on from; nothing follows its end."""
     [run] = submitted(acme)

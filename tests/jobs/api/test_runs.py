@@ -1,7 +1,6 @@
 """jobs/api/runs: submitted, listed and read, by callers of one owner."""
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -9,8 +8,6 @@ from jobs.models import IdempotencyKey, Owner, Run
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.run_scenes import ADD, failed
 from tests.jobs.scenes import submitted
-
-# --- submit ---------------------------------------------------------------------------------
 
 
 def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner) -> None:
@@ -32,30 +29,22 @@ def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner)
 @pytest.mark.parametrize(
     ("changed", "field", "told"),
     [
-        ({"task": "tests.nothing"}, "task", "tests.nothing"),
         ({"task": "tests.ad"}, "task", "did you mean 'tests.add'?"),
         ({"task": "os.system"}, "task", "os.system"),
         ({"task": "fairshift.system.sweep"}, "task", "fairshift.system.sweep"),
         ({"priority": 10}, "priority", "9"),
-        ({"priority": -1}, "priority", "0"),
-        ({"countdown": -1}, "countdown", "0"),
         ({"countdown": 1e18}, "countdown", "31622400"),
         ({"eta": "2026-01-01T00:00:00"}, "eta", "timezone"),
         ({"eta": "2026-02-30T00:00:00Z"}, "eta", "day"),
-        ({"max_attempts": 0}, "max_attempts", "1"),
         ({"max_attempts": 10**9}, "max_attempts", "100"),
-        ({"attempt": 3}, "attempt", "not permitted"),
         ({"labels": {"a": "b" * 201}}, "labels.a", "200"),
-        ({"target": "t" * 201}, "target", "200"),
-        ({"state": "succeeded"}, "state", "not permitted"),
-        ({"token": 7}, "token", "not permitted"),
-        ({"id": str(uuid4())}, "id", "not permitted"),
+        ({"labels": {"a": 7}}, "labels.a", "string"),
+        ({"attempt": 3}, "attempt", "not permitted"),
         ({"owner": "stranger"}, "owner", "stranger"),
         ({"owner": "nobody"}, "owner", "nobody"),
         ({"arguments": {"x": 1}}, "arguments.y", "required"),
         ({"arguments": {"x": 1, "y": 2, "z": 3}}, "arguments.z", ""),
         ({"arguments": []}, "arguments", "dict"),
-        ({"labels": {"a": 7}}, "labels.a", "string"),
         ({"queue": "nowhere"}, "queue", "jobs"),
         ({"target": "{x}"}, "target", ""),
         ({"window": "maybe"}, "window", ""),
@@ -64,14 +53,11 @@ def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner)
 def test_a_wrong_field_is_named_and_nothing_is_stored(
     caller: Caller, acme: Owner, stranger: Owner, *, changed: Any, field: str, told: str
 ) -> None:
-    """With its limit. Also fields that only the system sets."""
+    """With its limit. Every operation refuses fields that only the system sets: see the matrix."""
     refused = post(caller(acme), "/runs", {**ADD, **changed})
     assert refused.status_code == 422 and refused.json()["field"] == field, refused.content
     assert told in refused.json()["detail"].replace(",", ""), refused.content
     assert not Run.objects.exists() and not IdempotencyKey.objects.exists()
-
-
-# --- read -----------------------------------------------------------------------------------
 
 
 def test_pages_do_not_move_when_runs_are_added(caller: Caller, acme: Owner) -> None:
@@ -134,24 +120,6 @@ def test_a_filter_without_an_index_looks_at_a_bounded_number_of_runs(
         found += [run["id"] for run in page["items"]]
         cursor, pages = page["next"], pages + 1
     assert found == [str(broken.id)] and pages == 3
-
-
-def test_a_run_tells_its_story(caller: Caller, acme: Owner) -> None:
-    """Moves with causes, attempts with errors, and why it waits."""
-    run = failed(acme)
-    client = caller(acme)
-    story = client.get(f"{ROOT}/runs/{run.id}/timeline").json()
-    assert [move["state"] for move in story["moves"]] == [
-        "queued",
-        "admitted",
-        "running",
-        "failed",
-    ]
-    [attempt] = story["attempts"]
-    assert (attempt["number"], attempt["error"]["message"]) == (1, "no")
-    [waiting] = submitted(acme)
-    why = client.get(f"{ROOT}/runs/{waiting.id}/why").json()
-    assert why["state"] == "queued" and why["why"]
 
 
 def test_a_run_that_has_not_changed_is_not_sent_again(caller: Caller, acme: Owner) -> None:
