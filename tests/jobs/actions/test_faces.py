@@ -1,13 +1,10 @@
 """jobs/actions: each action of the registry does the same in every face.
 
-A new action is in the table by being declared. It needs an entry in BODIES if its body has required
-fields, and in READY if a fresh row does not have the state that it applies to.
+A new action is in the table by being declared; `cases` has what it needs beside its declaration.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,91 +15,18 @@ from django.urls import URLPattern, reverse
 
 from jobs.actions import Action, Noun, perform
 from jobs.actions.registry import NOUNS
-from jobs.calendars import approvals
-from jobs.calendars.ical_feed import new_secret
 from jobs.core.errors import AccessDenied, NotFound, PermissionMissing, StaleRow
-from jobs.core.sql import now
-from jobs.core.states import State
-from jobs.models import (
-    AuditEntry,
-    Backfill,
-    Job,
-    MailSubscription,
-    Membership,
-    Owner,
-    Run,
-    Submission,
-    WebhookEndpoint,
-    Worker,
-)
+from jobs.models import AuditEntry, Membership, Owner
 from jobs.models.access import access_of
-from jobs.owners.limits import pause_owner
-from jobs.owners.tokens import make_token
 from jobs.pages.kit.rows import address_of
-from jobs.recurring.pause import pause_jobs
-from jobs.runs.recording import move
-from jobs.system.draining import drain_worker
-from jobs.system.notices.endpoints import change_endpoint
-from jobs.system.notices.mails import change_subscription
 from jobs.urls import urlpatterns
-from tests.jobs.admin.conftest import hidden
+from tests.jobs.actions.cases import BODIES, NEW, READY, ROWS, as_typed
+from tests.jobs.admin.conftest import hidden, visible
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
-from tests.jobs.api.matrix import rows
-from tests.jobs.scenes import admitted, living_worker
 
 pytestmark = pytest.mark.usefixtures("offered")
 
 REASON: Final = "agreed by phone"
-UNTIL: Final = "2199-01-01T06:00:00Z"
-BODIES: Final[Mapping[str, dict[str, Any]]] = {
-    "change_owner": {"name": "Acme"},
-    "change_run": {"priority": 3},
-    "change_webhook": {"name": "Acme"},
-    "change_mail_subscription": {"name": "Acme"},
-    "change_calendar": {"name": "Acme"},
-    "change_member": {"role": "operator"},
-    "pause_job": {"until": UNTIL},
-    "move_run": {"to": "tests.add"},
-    "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
-    "resize_submission": {"sizes": "1, 100%"},
-}
-READY: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "look_run": lambda run: admitted(living_worker(), run),
-    "enable_mail_subscription": lambda mail: change_subscription(mail, {"is_active": False}),
-    "enable_webhook": lambda webhook: change_endpoint(webhook, {"is_active": False}),
-    "retry_run": lambda run: move([run.pk], to=State.FAILED),
-    "retry_submission": lambda submission: move(
-        list(submission.runs.values_list("pk", flat=True)), to=State.FAILED
-    ),
-    "override_run": lambda run: rows.window_of(run.owner),
-    "override_submission": lambda submission: rows.window_of(submission.owner),
-    "pause_submission": rows.give_waves,
-    "resume_submission": partial(rows.give_waves, state="stopped"),
-    "release_submission": rows.give_waves,
-    "approve_submission": partial(rows.give_waves, needs_approval=True, state="waiting"),
-    "resize_submission": rows.give_waves,
-    "resume_owner": pause_owner,
-    "resume_job": lambda job: pause_jobs([job.pk], until=now() + timedelta(days=1)),
-    "revoke_window": lambda window: approvals.approve(
-        window, actor=User.objects.get_or_create(username="sue", is_superuser=True)[0]
-    ),
-    "undrain_worker": drain_worker,
-    "unpublish_calendar": new_secret,
-}
-ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
-    "backfill": lambda owner: Backfill.objects.get(pk=rows.backfill_of(owner)),
-    "calendar": lambda owner: rows.window_of(owner).calendar,
-    "owner": lambda owner: owner,
-    "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
-    "mail_subscription": lambda owner: MailSubscription.objects.get(pk=rows.subscription_of(owner)),
-    "member": lambda owner: Membership.objects.get(pk=rows.member_key_of(owner)),
-    "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
-    "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
-    "token": lambda owner: make_token("robot", scopes=["read"], owner=owner).token,
-    "webhook": lambda owner: WebhookEndpoint.objects.get(pk=rows.webhook_of(owner)),
-    "window": rows.window_of,
-    "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
-}
 BY_USERS: Final = {"publish_calendar"}
 """Actions that are refused to tokens."""
 PAGES: Final = {each.name for each in urlpatterns if isinstance(each, URLPattern)}
@@ -180,29 +104,14 @@ class Case:
     def page(self, row: Any) -> str:
         return reverse(f"jobs:{self.noun.name}_action", args=[self.key_of(row), self.action.name])
 
-    def fields(self) -> dict[str, str]:
+    def fields(self) -> dict[str, Any]:
         """Return the body as a browser sends it."""
-        sent = {}
-        for name, value in self.body.items():
-            if name in ("until", "start", "end"):
-                day, _, clock = value.removesuffix("Z").partition("T")
-                sent |= {f"{name}_0": day, f"{name}_1": clock}
-            else:
-                sent[name] = value
-        return sent
+        return as_typed(self.body)
 
 
 CASES: Final = [Case(noun, action) for noun in NOUNS for action in noun.actions]
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 OF_OWNERS: Final = [case for case in CASES if case.noun.owner is not None]
-
-
-def shown(answer: Any) -> dict[str, Any]:
-    """Return the values of a form's fields that are seen."""
-    fields = {field.html_name: field.value() for field in answer.context["form"].visible_fields()}
-    return {
-        name: value for name, value in fields.items() if isinstance(value, str | int | float | list)
-    }
 
 
 def audited(case: Case) -> list[str]:
@@ -237,7 +146,7 @@ def test_the_page_performs_it(case: Case, acme: Owner, as_root: Client) -> None:
     # One that counts first asks twice.
     for _ in range(2 if case.action.is_counted else 1):
         assert not audited(case)
-        answer = as_root.post(case.page(row), {**shown(answer), **hidden(answer), **sent})
+        answer = as_root.post(case.page(row), {**visible(answer), **hidden(answer), **sent})
     if case.action.secret is not None:
         assert answer.status_code == 200 and answer["Cache-Control"] == "no-store"
         assert own in answer.content.decode()
@@ -344,20 +253,6 @@ def test_the_document_has_every_action(caller: Caller, acme: Owner) -> None:
 
 # --- creation -------------------------------------------------------------------------------
 
-NEW: Final[Mapping[str, dict[str, Any]]] = {
-    "calendar": {"name": "nights"},
-    "mail_subscription": {
-        "name": "ops",
-        "addresses": ["ops@acme.example"],
-        "events": ["run.ended"],
-        "language": "en",
-    },
-    "member": {"user": "newcomer", "role": "viewer"},
-    "owner": {"slug": "initech"},
-    "token": {"name": "robot", "scopes": ["read"]},
-    "webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
-}
-"""The body of a new row, by noun."""
 CREATED: Final = [noun for noun in NOUNS if noun.creation is not None]
 created = pytest.mark.parametrize("noun", CREATED, ids=lambda noun: noun.name)
 
@@ -390,8 +285,7 @@ def test_the_page_creates_it(
 ) -> None:
     """For an owner that its visitor administers; a secret is shown once."""
     url = reverse(f"jobs:create_{noun.name}")
-    field = {"addresses": "ops@acme.example"} if noun.name == "mail_subscription" else {}
-    sent = {**shown(as_root.get(url)), **NEW[noun.name], **field, "owner": "acme"}
+    sent = {**visible(as_root.get(url)), **as_typed(NEW[noun.name]), "owner": "acme"}
     codes = (noun.creation.permission.partition(".")[2], "view_run")
     assert person("vera", *codes, acme="operator").get(url).status_code == 403
     ada = person("ada", *codes, acme="admin")

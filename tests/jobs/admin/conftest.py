@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
 from fleet import Kind
-from jobs.models import Job, Membership, Owner, Role, Run
+from jobs.models import Job, Owner, Run
+from tests.jobs.api.conftest import logged_in
 from tests.jobs.scenes import admitted, living_worker, recorded, submitted
 
 TRACEBACK = (
@@ -40,19 +41,7 @@ def as_root(root: User) -> Client:
 @pytest.fixture
 def person(db: None) -> Callable[..., Client]:
     """Log somebody in who is staff, has Django permissions, and roles for owners."""
-
-    def logged_in(name: str, *permissions: str, **roles: str) -> Client:
-        user = User.objects.create_user(name, password=name, is_staff=True)
-        user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-        for slug, role in roles.items():
-            Membership.objects.create(
-                owner=Owner.objects.get(slug=slug), user=user, role=Role(role)
-            )
-        client = Client()
-        client.force_login(user)
-        return client
-
-    return logged_in
+    return lambda name, *permissions, **roles: logged_in(*permissions, name=name, **roles)
 
 
 @pytest.fixture
@@ -106,6 +95,14 @@ def hidden(asked: Any) -> dict[str, Any]:
     for name, value in given.items() if isinstance(given, dict) else given:
         found.setdefault(name, []).append(value)
     return found
+
+
+def visible(asked: Any) -> dict[str, Any]:
+    """Return the values of the fields of a form that are seen."""
+    fields = {field.html_name: field.value() for field in asked.context["form"].visible_fields()}
+    return {
+        name: value for name, value in fields.items() if isinstance(value, str | int | float | list)
+    }
 
 
 def said(response: Any) -> list[str]:

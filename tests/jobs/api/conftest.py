@@ -71,12 +71,12 @@ def client_of(secret: str) -> Client:
     return WholeAnswers(headers={"Authorization": f"Bearer {secret}"} if secret else None)
 
 
-def logged_in(*permissions: str, name: str = "ada", checks: bool = False, **roles: Role) -> Client:
+def logged_in(*permissions: str, name: str = "ada", checks: bool = False, **roles: str) -> Client:
     """Return a browser of a user with these permissions, and roles for owners."""
     user = User.objects.create_user(name, is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     for slug, role in roles.items():
-        Membership.objects.create(owner=Owner.objects.get(slug=slug), user=user, role=role)
+        Membership.objects.create(owner=Owner.objects.get(slug=slug), user=user, role=Role(role))
     client = Client(enforce_csrf_checks=checks)
     client.force_login(user)
     return client

@@ -2,7 +2,7 @@
 
 A new operation is in the matrix by itself. Its path parameters need an entry in PARAMETERS and its
 filters one in FILTERS or NAME_NO_ROW (`rows`). Its body needs one in BODIES, by the id of
-the operation.
+the operation; that of an action is in `tests/jobs/actions/cases.py`.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,6 +13,7 @@ import pytest
 
 from jobs.actions.registry import NOUNS
 from jobs.api.site import document
+from tests.jobs.actions import cases
 from tests.jobs.api.conftest import ROOT
 from tests.jobs.api.matrix.rows import ADD, PARAMETERS
 
@@ -80,45 +81,27 @@ BODIES: Final[dict[str, Any]] = {
         for action in noun.actions
         if not action.is_deletion
     },
+    **cases.BODIES,
+    **{f"create_{noun}": body for noun, body in cases.NEW.items()},
     "attach_calendar": {},
     "forecast_runs": FIT,
     "override_submission": {"reason": "urgent"},
-    "resize_submission": {"sizes": "1, 100%"},
     "override_run": {"reason": "urgent"},
-    "create_calendar": {"name": "program"},
-    "change_calendar": {"cut_off_seconds": 60},
     "import_windows": {"file": FILE, "source": "change board"},
     "request_window": {"starts": "2030-01-05T22:00:00", "duration_seconds": 60, "zone": "UTC"},
     "change_window": {"reason": "moved"},
     "submit_run": {"task": "tests.add", "arguments": ADD},
     "submit_many_runs": {"task": "tests.add", "arguments": [ADD]},
-    "change_run": {"priority": 3},
-    "move_run": {"to": "tests.add"},
     "cancel_runs": {"filter": {"task": "tests.add"}},
     "retry_runs": {"filter": {"task": "tests.add"}},
-    "create_token": {"name": "program", "scopes": ["read"]},
     "override_runs": {"filter": {"task": "tests.add"}, "reason": "urgent"},
     "move_runs": {"filter": {"task": "tests.add"}, "to": "tests.add"},
     "fail_runs": {"filter": {"task": "tests.add"}},
-    "create_webhook": {"name": "ci", "url": "https://ci.example/", "events": ["run.ended"]},
-    "change_webhook": {"name": "other"},
     "replay_webhook": {"deliveries": [1]},
-    "create_mail_subscription": {
-        "name": "ops",
-        "addresses": ["ops@acme.example"],
-        "events": ["run.ended"],
-    },
-    "change_mail_subscription": {"name": "other"},
     "create_job": JOB,
     "replace_job": {"task": "tests.add", "arguments": ADD},
     "change_job": {"priority": 3},
     "upsert_jobs": {"jobs": [JOB]},
-    "pause_job": {"until": "2199-01-01T00:00:00Z"},
-    "backfill_job": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T01:00:00Z"},
-    "create_owner": {"slug": "initech"},
-    "change_owner": {"name": "Acme"},
-    "create_member": {"user": "newcomer", "role": "viewer"},
-    "change_member": {"role": "operator"},
 }
 
 OF_USERS: Final = frozenset({"publish_calendar"})

@@ -93,15 +93,6 @@ def give_waves(submission: Submission, **values: Any) -> None:
     )
 
 
-def rollout_of(**values: Any) -> Callable[[Owner], int]:
-    def made(owner: Owner) -> int:
-        submission = Submission.objects.get(pk=submission_of(owner))
-        give_waves(submission, **values)
-        return submission.pk
-
-    return made
-
-
 def ended_submission_of(owner: Owner) -> int:
     """A stream of its progress ends at once."""
     [run] = submitted(owner)
@@ -190,6 +181,14 @@ def _lasting_worker() -> UUID:
     return worker
 
 
+def let_run(run: Run) -> None:
+    """Let a worker have a run: the same worker for all owners."""
+    worker = Worker.objects.order_by("id").first()
+    worker_id = _lasting_worker() if worker is None else worker.pk
+    # Not by an admission: its windows are closed.
+    Run.objects.filter(pk=run.pk).update(state="running", worker_id=worker_id, token=1)
+
+
 PARAMETERS: Final[dict[str, Parameter]] = {
     "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
     "job_id": Parameter(job_of, 2**62),
@@ -210,30 +209,6 @@ PARAMETERS: Final[dict[str, Parameter]] = {
     "worker_id": Parameter(lambda _owner: _lasting_worker(), UUID(int=9), is_owned=False),
 }
 """By the name of the parameter."""
-
-
-def active_run_of(owner: Owner) -> UUID:
-    """Return a run of an owner that a worker has, which is the same for all owners."""
-    run_id = run_of(owner)
-    worker = Worker.objects.order_by("id").first()
-    worker_id = _lasting_worker() if worker is None else worker.pk
-    # Not by an admission: its windows are closed.
-    Run.objects.filter(pk=run_id).update(state="running", worker_id=worker_id, token=1)
-    return run_id
-
-
-SPECIAL: Final[dict[str, dict[str, Callable[[Owner], Any]]]] = {
-    "look_run": {"run_id": active_run_of},
-    "retry_run": {"run_id": cancelled_run_of},
-    "watch_lines_of_run": {"run_id": cancelled_run_of},
-    "watch_submission": {"submission_id": ended_submission_of},
-    "pause_submission": {"submission_id": rollout_of()},
-    "resume_submission": {"submission_id": rollout_of(state="stopped")},
-    "release_submission": {"submission_id": rollout_of()},
-    "approve_submission": {"submission_id": rollout_of(needs_approval=True, state="waiting")},
-    "resize_submission": {"submission_id": rollout_of()},
-}
-"""Operations whose row must be in another state than a new one."""
 
 
 def _of(model: Any) -> Callable[[Owner], str]:

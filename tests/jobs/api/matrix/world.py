@@ -32,15 +32,36 @@ from jobs.models import (
     WindowDecision,
 )
 from jobs.owners.tokens import make_token, revoke_token
+from tests.jobs.actions.cases import READY, ROWS
 from tests.jobs.api.conftest import ALL, client_of
 from tests.jobs.api.matrix.operations import BODIES, Operation
-from tests.jobs.api.matrix.rows import FILTERS, PARAMETERS, SPECIAL, runs_on, words_of
+from tests.jobs.api.matrix.rows import (
+    FILTERS,
+    PARAMETERS,
+    cancelled_run_of,
+    ended_submission_of,
+    runs_on,
+    words_of,
+)
 
 CHANGES_BY_ITSELF: Final = re.compile(
     r'"next": ?"[^"]+"|"[a-z_]*(_seconds|received|entitled)": ?[\d.e-]+'
     r"|\d{4}-\d\d-\d\d[T ][\d:.+Z-]+"
 )
 """Signed cursors, moments and lengths of time, and parts of the worker time of all owners."""
+ENDED: Final[Mapping[str, Callable[[Owner], Any]]] = {
+    "watch_lines_of_run.run_id": cancelled_run_of,
+    "watch_submission.submission_id": ended_submission_of,
+}
+"""Rows whose streams end at once, by operation and path parameter."""
+IN_STATE: Final = {
+    **dict.fromkeys(("look_run", "retry_run"), "run_id"),
+    **{
+        f"{name}_submission": "submission_id"
+        for name in ("pause", "resume", "release", "approve", "resize")
+    },
+}
+"""Actions whose row must be in another state than a new one, and their path parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +216,9 @@ def rows_of(owner: Owner, unowned: dict[str, Any]) -> dict[tuple[int, str], Any]
     """Make rows of each kind, by the owner's id and the parameter; `unowned` are of all owners."""
     runs_on(unowned["worker_id"], owner)
     made = {name: one.of(owner) for name, one in PARAMETERS.items() if one.is_owned}
-    for operation, special in SPECIAL.items():
-        made |= {f"{operation}.{name}": make(owner) for name, make in special.items()}
+    made |= {name: make(owner) for name, make in ENDED.items()}
+    for action, parameter in IN_STATE.items():
+        row = ROWS[action.rpartition("_")[2]](owner)
+        READY[action](row)
+        made[f"{action}.{parameter}"] = row.pk
     return {(owner.pk, name): key for name, key in (unowned | made).items()}

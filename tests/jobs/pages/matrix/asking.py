@@ -8,6 +8,7 @@ from django.test import Client
 
 from jobs.core import barrier
 from jobs.pages.kit.polls import PART
+from tests.jobs.admin.conftest import hidden, visible
 from tests.jobs.pages.matrix.places import FORMS, Place
 
 Keys = Mapping[str, Any]
@@ -45,7 +46,8 @@ def forget_messages(visitor: Client) -> None:
 def filled_in(client: Client, place: Place, keys: Keys) -> dict[str, Any]:
     """Return what a visitor sends with the form of a page: its fields, and the hidden ones."""
     given = {k: keys["slug"] if v == "{slug}" else v for k, v in FORMS[place.id].items()}
-    return {**_hidden(client.get(place.address(keys))), **given}
+    page = client.get(place.address(keys))
+    return {**(visible(page) if page.status_code == 200 else {}), **_hidden(page), **given}
 
 
 def send(client: Client, place: Place, keys: Keys, data: Mapping[str, Any]) -> Any:
@@ -58,9 +60,8 @@ def send(client: Client, place: Place, keys: Keys, data: Mapping[str, Any]) -> A
 
 
 def _hidden(answer: Any) -> dict[str, Any]:
-    form = (answer.context or {}).get("form")
-    fields = form.hidden_fields() if form is not None else ()
-    return {field.html_name: field.value() or "" for field in fields}
+    is_form = (answer.context or {}).get("form") is not None
+    return hidden(answer) if is_form else {}
 
 
 def shown(answer: Any) -> str:

@@ -16,6 +16,7 @@ from jobs.actions.registry import NOUNS
 from jobs.actions.runs import RUNS
 from jobs.models import Owner, SavedView
 from jobs.urls import urlpatterns
+from tests.jobs.actions import cases
 from tests.jobs.api.matrix import rows
 
 WORD: Final = "stranger"
@@ -73,19 +74,22 @@ The feed's secret address is the access (test_calendars); metrics need a token o
 (tests/jobs/pages/metrics/test_access.py).
 """
 
-TIMES: Final = {"start_0": "2026-01-01", "start_1": "00:00:00"}
-UNTIL: Final = {"until_0": "2199-01-01", "until_1": "00:00:00"}
 REASON: Final = {"reason": "as asked"}
-FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     **{f"run_actions {action.name}": REASON for action in RUNS.actions if action.is_for_many},
     "run_actions move": {**REASON, "to": "tests.add"},
-    **{f"{noun.name}_action {action.name}": REASON for noun in NOUNS for action in noun.actions},
-    "run_action move": {**REASON, "to": "tests.add"},
-    "run_action change": {
-        **REASON,
-        "priority": "7",
-        "queue": "jobs",
-        "arguments": '{"x": 1, "y": 2}',
+    **{
+        f"{noun.name}_action {action.name}": {
+            **REASON,
+            **(cases.as_typed(cases.NEW.get(noun.name, {})) if action.name == "change" else {}),
+            **cases.as_typed(cases.BODIES.get(f"{action.name}_{noun.name}", {})),
+        }
+        for noun in NOUNS
+        for action in noun.actions
+    },
+    **{
+        f"create_{noun}": {"owner": "{slug}", **cases.as_typed(body)}
+        for noun, body in cases.NEW.items()
     },
     "submit": {
         "owner": "{slug}",
@@ -97,63 +101,8 @@ FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "save_view": {"name": "mine"},
     "rename_view": {"name": "mine"},
     "delete_view": {},
-    "create_webhook": {
-        "owner": "{slug}",
-        "name": "ci",
-        "url": "https://ci.example/",
-        "events": "run.ended",
-    },
-    "create_mail_subscription": {
-        "owner": "{slug}",
-        "name": "ops",
-        "addresses": "ops@acme.example",
-        "events": "run.ended",
-        "language": "en",
-    },
-    "create_token": {"owner": "{slug}", "name": "robot", "scopes": "read"},
-    "create_calendar": {
-        "owner": "{slug}",
-        "name": "nights",
-        "cut_off_seconds": "0",
-        "end": "soft",
-        "spread_seconds": "0",
-    },
-    "create_member": {"owner": "{slug}", "user": "newcomer", "role": "viewer"},
-    "create_owner": {"slug": "initech", "zone": "UTC", "weight": "1"},
-    "member_action change": {**REASON, "role": "operator"},
-    "webhook_action change": {
-        **REASON,
-        "name": "ci",
-        "url": "https://ci.example/",
-        "events": "run.ended",
-    },
-    "mail_subscription_action change": {
-        **REASON,
-        "name": "ci",
-        "events": "run.ended",
-        "addresses": "a@b.example",
-        "language": "de",
-    },
-    "webhook_action rotate": {**REASON, "old_key_seconds": "60"},
-    "submission_action resize": {**REASON, "sizes": "1, 100%"},
-    "job_action pause": {**REASON, **UNTIL},
-    "job_action backfill": {**REASON, **TIMES, "end_0": "2026-01-01", "end_1": "01:00:00"},
-    "calendar_action change": {
-        **REASON,
-        "name": "days",
-        "cut_off_seconds": "60",
-        "end": "soft",
-        "spread_seconds": "0",
-    },
-    "owner_action change": {
-        **REASON,
-        "name": "Acme",
-        "zone": "UTC",
-        "weight": "1",
-        "wait_objective_percent": "95",
-    },
 }
-"""What a visitor fills in, by page. Its hidden fields are added."""
+"""What a visitor fills in, by page. All other fields stay as the page shows them."""
 QUERIES: Final[Mapping[str, Mapping[str, str]]] = {
     **{f"run_actions {action.name}": {"task": "tests.add"} for action in RUNS.actions},
     "save_view": {"state": "open"},

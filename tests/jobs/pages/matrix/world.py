@@ -1,49 +1,42 @@
 """The rows and the visitors of the isolation matrix of pages; each test takes back its changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from jobs.actions.registry import NOUNS
 from jobs.calendars import approvals
-from jobs.calendars.ical_feed import new_secret
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import (
     AuditEntry,
-    Calendar,
     IdempotencyKey,
     JobImport,
-    MailSubscription,
     Membership,
     Missed,
     Owner,
     Role,
     Run,
-    Submission,
     Target,
     TargetGroup,
-    WebhookEndpoint,
     Window,
-    Worker,
 )
-from jobs.owners.limits import pause_owner
-from jobs.recurring.pause import pause_jobs
-from jobs.runs.cancellation import cancel_runs
-from jobs.runs.recording import move
-from jobs.system.draining import drain_worker
 from jobs.system.rollups.rolling import count_minute
-from tests.jobs.api.matrix.rows import PARAMETERS, give_waves, member_key_of
+from tests.jobs.actions.cases import READY
+from tests.jobs.api.matrix.rows import PARAMETERS, member_key_of
 from tests.jobs.api.matrix.world import rows_of
 from tests.jobs.pages.matrix.asking import Keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place, view_of
 from tests.jobs.pages.matrix.stored import mark, owned
 from tests.jobs.scenes import keep_beating, living_worker, silence
 from tests.jobs.system.rollups.minutes import minutes_ago, recorded_at
+
+BY_PAGE: Final = {f"{noun.name}_action": noun for noun in NOUNS}
+"""The nouns, by the name of the page of their actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,54 +132,12 @@ def _visitors(acme: Owner, northwind: Owner) -> dict[str, Client]:
     return clients
 
 
-def _give_waves(_owner: Owner, keys: Keys, **values: Any) -> None:
-    give_waves(Submission.objects.get(pk=keys["submission_id"]), **values)
-
-
-READY: Final[Mapping[str, Callable[[Owner, Keys], Any]]] = {
-    "run_action look": lambda _owner, keys: Run.objects.filter(pk=keys["run_id"]).update(
-        state=State.RUNNING
-    ),
-    "run_action retry": lambda _owner, keys: cancel_runs([keys["run_id"]]),
-    **{
-        f"submission_action {name}": partial(_give_waves, **values)
-        for name, values in {
-            "pause": {},
-            "resume": {"state": "stopped"},
-            "release": {},
-            "approve": {"needs_approval": True, "state": "waiting"},
-            "resize": {},
-        }.items()
-    },
-    "submission_action retry": lambda _owner, keys: move(
-        list(Submission.objects.get(pk=keys["submission_id"]).runs.values_list("pk", flat=True)),
-        to=State.FAILED,
-    ),
-    "job_action resume": lambda _owner, keys: pause_jobs(
-        [keys["job_id"]], until=now() + timedelta(days=1)
-    ),
-    "window_action revoke": lambda _owner, keys: approvals.approve(
-        Window.objects.get(pk=keys["window_id"]), actor=User.objects.get(username="root")
-    ),
-    "calendar_action unpublish": lambda _owner, keys: new_secret(
-        Calendar.objects.get(pk=keys["calendar_id"])
-    ),
-    "owner_action resume": lambda owner, _keys: pause_owner(owner),
-    "webhook_action enable": lambda _owner, keys: WebhookEndpoint.objects.filter(
-        pk=keys["webhook_id"]
-    ).update(is_active=False),
-    "mail_subscription_action enable": lambda _owner, keys: MailSubscription.objects.filter(
-        pk=keys["subscription_id"]
-    ).update(is_active=False),
-    "worker_action undrain": lambda _owner, keys: drain_worker(
-        Worker.objects.get(pk=keys["worker_id"])
-    ),
-}
-"""What must be true of an owner's row before a page's form can act on it."""
-
-
 def make_ready(world: World, place: Place) -> None:
     """Let the form of a page act on the rows of acme, and those of the stranger."""
-    if place.id in READY:
-        for owner in (world.acme, world.stranger):
-            READY[place.id](owner, world.keys_of(owner))
+    noun = BY_PAGE.get(place.name)
+    ready = READY.get(f"{place.verb}_{noun.name}") if noun else None
+    if noun is None or ready is None:
+        return
+    [entry] = place.rows.values()
+    for owner in (world.acme, world.stranger):
+        ready(noun.rows().get(**{noun.key: world.keys_of(owner)[entry]}))

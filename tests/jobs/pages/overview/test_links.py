@@ -1,6 +1,6 @@
 """The link of each problem leads to the rows that it is about, and not to others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -18,7 +18,6 @@ from jobs.recurring import health
 from jobs.schedules import slot_of
 from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.notices.interests import stop, why_stopped
-from jobs.system.periodic import make_missing
 from jobs.system.verdict.rules import RULES
 from tests.fleet.fair_queues import Queue
 from tests.flows.world import broker_client, publishing_to
@@ -30,7 +29,7 @@ from tests.jobs.broken import (
     pulse_is_missing,
     unapproved_window,
 )
-from tests.jobs.scenes import admitted, cut_off, keep_beating, living_worker, silence, submitted
+from tests.jobs.scenes import admitted, cut_off, living_worker, silence, submitted
 from tests.jobs.system.rollups.late import all_late, counted_until
 from tests.jobs.system.rollups.minutes import minutes_ago
 from tests.jobs.system.verdict.test_rules import NO_PAGE
@@ -43,20 +42,6 @@ class Shown(NamedTuple):
 
     shown: tuple[str, ...]
     hidden: tuple[str, ...] = ()
-
-
-@pytest.fixture
-def as_chief(committed: None, no_ticks: None) -> Iterator[Client]:
-    """A superuser's browser before an installation in which all is well."""
-    keep_beating()
-    living_worker("w1@here")
-    living_worker("s1@here", queues=("system",))
-    chief = User.objects.create_superuser("chief", password="chief")
-    client = Client()
-    client.force_login(chief)
-    yield client
-    chief.delete()
-    make_missing()
 
 
 def lost(hostname: str) -> None:
@@ -117,7 +102,7 @@ def stopped(acme: Owner) -> Shown:
     return Shown(("ci", "its maker is gone"), ())
 
 
-def rollout(acme: Owner) -> Shown:
+def rollout_stopped(acme: Owner) -> Shown:
     waves = Waves(sizes=[1, "100%"])
     made = submit_many(
         "tests.add", [{"x": 1, "y": 2}] * 2, owner=acme, label="firmware", waves=waves
@@ -204,7 +189,7 @@ def starved_at_cap(acme: Owner) -> Shown:
     return Shown(("acme", "at its cap of 1", "of at most 1"), ("contoso",))
 
 
-def objective(acme: Owner) -> Shown:
+def objective_burns_fast(acme: Owner) -> Shown:
     Owner.objects.filter(pk=acme.pk).update(wait_objective_seconds=1)
     Owner.objects.create(slug="contoso")
     all_late(acme)
@@ -233,31 +218,15 @@ def clock(_acme: Owner) -> Shown:
 
 
 SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
-    "redis": redis,
-    "beat": beat,
-    "no_worker": no_worker,
-    "system_worker": system_worker,
-    "unserved": unserved,
-    "unsent": unsent,
-    "missing_rounds": missing_rounds,
-    "stopped": stopped,
-    "pulse": pulse,
-    "late": late,
-    "unpublished": unpublished,
-    "unknown_task": unknown_task,
-    "failing": failing,
-    "failing jobs": failing_jobs,
-    "broken": broken,
-    "approval": approval,
-    "rollout_stopped": rollout,
-    "starved_paused": starved_paused,
-    "starved_at_cap": starved_at_cap,
-    "objective_burns_fast": objective,
-    "statistics": statistics,
-    "lost_worker": lost_worker,
-    "without_redis": without_redis,
-    "clock": clock,
-}
+    scene.__name__: scene
+    for scene in (
+        *(redis, beat, no_worker, system_worker, unserved, unsent, missing_rounds, stopped),
+        *(pulse, late, unpublished, unknown_task, failing, broken, approval, rollout_stopped),
+        *(starved_paused, starved_at_cap, objective_burns_fast, statistics, lost_worker),
+        *(without_redis, clock),
+    )
+} | {"failing jobs": failing_jobs}
+"""By the code of the problem, and a second word where there are several."""
 
 
 def test_every_rule_has_a_scene() -> None:

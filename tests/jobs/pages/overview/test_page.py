@@ -1,9 +1,5 @@
 """jobs/pages/overview: the page, from real rows and real queues."""
 
-from collections.abc import Iterator
-
-import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -18,7 +14,6 @@ from jobs.system.verdict.reading import read
 from tests.jobs.broken import all_have_waited
 from tests.jobs.scenes import (
     admitted,
-    keep_beating,
     living_worker,
     recorded,
     silence,
@@ -28,24 +23,6 @@ from tests.jobs.system.rollups.late import counted_until
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 
 PAGE = reverse("jobs:overview")
-
-
-@pytest.fixture
-def alive(no_ticks: None, broker: object) -> None:
-    """A beat that leads, a pulse, and workers of both queues."""
-    keep_beating()
-    living_worker("w1@here")
-    living_worker("s1@here", queues=("system",))
-
-
-@pytest.fixture
-def as_chief(committed: None) -> Iterator[Client]:
-    """A superuser's browser, for scenes that commit."""
-    chief = User.objects.create_superuser("chief", password="chief")
-    client = Client()
-    client.force_login(chief)
-    yield client
-    chief.delete()
 
 
 def verdict(client: Client, **query: str) -> list[str]:
@@ -73,9 +50,7 @@ def test_a_worker_that_dies_is_named_until_it_is_back(alive: None) -> None:
     assert system_state().lost == ()
 
 
-def test_outcomes_and_failures_come_from_rollups(
-    as_chief: Client, alive: None, acme: Owner
-) -> None:
+def test_outcomes_and_failures_come_from_rollups(as_chief: Client, acme: Owner) -> None:
     """The last hour: bars, the tile, the groups with a link to the failures."""
     for count in (3, 3, 2):
         ended(acme, minutes_ago(count))
@@ -89,7 +64,7 @@ def test_outcomes_and_failures_come_from_rollups(
     assert url in page.content.decode()
 
 
-def test_figures_of_late_statistics_are_unknown(as_chief: Client, alive: None, acme: Owner) -> None:
+def test_figures_of_late_statistics_are_unknown(as_chief: Client, acme: Owner) -> None:
     """Not 0, and not those of an hour that ended long ago: on the page, in status and metrics."""
     ended(acme, minutes_ago(3), Kind.FAILED, error_type="OSError")
     rolled_up()
