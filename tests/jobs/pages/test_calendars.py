@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.test import Client
 from django.urls import reverse
@@ -107,24 +106,3 @@ def test_what_does_not_fit_is_said(as_root: Client, acme: Owner) -> None:
     living_worker()
     shown = text(as_root, "calendar_fit", calendar.pk)
     assert "are left over for the next window" in shown
-
-
-def test_a_feed_has_an_address_that_is_shown_once(
-    as_root: Client, acme: Owner, person: Person
-) -> None:
-    """To those who may change the calendar; a new address takes the place of the former one."""
-    calendar = calendar_of(acme)
-    publish, remove = (
-        reverse("jobs:calendar_action", args=[calendar.pk, name])
-        for name in ("publish", "unpublish")
-    )
-    assert remove not in text(as_root, "calendar", calendar.pk)
-    address, other = (as_root.post(publish, {"reason": ""}).context["secret"] for _ in range(2))
-    found = [Client().get(urlsplit(one).path).status_code for one in (address, other)]
-    assert found == [404, 200]
-    assert remove in text(as_root, "calendar", calendar.pk)
-    as_root.post(remove, {"reason": ""})
-    assert Client().get(urlsplit(other).path).status_code == 404
-    viewer = person("vera", *SEES, "change_calendar", acme="operator")
-    assert viewer.post(publish, {"reason": ""}).status_code == 403
-    assert publish not in text(viewer, "calendar", calendar.pk)

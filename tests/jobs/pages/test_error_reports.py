@@ -70,6 +70,9 @@ def test_no_secret_is_on_the_error_page(debug: Any) -> None:
         for secret in (PASSWORD, "letter-box-5", "sign-with-this", "h%26nter", "h&amp;nter"):
             assert secret not in text
         assert KEY_1[2:] not in text and KEY_2[2:] not in text
+    for text in texts("/ring"):
+        assert "1:broken" not in text
+        assert KEY_1[2:] not in text and KEY_2[2:] not in text
 
 
 def test_a_project_s_own_reporter_stays(settings: Any) -> None:

@@ -1,7 +1,6 @@
 """jobs/pages/jobs: jobs found and shown, and their verbs, for those who may."""
 
 from datetime import timedelta
-from typing import Any
 
 from django.test import Client
 from django.urls import reverse
@@ -9,19 +8,11 @@ from django.utils import timezone
 
 from jobs.models import Backfill, Job, Missed, Owner, Run
 from jobs.pages.kit.polls import PART
-from jobs.recurring.pause import pause_jobs
 from tests.jobs.admin.conftest import said
 from tests.jobs.admin.jobs.test_health import ended
 from tests.jobs.recurring.scenes import recurring, written_raw
 
 LIST = reverse("jobs:jobs")
-
-
-def keys(client: Client, **query: Any) -> list[str]:
-    """Return the keys of the jobs that the list shows, in its order."""
-    answer = client.get(LIST, query)
-    assert answer.status_code == 200
-    return [line.job.key for line in answer.context["lines"]]
 
 
 def page_of(client: Client, job: Job) -> str:
@@ -32,20 +23,6 @@ def page_of(client: Client, job: Job) -> str:
 
 def verb(job: Job, name: str) -> str:
     return reverse("jobs:job_action", args=[job.pk, name])
-
-
-def test_the_list_finds_jobs_by_health(as_root: Client, acme: Owner, no_ticks: None) -> None:
-    """Each with the reads of the admin's filter."""
-    failing, paused, broken, _well = (
-        recurring(acme, key) for key in ("failing", "paused", "broken", "well")
-    )
-    ended(failing, "failed", at=timezone.now() - timedelta(minutes=1))
-    pause_jobs([paused.pk], until=timezone.now() + timedelta(days=1))
-    written_raw(broken, schedule="cron", cron="61 * * * *")
-    for name in ("failing", "paused", "broken"):
-        assert keys(as_root, health=name) == [name]
-        assert keys(as_root, health=name, owner="acme") == [name]
-    assert keys(as_root, health="late") == []
 
 
 def test_a_line_has_the_schedule_the_next_time_and_the_last_results(

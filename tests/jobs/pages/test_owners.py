@@ -15,9 +15,7 @@ from jobs.pages.owners import words
 from tests.jobs.scenes import submitted
 
 OWNERS = reverse("jobs:owners")
-PAUSE, RESUME, CHANGE = (
-    reverse("jobs:owner_action", args=["acme", name]) for name in ("pause", "resume", "change")
-)
+PAUSE, CHANGE = (reverse("jobs:owner_action", args=["acme", name]) for name in ("pause", "change"))
 Person = Callable[..., Client]
 
 
@@ -47,9 +45,6 @@ def test_a_share_counts_the_work_of_others_and_does_not_name_them(
     page = client.get(address("owner"))
     assert page.context["used"].received == 1.0
     assert "stranger" not in page.content.decode()
-
-
-# --- verbs -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,9 +88,6 @@ def test_limits_are_set_by_admins_of_the_installation(
     for wrong in (1001, ""):
         answer = as_root.post(CHANGE, {**given, "weight": wrong})
         assert [*answer.context["form"].errors] == ["weight"]
-
-
-# --- why now ---------------------------------------------------------------------------------
 
 
 def standing(state: OwnerState | None, **facts: Any) -> OwnerWork:

@@ -9,16 +9,14 @@ from jobs.models import Owner, Submission
 from jobs.pages.submissions import one
 from tests.jobs.scenes import living_worker, submitted
 
-LIST = "/submissions/"
-
 
 def made(owner: Owner, count: int = 2, **options: Any) -> Submission:
     """Return a submission of some runs."""
     return Submission.objects.get(pk=submitted(owner, count, **options)[0].submission_id)
 
 
-def path(key: Any, verb: str = "") -> str:
-    return f"{LIST}{getattr(key, 'pk', key)}/{verb}"
+def path(of: Submission) -> str:
+    return f"/submissions/{of.pk}/"
 
 
 def test_one_submission_shows_its_progress_and_what_is_ahead(as_root: Client, acme: Owner) -> None:

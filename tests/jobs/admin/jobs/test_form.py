@@ -53,9 +53,7 @@ def test_a_job_is_made_with_arguments_in_the_types_of_the_signature(
     [
         ('{"x": 1}', "y: is required"),
         ('{"x": 1, "z": 2}', "z: tests.add has no such argument"),
-        ('{"x": "one", "y": 2}', "x: "),
         ("{", "line 1, column 2"),
-        ("[1, 2]", "JSON object"),
         ("NaN", "not JSON"),
         ('{"x": 1, "x": 2, "y": 3}', "x: the name is given twice"),
         ("[" * 100_000, "nested more than"),
@@ -75,15 +73,11 @@ def test_wrong_arguments_are_refused_with_the_arguments_name(
     ("changes", "field"),
     [
         ({"task": "celery.ping"}, "task"),
-        ({"queue": "nowhere"}, "queue"),
         ({"priority": "10"}, "priority"),
-        ({"max_attempts": "0"}, "max_attempts"),
         ({"soft_time_limit_seconds": "9", "time_limit_seconds": "5"}, "soft_time_limit_seconds"),
         ({"labels": '{"a": 1}'}, "labels"),
-        ({"labels": "[1]"}, "labels"),
         ({"retry_on": "not a name"}, "retry_on"),
         ({"key": ""}, "key"),
-        ({"name": "x" * 201}, "name"),
         ({"key": "a\x00b"}, "key"),
     ],
 )

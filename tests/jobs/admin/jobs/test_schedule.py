@@ -31,10 +31,7 @@ def page(client: Client, job: Job) -> str:
 @pytest.mark.parametrize(
     ("changes", "columns"),
     [
-        (
-            {"schedule": "interval", "interval_minutes": "15"},
-            {"interval_minutes": 15},
-        ),
+        ({"schedule": "interval", "interval_minutes": "15"}, {"interval_minutes": 15}),
         ({"schedule": "seconds", "interval_seconds": "7"}, {"interval_seconds": 7}),
         (
             {"schedule": "cron", "cron": " 5 4 * *  mon ", "zone": "Europe/Berlin"},
@@ -57,8 +54,6 @@ def page(client: Client, job: Job) -> str:
             {"misfire": "all", "misfire_cap": "7", "misfire_deadline_seconds": "90"},
             {"misfire": "all", "misfire_cap": 7, "misfire_deadline_seconds": 90.0},
         ),
-        ({"overlap": "skip"}, {"overlap": "skip"}),
-        ({"history_policy": "none"}, {"history_policy": "none"}),
     ],
 )
 def test_each_kind_of_schedule_and_policy_is_saved(
@@ -73,14 +68,9 @@ def test_each_kind_of_schedule_and_policy_is_saved(
     ("changes", "field", "problem"),
     [
         ({"schedule": "interval"}, "interval_minutes", "required"),
-        ({"schedule": "interval", "interval_minutes": "0"}, "interval_minutes", "1"),
         ({"schedule": "interval", "interval_minutes": "525601"}, "interval_minutes", "525,600"),
         ({"schedule": "seconds", "interval_seconds": "120"}, "interval_seconds", "minutes=2"),
-        ({"schedule": "seconds", "interval_seconds": "86401"}, "interval_seconds", "86,400"),
         ({"schedule": "cron", "cron": "* * * *"}, "cron", "five are wanted"),
-        ({"schedule": "cron", "cron": "61 * * * *"}, "cron", "0-59"),
-        ({"schedule": "cron", "cron": "0 0 30 2 *"}, "cron", "no date"),
-        ({"schedule": "cron", "cron": "@never"}, "cron", "@hourly"),
         ({"schedule": "cron", "cron": "@daily", "zone": "Mars/Olympus"}, "zone", "Mars/Olympus"),
         ({"schedule": "once"}, "once_at", "required"),
         ({"schedule": "manual", "cron": "@daily"}, "cron", "does not go with"),
@@ -97,7 +87,6 @@ def test_each_kind_of_schedule_and_policy_is_saved(
             "end_at",
             "later than",
         ),
-        ({"misfire_cap": "0"}, "misfire_cap", "1"),
         ({"misfire_cap": "100001"}, "misfire_cap", "100000"),
         ({"misfire_deadline_seconds": "-1"}, "misfire_deadline_seconds", "0.1"),
         ({"overlap": "queue", "history_policy": "none"}, "overlap", "full"),
@@ -149,8 +138,6 @@ def test_a_page_tells_the_schedule_and_its_next_times_by_two_clocks(
         ({"schedule": "cron", "cron": "<b>nonsense</b>"}, "&lt;b&gt;"),
         ({"schedule": "cron", "cron": "@daily", "zone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"schedule": "interval"}, "phase"),
-        ({"schedule": "interval", "phase": 0, "shard": 0}, "interval in minutes"),
-        ({"schedule": "once"}, "once at"),
         ({"schedule": "never"}, "never"),
     ],
 )

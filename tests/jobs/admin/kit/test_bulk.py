@@ -88,13 +88,3 @@ def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     assert counts == [2, 1]
     as_root.post(url, bodies[0])
     assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
-
-
-def test_keys_that_are_none_are_a_message(as_root: Client, acme: Owner) -> None:
-    """A form with nonsense in it changes nothing."""
-    page = as_root.post(
-        reverse(RUNS),
-        {"action": "cancel", "_selected_action": "nonsense", "index": "0"},
-        follow=True,
-    )
-    assert said(page) == ["The selection cannot be read. Nothing has been changed."]

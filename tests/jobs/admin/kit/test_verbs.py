@@ -9,10 +9,6 @@ from jobs.models import AuditEntry, Job, Owner, Run
 from tests.jobs.admin.conftest import confirm, hidden, said, stored_job
 
 
-def run_url(run: Run, verb: str) -> str:
-    return reverse("admin:jobs_run_actions", args=[run.id, verb])
-
-
 def asks(run: Run, verb: str) -> str:
     """Return the page to which a button leads."""
     return reverse("jobs:run_action", args=[run.id, verb])
@@ -21,10 +17,6 @@ def asks(run: Run, verb: str) -> str:
 @pytest.fixture
 def job(acme: Owner) -> Job:
     return stored_job(acme)
-
-
-def job_url(job: Job, verb: str) -> str:
-    return reverse("admin:jobs_job_actions", args=[job.pk, verb])
 
 
 def test_forgery_from_another_site_is_refused(root: User, failed_run: Run) -> None:
@@ -47,7 +39,8 @@ def test_a_double_click_acts_once(as_root: Client, failed_run: Run, job: Job) ->
 
 def test_a_run_that_has_ended_cannot_be_cancelled(as_root: Client, failed_run: Run) -> None:
     """The page says what it is and goes back; its buttons offer only what is possible."""
-    answer = as_root.get(run_url(failed_run, "cancel"), follow=True)
+    url = reverse("admin:jobs_run_actions", args=[failed_run.id, "cancel"])
+    answer = as_root.get(url, follow=True)
     assert "can be cancelled" in said(answer)[0]
     names = [tool["name"] for tool in answer.context["objectactions"]]
     assert names == ["retry"]
@@ -56,28 +49,5 @@ def test_a_run_that_has_ended_cannot_be_cancelled(as_root: Client, failed_run: R
 def test_an_error_of_the_submit_is_a_message(as_root: Client, job: Job) -> None:
     """A task that is gone is named; nothing fails with an error page."""
     Job.objects.update(task="tests.ad")
-    page = confirm(as_root, job_url(job, "run"))
+    page = confirm(as_root, reverse("admin:jobs_job_actions", args=[job.pk, "run"]))
     assert "no task named" in said(page)[0] and "tests.add" in said(page)[0]
-
-
-@pytest.mark.parametrize(
-    ("until", "clock", "problem"),
-    [("2001-01-01", "06:00", "has passed"), ("soon", "06:00", "valid date")],
-)
-def test_a_time_that_cannot_be_is_refused(
-    as_root: Client, acme: Owner, until: str, clock: str, problem: str
-) -> None:
-    """The field says what is wrong, and nothing is paused."""
-    url = reverse("admin:jobs_owner_actions", args=[acme.pk, "pause"])
-    page = confirm(as_root, url, until_0=until, until_1=clock)
-    assert problem in str(page.context["form"].errors)
-    acme.refresh_from_db()
-    assert not acme.is_paused()
-
-
-def test_a_reason_that_is_too_long_is_refused(as_root: Client, failed_run: Run) -> None:
-    """The limit is named, and what was typed is still there."""
-    page = confirm(as_root, run_url(failed_run, "retry"), reason="x" * 501)
-    assert "at most 500" in str(page.context["form"].errors)
-    failed_run.refresh_from_db()
-    assert failed_run.state == "failed"

@@ -1,14 +1,10 @@
 """jobs/admin/owners/audit.py: what was done is found by its action."""
 
-import re
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from jobs.models import AuditEntry, Owner
-
-ACTIONS = re.compile(r'(?:AuditEntry\.write(?:_all)?\(|_audit(?:_run)?\(|action=)\s*"([a-z ]+)"')
 
 
 @pytest.mark.django_db

@@ -1,61 +1,41 @@
-"""The page of an owner: what it may have acts on what waits, once it is saved."""
+"""The limits of an owner in the fair queues follow its page in the admin."""
 
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import redis
 from django.test import Client
 from django.urls import reverse
 
-from fleet import OwnerSnapshot
 from jobs.models import Owner
 from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue
 
-Committing = Callable[..., Any]
-
 MEMBERS = {
-    f"memberships-{name}": value
-    for name, value in {
-        "TOTAL_FORMS": 0,
-        "INITIAL_FORMS": 0,
-        "MIN_NUM_FORMS": 0,
-        "MAX_NUM_FORMS": 0,
-    }.items()
+    f"memberships-{name}": 0
+    for name in ("TOTAL_FORMS", "INITIAL_FORMS", "MIN_NUM_FORMS", "MAX_NUM_FORMS")
 }
+"""What a browser sends of an owner's members: none."""
 
 
-@pytest.fixture
-def queue(broker: redis.Redis) -> Queue:
-    queue = Queue(broker)
-    queue.put("acme", "a1", "a2", "a3")
-    return queue
-
-
-def seen() -> OwnerSnapshot:
-    return dispatch.owners().snapshot("acme", timeout=5).owners["acme"]
-
-
-def save(client: Client, owner: Owner, **fields: Any) -> None:
-    url = reverse("admin:jobs_owner_change", args=[owner.pk])
-    given = {"zone": "UTC", "weight": 3, "wait_objective_percent": 95, **fields}
-    answer = client.post(url, {**given, **MEMBERS})
-    assert answer.status_code == 302, answer.context["errors"]
-
-
-def test_a_deleted_owner_leaves_no_limits(
+def test_limits_are_those_of_the_page_and_a_deleted_owner_has_none(
     as_root: Client,
     acme: Owner,
     northwind: Owner,
-    queue: Queue,
-    django_capture_on_commit_callbacks: Committing,
+    broker: redis.Redis,
+    django_capture_on_commit_callbacks: Callable[..., Any],
 ) -> None:
-    """From its page, or from the list."""
+    """Deleted on its page, or in the list."""
+    queue = Queue(broker)
+    queue.put("acme", "a1")
     queue.put("northwind", "n1")
-    for owner in (acme, northwind):
-        with django_capture_on_commit_callbacks(execute=True):
-            save(as_root, owner, weight=3, max_running=1)
+    with django_capture_on_commit_callbacks(execute=True):
+        for owner in (acme, northwind):
+            url = reverse("admin:jobs_owner_change", args=[owner.pk])
+            given = {"zone": "UTC", "weight": 3, "max_running": 1, "wait_objective_percent": 95}
+            assert as_root.post(url, {**given, **MEMBERS}).status_code == 302
+    found = dispatch.owners().snapshot(timeout=5).owners
+    assert {(one.weight, one.max_running) for one in found.values()} == {(3, 1)}
     with django_capture_on_commit_callbacks(execute=True):
         as_root.post(reverse("admin:jobs_owner_delete", args=[acme.pk]), {"post": "yes"})
         chosen = {"action": "delete_selected", "_selected_action": [northwind.pk], "post": "yes"}

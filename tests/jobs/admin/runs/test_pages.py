@@ -35,23 +35,7 @@ def test_search_understands_ids_numbers_targets_and_labels(
         assert found(as_root, q=term) == {failed_run}, term
     for term in ("sw", "site:", ":", "tests.add", "9" * 30, "'; --", "a\x00b", "²"):
         assert failed_run not in found(as_root, q=term) or "\x00" in term, term
-
-
-def test_filters_narrow_by_state_owner_and_age(
-    as_root: Client, failed_run: Run, northwind: Owner
-) -> None:
-    """The filter is in the address; nonsense in it filters nothing out and breaks nothing."""
-    [queued] = submitted(northwind)
-    assert found(as_root, state="failed") == {failed_run}
-    assert found(as_root, state="open") == {queued}
-    assert found(as_root, owner="northwind") == {queued}
-    assert found(as_root, age="1h") == {failed_run, queued}
     assert found(as_root, submission=failed_run.submission_id) == {failed_run}
-    assert found(as_root, submission="nonsense") == set()
-    assert found(as_root, owner="no-such") == set()
-    old = "01900000-0000-7000-8000-000000000001"
-    sql.query("UPDATE jobs_run SET id = %s WHERE id = %s", [old, queued.id])
-    assert found(as_root, age="30d") == {failed_run}
 
 
 def test_a_count_that_takes_too_long_is_given_up(
