@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from fleet import Kind
 from jobs.models import AuditEntry, Owner, Run, SavedView
 from tests.browser.conftest import NARROW
 from tests.browser.hands import Hands, Keyboard, Mouse
 from tests.browser.story import tell
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import failed, submitted
 
 pytestmark = pytest.mark.proof
 
@@ -195,23 +194,13 @@ ACTS = FILTERS | RUNS | CALENDARS | FRAME
 @pytest.fixture
 def keys(acme: Owner, site: str) -> Iterator[dict[str, Any]]:
     """A world in which each act has an object of its own."""
-    worker = living_worker("w3@here")
-    berlin = {"max_attempts": 1, "labels": {"site": "berlin"}, "target": "sw-1"}
-    grouped = _failed(worker, acme, **berlin)
+    berlin = {"labels": {"site": "berlin"}, "target": "sw-1"}
+    grouped = failed(acme, "builtins.TimeoutError", "no answer within 5 s", **berlin)
     submitted(acme, label="Firmware 4.2")
     munich = submitted(acme, 3, labels={"site": "munich"})
     submitted(acme, 3, label="Planned work")
     yield tell(acme) | {"munich": munich[0].pk, "grouped": grouped.pk}
     SavedView.objects.filter(user=User.objects.get(username="root")).delete()
-
-
-def _failed(worker: Any, owner: Owner, **options: Any) -> Run:
-    [run] = submitted(owner, **options)
-    admission = admitted(worker, run)
-    recorded(admission, Kind.STARTED)
-    error = {"error_type": "builtins.TimeoutError", "error_message": "no answer within 5 s"}
-    recorded(admission, Kind.FAILED, **error)
-    return run
 
 
 @pytest.mark.parametrize(

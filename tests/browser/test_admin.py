@@ -1,15 +1,14 @@
-"""The admin in a real browser: with the keyboard, narrow, dark, and on a long history."""
+"""The admin in a real browser: the form of a job, and narrow pages, light and dark."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from fleet import Kind
-from jobs.models import AuditEntry, Job, Owner, Run
+from jobs.models import Job, Owner, Run
 from jobs.owners.limits import pause_owner
 from tests.browser.conftest import NARROW, fit_a_phone
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import failed
 
 pytestmark = pytest.mark.proof
 
@@ -20,48 +19,9 @@ LISTS = ("owner", "job", "submission", "run", "target", "worker", "auditentry")
 @pytest.fixture
 def failed_run(acme: Owner) -> Run:
     """A run with a failed attempt, a traceback wider than a phone, and markup in its error."""
-    [run] = submitted(acme, max_attempts=1, labels={"site": "berlin"}, target="sw-1")
-    recorded(
-        admitted(living_worker(), run),
-        Kind.FAILED,
-        error_type="builtins.TimeoutError",
-        error_message="no answer <b>within</b> 5 s " * 3,
-        traceback='Traceback:\n  File "' + "/long" * 60 + '"\n<script>alert(1)</script>',
-    )
-    run.refresh_from_db()
-    return run
-
-
-def test_a_run_is_retried_from_its_page(browse: Browse, failed_run: Run) -> None:
-    """A button, the question with a reason, and back on the page that says so."""
-    page = browse(f"/admin/jobs/run/{failed_run.id}/change/")
-    assert page.locator(".field-state_mark .fs-state").inner_text() == "failed"
-    assert "<b>within</b>" in page.locator(".field-message").inner_text()
-    page.get_by_role("link", name="Retry").click()
-    page.wait_for_selector("#id_reason:focus")
-    page.keyboard.type("the switch is back")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/change/")
-    assert "queued again" in page.locator(".messagelist").inner_text()
-    failed_run.refresh_from_db()
-    assert failed_run.state == "queued"
-    assert AuditEntry.objects.get().reason == "the switch is back"
-
-
-def test_all_that_match_are_cancelled_from_the_list(browse: Browse, acme: Owner) -> None:
-    """Select a page, then all that match the filter; the question shows the count."""
-    submitted(acme, 120)
-    page = browse("/admin/jobs/run/?state=queued")
-    page.check("#action-toggle")
-    page.get_by_text("Select all 120 runs").click()
-    page.select_option("select[name=action]", "cancel")
-    page.get_by_role("button", name="Go").click()
-    assert "120 runs" in page.locator("h1").inner_text()
-    page.fill("#id_reason", "wrong version")
-    page.get_by_role("button", name="Cancel").click()
-    page.wait_for_url("**/admin/jobs/run/?state=queued")
-    assert "120 of 120" in page.locator(".messagelist").inner_text()
-    assert set(Run.objects.values_list("state", flat=True)) == {"cancelled"}
+    traceback = 'Traceback:\n  File "' + "/long" * 60 + '"\n<script>alert(1)</script>'
+    message = "no answer <b>within</b> 5 s " * 3
+    return failed(acme, "builtins.TimeoutError", message, traceback=traceback, target="sw-1")
 
 
 def test_a_job_is_made_and_run_in_the_browser(browse: Browse, acme: Owner) -> None:
@@ -99,19 +59,4 @@ def test_pages_fit_a_phone_and_states_can_be_read(
         f"/admin/jobs/submission/{failed_run.submission_id}/change/",
         f"/admin/jobs/owner/{acme.pk}/change/",
     ]
-    fit_a_phone(page, paths, CONTRASTS)
-
-
-CONTRASTS = """() => {
-    const numbers = text => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
-    const light = rgb => {
-        const [r, g, b] = rgb.map(v => (v /= 255) <= .03928 ? v / 12.92
-            : ((v + .055) / 1.055) ** 2.4);
-        return .2126 * r + .7152 * g + .0722 * b;
-    };
-    return [...document.querySelectorAll('.fs-state, .fs-mark')].map(mark => {
-        const style = getComputedStyle(mark);
-        const [a, b] = [style.color, style.backgroundColor].map(c => light(numbers(c)));
-        return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), mark.innerText];
-    });
-}"""
+    fit_a_phone(page, paths)

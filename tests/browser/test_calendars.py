@@ -1,4 +1,4 @@
-"""Calendars in a real browser: a month, a window described while it is typed, an approval."""
+"""Calendars in a real browser: a month, and a window described while it is typed."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,14 +11,12 @@ from django.utils import timezone
 from jobs.calendars import approvals, changes, windows
 from jobs.models import Calendar, Owner, Run, Target, TargetGroup, Window
 from tests.browser.conftest import NARROW, fit_a_phone, shot
-from tests.browser.test_admin import CONTRASTS
 from tests.jobs.scenes import submitted
 
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
 BOX = "[data-window-preview]"
-PIECES = CONTRASTS.replace(".fs-state, .fs-mark", ".fs-piece")
 
 
 @pytest.fixture
@@ -74,9 +72,7 @@ def test_a_month_shows_windows_freezes_and_planned_work(
     assert "January 2027" in page.locator("h2", has_text="2027").inner_text()
 
 
-def test_a_window_is_told_while_it_is_typed_and_approved(
-    browse: Browse, nights: Calendar, acme: Owner
-) -> None:
+def test_a_window_is_told_while_it_is_typed(browse: Browse, nights: Calendar) -> None:
     """A description and ten times, or the mistake; only the fields of its recurrence are shown."""
     page = browse(f"/admin/jobs/window/add/?calendar={nights.pk}")
     assert page.input_value("#id_zone") == "Europe/Berlin"
@@ -95,14 +91,6 @@ def test_a_window_is_told_while_it_is_typed_and_approved(
     page.get_by_role("button", name="Save and continue editing").click()
     page.locator(".messagelist .success").wait_for()
     assert "asked for" in page.locator(".fs-headline").inner_text()
-    page.get_by_role("link", name="Approve").click()
-    shot(page, "approve-wide")
-    page.get_by_label("Reason").fill("agreed by phone")
-    page.get_by_role("button", name="Approve").click()
-    page.locator(".messagelist .success").wait_for()
-    shot(page, "approved-wide")
-    assert "approved" in page.locator(".fs-headline").inner_text()
-    assert "agreed by phone" in page.locator(".fs-story").inner_text()
 
 
 def test_a_window_is_previewed_without_script(browse: Browse, nights: Calendar) -> None:
@@ -149,4 +137,4 @@ def test_pages_of_calendars_fit_a_phone(
         f"/admin/jobs/run/{run.pk}/change/",
         f"/admin/jobs/run/{run.pk}/actions/override/",
     ]
-    fit_a_phone(page, paths, CONTRASTS, PIECES)
+    fit_a_phone(page, paths)

@@ -10,7 +10,7 @@ import tests.flows.tasks  # noqa: F401  registers what hangs
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner
-from tests.browser.conftest import NARROW, shot
+from tests.browser.conftest import NARROW, fit_a_phone, shot
 from tests.flows.processes import Processes
 from tests.flows.world import reached
 
@@ -59,14 +59,6 @@ def test_where_it_is_and_what_is_changed(
     assert (waiting.priority, waiting.labels, waiting.due_at is None) == (9, {"site": "ulm"}, False)
     paths = [f"/runs/{runs['read'].id}/", f"/runs/{waiting.id}/", f"/runs/{waiting.id}/change/"]
     for scheme in ("light", "dark"):
-        wide = browse("/", color_scheme=scheme, viewport={"width": 1280, "height": 800})
-        for number, path in enumerate(paths):
-            wide.goto(path)
-            shot(wide, f"{scheme}-wide-{number}")
-        narrow = browse("/", color_scheme=scheme, viewport=NARROW)
-        for number, path in enumerate(paths):
-            narrow.goto(path)
-            shot(narrow, f"{scheme}-narrow-{number}")
-            assert narrow.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], path
+        fit_a_phone(browse("/", color_scheme=scheme, viewport=NARROW), paths)
     for run in runs.values():
         run.cancel()

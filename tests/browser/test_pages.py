@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from fleet import Kind
 from jobs.models import Owner, Run, SavedView
-from tests.browser.axe import barriers
+from tests.browser.axe import barriers, low_contrasts
 from tests.browser.conftest import NARROW, shot
 from tests.browser.story import tell
 from tests.jobs.admin.conftest import failed_run  # noqa: F401  a fixture
@@ -87,8 +87,7 @@ def look(page: Any, path: str, *, name: str) -> None:
     shot(page, name)
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    low = [found for found in page.evaluate(TEXT_CONTRASTS) if found[0] < 4.5]
-    assert not low, path
+    assert not low_contrasts(page), path
     assert page.evaluate("document.querySelectorAll('h1').length") == 1, path
     assert not barriers(page), path
 
@@ -163,89 +162,3 @@ def test_keys_open_pages_and_their_list(browse: Browse) -> None:
     with page.expect_navigation():
         page.keyboard.press("o")
     assert page.url.endswith("/?owner=acme")
-
-
-def test_runs_are_found_and_cancelled_by_keyboard_alone(
-    browse: Browse, rows: dict[str, Any]
-) -> None:
-    """A filter, a verb for all of it, its reason, and what was done; without JavaScript, too."""
-    page = browse("/runs/", java_script_enabled=False)
-    page.focus("#filter_label")
-    page.keyboard.type("site:berlin")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert page.locator("tbody tr").count() == 1 and "label=site%3Aberlin" in page.url
-    page.get_by_role("link", name="Retry…").focus()
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert page.get_by_role("heading", name="1 run").is_visible()
-    page.focus("[name=reason]")
-    page.keyboard.type("the network is back")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert page.get_by_text("Retry: done for 1 of 1.").is_visible()
-    assert Run.objects.get(pk=rows["run"]).state == "queued"
-
-
-def test_a_view_is_saved_opened_and_deleted_by_keyboard_alone(
-    browse: Browse, rows: dict[str, Any]
-) -> None:
-    """Without JavaScript, too."""
-    page = browse("/runs/?state=failed", java_script_enabled=False)
-
-    def follow(role: str, name: str) -> None:
-        page.get_by_role(role, name=name, exact=True).focus()
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-
-    follow("link", "Save this view…")
-    # Chromium gives the focus when it first draws the page: keys before that are lost.
-    page.locator("[name=name]:focus").wait_for()
-    page.keyboard.type("Failed now")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert page.get_by_text("The view is saved.").is_visible()
-    page.goto("/runs/")
-    follow("link", "Failed now")
-    assert page.url.endswith("/runs/?state=failed")
-    follow("link", "Edit saved views")
-    page.get_by_role("row", name="Failed now").get_by_role("link", name="Delete…").focus()
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    follow("button", "Delete the view")
-    assert page.locator("tbody tr").count() == 1
-    assert page.get_by_text("The view is deleted.").is_visible()
-
-
-TEXT_CONTRASTS = """() => {
-    // Any notation of a colour becomes its bytes.
-    const paper = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
-    const bytes = colour => {
-        paper.clearRect(0, 0, 1, 1);
-        paper.fillStyle = colour;
-        paper.fillRect(0, 0, 1, 1);
-        return paper.getImageData(0, 0, 1, 1).data;
-    };
-    const light = ([r, g, b]) => {
-        [r, g, b] = [r, g, b].map(v => (v /= 255) <= .04045 ? v / 12.92
-            : ((v + .055) / 1.055) ** 2.4);
-        return .2126 * r + .7152 * g + .0722 * b;
-    };
-    const ground = node => {
-        for (let at = node; at; at = at.parentElement) {
-            const found = bytes(getComputedStyle(at).backgroundColor);
-            if (found[3] === 255) return found;
-        }
-        return [255, 255, 255];
-    };
-    const found = [];
-    for (const node of document.body.querySelectorAll('*')) {
-        const text = [...node.childNodes].filter(one => one.nodeType === 3)
-            .map(one => one.data.trim()).join('') || node.value || '';
-        if (!text || !node.checkVisibility() || node.closest('svg, datalist')) continue;
-        const [a, b] = [bytes(getComputedStyle(node).color), ground(node)].map(light);
-        found.push([(Math.max(a, b) + .05) / (Math.min(a, b) + .05), String(text).slice(0, 40)]);
-    }
-    if (!found.length) throw new Error('no text was measured');
-    return found;
-}"""

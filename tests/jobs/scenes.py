@@ -101,6 +101,25 @@ def recorded(admission: Admission, kind: Kind, **facts: Any) -> str | None:
     return record([told(admission, kind, **facts)]).get(admission.run_id)
 
 
+def started(owner: Owner, **options: Any) -> tuple[Run, Admission]:
+    """Return a run that a worker executes, and its admission."""
+    [run] = submitted(owner, **options)
+    admission = admitted(living_worker(), run)
+    recorded(admission, Kind.STARTED)
+    return run, admission
+
+
+def failed(
+    owner: Owner, error: str = "builtins.ValueError", message: str = "no", **options: Any
+) -> Run:
+    """Return a run that failed in its only attempt; `traceback` is an option, too."""
+    texts = {"error_message": message, "traceback": options.pop("traceback", "")}
+    run, admission = started(owner, max_attempts=1, **options)
+    recorded(admission, Kind.FAILED, error_type=error, **texts)
+    run.refresh_from_db()
+    return run
+
+
 def progressed(
     admission: Admission, done: float, total: float | None = None, note: str = ""
 ) -> None:

@@ -8,10 +8,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from fleet import Kind
 from jobs.models import Job, Owner, Run
 from tests.jobs.api.conftest import logged_in
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import failed
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "/app/rules.py", line 7\nTimeoutError: no answer'
@@ -47,18 +46,9 @@ def person(db: None) -> Callable[..., Client]:
 @pytest.fixture
 def failed_run(acme: Owner) -> Run:
     """A run of acme that failed in its only attempt."""
-    [run] = submitted(acme, max_attempts=1, labels={"site": "berlin"}, target="sw-1")
-    admission = admitted(living_worker(), run)
-    recorded(admission, Kind.STARTED)
-    recorded(
-        admission,
-        Kind.FAILED,
-        error_type="builtins.TimeoutError",
-        error_message="no answer within 5 s",
-        traceback=TRACEBACK,
-    )
-    run.refresh_from_db()
-    return run
+    error, message = "builtins.TimeoutError", "no answer within 5 s"
+    given = {"labels": {"site": "berlin"}, "target": "sw-1", "traceback": TRACEBACK}
+    return failed(acme, error, message, **given)
 
 
 def stored_job(owner: Owner, key: str = "sum", **columns: Any) -> Job:

@@ -21,6 +21,8 @@ from jobs.owners.tokens import make_token
 
 ROOT = "/api/v1"
 ALL = ("read", "submit", "operate", "approve", "admin")
+ADD: dict[str, Any] = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
+"""The body of a submit."""
 
 Caller = Callable[..., Client]
 

@@ -6,8 +6,7 @@ from pytest_django import Settings
 
 from jobs.models import IdempotencyKey, Owner, Run, Submission
 from jobs.owners import request_rates
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
-from tests.jobs.api.run_scenes import ADD
+from tests.jobs.api.conftest import ADD, ROOT, Caller, post, problem
 from tests.jobs.scenes import submitted
 
 

@@ -8,8 +8,7 @@ from jobs.core.sql import now
 from jobs.models import AuditEntry, Membership, Owner, Role
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import change
-from tests.jobs.api.run_scenes import failed
-from tests.jobs.scenes import submitted
+from tests.jobs.scenes import failed, submitted
 
 
 def member(owner: Owner, name: str, role: str = Role.ADMIN) -> Membership:

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from jobs.models import IdempotencyKey, Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
-from tests.jobs.api.run_scenes import ADD, failed
-from tests.jobs.scenes import submitted
+from tests.jobs.api.conftest import ADD, ROOT, Caller, post, problem
+from tests.jobs.scenes import failed, submitted
 
 
 def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner) -> None:

@@ -5,8 +5,7 @@ import pytest
 from jobs.calendars import changes
 from jobs.models import AuditEntry, Calendar, Owner
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
-from tests.jobs.api.run_scenes import failed
-from tests.jobs.scenes import submitted
+from tests.jobs.scenes import failed, submitted
 from tests.jobs.windows_world import calendar_of, freeze
 
 

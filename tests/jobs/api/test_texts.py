@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from jobs import submit
 from jobs.models import Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, post
+from tests.jobs.api.conftest import ADD, ROOT, Caller, post
 from tests.tasks import add
 
 FAR_EAST = timezone(timedelta(hours=19, minutes=57))
@@ -15,8 +15,7 @@ def test_a_time_with_any_offset_is_stored_and_compared(caller: Caller, acme: Own
     """RFC 3339 allows offsets up to 23:59; PostgreSQL those below 16 hours."""
     client = caller(acme)
     due = (datetime.now(UTC) + timedelta(hours=1)).astimezone(FAR_EAST)
-    body = {"task": "tests.add", "arguments": {"x": 1, "y": 2}, "eta": due.isoformat()}
-    assert post(client, "/runs", body).status_code == 202
+    assert post(client, "/runs", {**ADD, "eta": due.isoformat()}).status_code == 202
     submit(add, x=1, y=2, owner="acme", eta=due)
     assert [run.due_at for run in Run.objects.all()] == [due, due]
     for path in ("/runs", "/audit", "/submissions", "/dead-letters"):

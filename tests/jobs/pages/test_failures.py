@@ -6,12 +6,12 @@ from html import escape, unescape
 from django.test import Client
 from django.urls import reverse
 
-from fleet import Kind
 from jobs.core.states import State
 from jobs.models import AuditEntry, Owner, Run
 from jobs.runs.reads.dead_letters import by_error, group_failed
+from tests.jobs import scenes
 from tests.jobs.admin.conftest import confirm, said
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted, superuser
+from tests.jobs.scenes import superuser
 
 PAGE = reverse("jobs:failures")
 RETRY = reverse("jobs:run_actions", args=["retry"])
@@ -20,13 +20,7 @@ GROUP = "state=failed&error=builtins.OSError&task=tests.add"
 
 def failed(owner: Owner, count: int = 1, *, error: str = "builtins.OSError") -> list[Run]:
     """Return runs of an owner that failed with an error."""
-    worker = living_worker()
-    runs = submitted(owner, count, max_attempts=1)
-    for run in runs:
-        admission = admitted(worker, run)
-        recorded(admission, Kind.STARTED)
-        recorded(admission, Kind.FAILED, error_type=error, error_message="no <b>route</b>")
-    return runs
+    return [scenes.failed(owner, error, "no <b>route</b>") for _ in range(count)]
 
 
 def test_runs_are_grouped_by_error_and_task_whoever_owns_them(

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from fleet import Kind
 from jobs.models import Owner, Run
 from jobs.owners.tokens import make_token
 from tests.jobs.admin.conftest import hidden
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import failed
 
 MESSAGE, TRACEBACK, CLASS = "no route to sw-4711", "in connect, line 4711", "KolibriError"
 API = "/api/v1"
@@ -35,12 +34,7 @@ WITH_TRACEBACK = {"the run", "API: the timeline"}
 @pytest.fixture
 def broken(acme: Owner) -> Run:
     """A run of acme that failed."""
-    [run] = submitted(acme, max_attempts=1)
-    admission = admitted(living_worker(), run)
-    recorded(admission, Kind.STARTED)
-    error = {"error_type": f"app.{CLASS}", "error_message": MESSAGE, "traceback": TRACEBACK}
-    recorded(admission, Kind.FAILED, **error)
-    return run
+    return failed(acme, f"app.{CLASS}", MESSAGE, traceback=TRACEBACK)
 
 
 @pytest.mark.parametrize("face", FACES)

@@ -3,9 +3,7 @@
 from django.db import connection
 
 from jobs.models import Owner, Role
-from tests.jobs.api.conftest import ROOT, Caller, logged_in, post, problem
-
-ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
+from tests.jobs.api.conftest import ADD, ROOT, Caller, logged_in, post, problem
 
 
 def test_a_change_by_a_session_needs_the_csrf_token(acme: Owner) -> None:

@@ -12,10 +12,8 @@ from pytest_django import Settings
 from jobs.api.kit.streams import open_streams
 from jobs.core import barrier, sql
 from jobs.models import Owner, Run
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.conftest import ADD, ROOT, Caller, post, problem
 from tests.jobs.scenes import submitted
-
-ADD = {"task": "tests.add", "arguments": {"x": 1, "y": 2}}
 
 
 def send(client: Client, data: bytes, content_type: str = "application/json") -> Any:
