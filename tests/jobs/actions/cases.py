@@ -1,4 +1,4 @@
-"""What the scenes of all actions know of each: its body, a row, and the state that it applies to.
+"""What the scenes of all actions know of each: its body, and the state that it applies to.
 
 The table of faces, both isolation matrices and the browser use them. A new action needs an entry in
 BODIES if its body has required fields, and in READY if a fresh row does not have the state that it
@@ -16,19 +16,7 @@ from jobs.calendars import approvals
 from jobs.calendars.ical_feed import new_secret
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import (
-    Backfill,
-    Job,
-    MailSubscription,
-    Membership,
-    Owner,
-    Run,
-    Submission,
-    WebhookEndpoint,
-    Worker,
-)
 from jobs.owners.limits import pause_owner
-from jobs.owners.tokens import make_token
 from jobs.recurring.pause import pause_jobs
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
@@ -36,7 +24,6 @@ from jobs.system.draining import drain_worker
 from jobs.system.notices.endpoints import change_endpoint
 from jobs.system.notices.mails import change_subscription
 from tests.jobs.api.matrix import rows
-from tests.jobs.scenes import living_worker
 
 UNTIL: Final = "2199-01-01T06:00:00Z"
 BODIES: Final[Mapping[str, dict[str, Any]]] = {
@@ -90,21 +77,6 @@ READY: Final[Mapping[str, Callable[[Any], Any]]] = {
     "unpublish_calendar": new_secret,
 }
 """Bring a row into the state that the action applies to."""
-ROWS: Final[Mapping[str, Callable[[Owner], Any]]] = {
-    "backfill": lambda owner: Backfill.objects.get(pk=rows.backfill_of(owner)),
-    "calendar": lambda owner: rows.window_of(owner).calendar,
-    "owner": lambda owner: owner,
-    "job": lambda owner: Job.objects.get(pk=rows.job_of(owner)),
-    "mail_subscription": lambda owner: MailSubscription.objects.get(pk=rows.subscription_of(owner)),
-    "member": lambda owner: Membership.objects.get(pk=rows.member_key_of(owner)),
-    "run": lambda owner: Run.objects.get(pk=rows.run_of(owner)),
-    "submission": lambda owner: Submission.objects.get(pk=rows.submission_of(owner)),
-    "token": lambda owner: make_token("robot", scopes=["read"], owner=owner).token,
-    "webhook": lambda owner: WebhookEndpoint.objects.get(pk=rows.webhook_of(owner)),
-    "window": rows.window_of,
-    "worker": lambda _owner: Worker.objects.get(pk=living_worker()),
-}
-"""Make a row of an owner, by noun."""
 
 
 def as_typed(body: Mapping[str, Any]) -> dict[str, Any]:

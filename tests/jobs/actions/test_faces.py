@@ -20,9 +20,10 @@ from jobs.models import AuditEntry, Membership, Owner
 from jobs.models.access import access_of
 from jobs.pages.kit.rows import address_of
 from jobs.urls import urlpatterns
-from tests.jobs.actions.cases import BODIES, NEW, READY, ROWS, as_typed
+from tests.jobs.actions.cases import BODIES, NEW, READY, as_typed
 from tests.jobs.admin.conftest import hidden, visible
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post
+from tests.jobs.api.matrix.rows import ROWS
 
 pytestmark = pytest.mark.usefixtures("offered")
 

@@ -85,13 +85,3 @@ def test_a_window_that_has_changed_is_looked_at_again(ann: Client, calendar: Cal
     assert not WindowDecision.objects.exists()
     ann.post(reverse(LIST), hidden(selected))
     assert [one.window_id for one in WindowDecision.objects.all()] == [other.pk]
-
-
-def test_the_last_window_of_a_calendar_stays(person: Person, calendar: Calendar) -> None:
-    """Without it the calendar would always be open; the page says so."""
-    window, other = nightly(calendar), nightly(calendar)
-    client = person("ada", "view_window", "delete_window", acme="admin")
-    confirm(client, page(window, "delete"))
-    assert Window.objects.get() == other
-    assert "is the last one" in said(confirm(client, page(other, "delete")))[0]
-    assert Window.objects.get() == other

@@ -94,7 +94,7 @@ def test_a_window_that_changed_since_is_not_approved(caller: Caller, acme: Owner
     assert asking.get(f"{ROOT}{path}").json()["approval"] == "approved in part"
 
 
-def test_a_file_is_previewed_imported_and_sent(caller: Caller, acme: Owner) -> None:
+def test_a_file_is_previewed_and_imported(caller: Caller, acme: Owner) -> None:
     """A wrong file is refused with its lines, and stores nothing."""
     client, calendar = caller(acme), calendar_of(acme)
     path = f"/calendars/{calendar.pk}/import"
@@ -106,8 +106,3 @@ def test_a_file_is_previewed_imported_and_sent(caller: Caller, acme: Owner) -> N
     assert not Window.objects.exists()
     assert post(client, path, body).json()["added"] == 1
     assert post(client, path, body).json()["unchanged"] == 1
-    sent = client.get(f"{ROOT}/calendars/{calendar.pk}/calendar.ics")
-    assert sent["Content-Type"].startswith("text/calendar")
-    month = client.get(f"{ROOT}/calendars/{calendar.pk}/month?month=2030-01&zone=UTC").json()
-    [night] = month["occurrences"]
-    assert night["starts_at"] == "2030-01-05T22:00:00Z" and month["openings"]

@@ -1,16 +1,14 @@
 """jobs/owners/limits.py: a paused owner's queued runs wait, and go on by themselves."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from fleet import Kind, Refusal
 from jobs.core.errors import OptionError
-from jobs.core.sql import now
 from jobs.models import Owner
 from jobs.owners.limits import pause_owner, resume_owner
-from jobs.system.sweep import sweep_hints
 from tests.jobs.scenes import (
     admitted,
     ask,
@@ -47,19 +45,6 @@ def test_resumed_it_goes_on_at_once(committed: None, acme: Owner) -> None:
     assert hinted() == [run.id for run in runs]
     assert (acme.is_paused(), acme.paused_until, acme.paused_reason) == (False, None, "")
     admitted(worker, runs[0])
-
-
-def test_a_pause_until_a_time_ends_with_it(committed: None, acme: Owner) -> None:
-    """The sweep finds what waited."""
-    [run] = submitted(acme)
-    pause_owner(acme, until=now() + timedelta(hours=1))
-    ask(living_worker(), [run])
-    sweep_hints()
-    Owner.objects.filter(pk=acme.pk).update(paused_until=now() - timedelta(seconds=1))
-    acme.refresh_from_db()
-    assert not acme.is_paused()
-    assert not Owner.objects.paused().exists()
-    assert sweep_hints()["freed"] == 1
 
 
 @pytest.mark.parametrize(

@@ -47,18 +47,16 @@ def one_of(calendar: Calendar, starts: str, *, hours: float, **columns: Any) -> 
 def test_the_list_says_which_are_open_and_what_waits(
     as_root: Client, acme: Owner, northwind: Owner
 ) -> None:
-    """By name, by owner, and those with windows to be approved."""
+    """Those of an owner, and shared ones that apply to it."""
     asked = calendar_of(acme, "asked", needs_approval=True)
     nightly(asked)
     window(calendar_of(northwind, "now"), opens_in=-60, seconds=3_600)
     shared = Calendar.objects.create(name="shared")
     assert names(as_root) == ["shared", "now", "asked"]
-    assert names(as_root, search="OW") == ["now"]
     assert names(as_root, approval="asked") == ["asked"]
     assert names(as_root, owner="acme") == ["asked"]
     changes.attach(shared, acme)
     assert names(as_root, owner="acme") == ["shared", "asked"]
-    assert names(as_root, approval="lost") == []
     shown = as_root.get(LIST).content.decode()
     assert "never open: no window is approved" in shown and "owner northwind" in shown
 

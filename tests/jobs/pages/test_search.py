@@ -45,18 +45,6 @@ def test_each_kind_is_found_by_its_beginning(as_root: Client, world: None) -> No
     assert found(as_root, "SHOP 1") == {"Jobs": [names[1], names[3]]}
 
 
-def test_members_find_only_what_is_their_own(person: Person, world: None) -> None:
-    """An exact name of another owner finds nothing, as does a name that nobody has."""
-    client = person("mia", *EVERYTHING, "view_calendar", acme="viewer")
-    mine = ["shop-acme-0", "shop-acme-1"]
-    assert found(client, "shop-") == {"Jobs": mine, "Targets": mine, "Calendars": mine}
-    for term in ("stranger", "shop-stranger-0"):
-        foreign, unknown = (client.get(SEARCH, {"q": asked}) for asked in (term, "nobody"))
-        assert foreign.context["groups"] == []
-        said = [TOKEN.sub(b"", page.content) for page in (foreign, unknown)]
-        assert said[0].replace(term.encode(), b"nobody") == said[1]
-
-
 def test_only_kinds_that_one_may_view_are_searched(person: Person, world: None) -> None:
     client = person("mia", "view_run", "view_target", acme="viewer")
     assert set(found(client, "shop-")) == {"Targets"}

@@ -60,17 +60,6 @@ def test_select_all_goes_by_the_filter_and_carries_no_keys(
     assert entry.details == {"matched": 150}
 
 
-def test_what_came_after_the_look_is_not_touched(as_root: Client, acme: Owner) -> None:
-    """Confirming "all 3" does not cancel a fourth that was submitted meanwhile."""
-    submitted(acme, 3)
-    url = reverse(RUNS)
-    chosen = {"action": "cancel", "_selected_action": "x", "select_across": "1"}
-    asked = as_root.post(url, {**chosen, "index": "0"})
-    [later] = submitted(acme)
-    as_root.post(url, hidden(asked))
-    assert list(Run.objects.filter(state="queued")) == [later]
-
-
 def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,21 +14,23 @@ from jobs.core.sql import now
 from jobs.models import (
     ApiToken,
     AuditEntry,
+    Backfill,
     Calendar,
     Job,
+    MailSubscription,
     Membership,
     Owner,
     Role,
     Rollout,
     Run,
     Submission,
+    WebhookEndpoint,
     Window,
     Worker,
 )
 from jobs.owners.tokens import make_token
 from jobs.recurring.backfill import backfill
 from jobs.rollouts.making import waves_stored
-from jobs.runs.cancellation import cancel_runs
 from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.notices.mails import make_subscription
 from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
@@ -49,10 +51,9 @@ class Parameter:
     """False: its rows belong to no owner, so none is foreign."""
 
 
-def run_of(owner: Owner) -> UUID:
-    target = f"target-of-{owner.slug}"
-    [run] = submitted(owner, labels={"whose": owner.slug}, target=target)
-    return run.id
+def run_of(owner: Owner) -> Run:
+    [run] = submitted(owner, labels={"whose": owner.slug}, target=f"target-of-{owner.slug}")
+    return run
 
 
 def runs_on(worker: UUID, owner: Owner) -> None:
@@ -65,12 +66,6 @@ def runs_on(worker: UUID, owner: Owner) -> None:
     recorded(admission, Kind.FAILED, error_type=error, error_message=owner.slug)
 
 
-def cancelled_run_of(owner: Owner) -> UUID:
-    run_id = run_of(owner)
-    cancel_runs([run_id])
-    return run_id
-
-
 def audited_run_of(owner: Owner) -> str:
     """Return the id of a run in the audit. Other objects of other owners may have equal numbers."""
     run = Run.objects.filter(owner=owner).latest("id")
@@ -78,10 +73,8 @@ def audited_run_of(owner: Owner) -> str:
     return str(run.id)
 
 
-def submission_of(owner: Owner) -> int:
-    [run] = submitted(owner)
-    assert run.submission_id is not None
-    return run.submission_id
+def submission_of(owner: Owner) -> Submission:
+    return Submission.objects.get(runs=submitted(owner)[0])
 
 
 def give_waves(submission: Submission, **values: Any) -> None:
@@ -93,22 +86,6 @@ def give_waves(submission: Submission, **values: Any) -> None:
     )
 
 
-def ended_submission_of(owner: Owner) -> int:
-    """A stream of its progress ends at once."""
-    [run] = submitted(owner)
-    cancel_runs([run.id])
-    assert run.submission_id is not None
-    return run.submission_id
-
-
-def calendar_key_of(owner: Owner) -> int:
-    return window_of(owner).calendar_id
-
-
-def window_key_of(owner: Owner) -> int:
-    return window_of(owner).pk
-
-
 def window_of(owner: Owner) -> Window:
     """One of two, so that it may be removed."""
     calendar = calendar_of(owner, f"{owner.slug} {uuid4()}", needs_approval=True)
@@ -116,37 +93,26 @@ def window_of(owner: Owner) -> Window:
     return made
 
 
-def attachment_of(owner: Owner) -> int:
-    return window_of(owner).calendar.attachments.get().pk
-
-
-def member_of(owner: Owner) -> str:
-    name = f"member-of-{owner.slug}"
-    user, _ = get_user_model().objects.get_or_create(username=name)
-    Membership.objects.get_or_create(owner=owner, user=user, defaults={"role": Role.VIEWER})
+def member_of(owner: Owner) -> Membership:
+    user, _ = get_user_model().objects.get_or_create(username=f"member-of-{owner.slug}")
     AuditEntry.write("pause", on=owner, actor=user, reason=owner.slug)
-    return name
+    values = {"role": Role.VIEWER}
+    return Membership.objects.get_or_create(owner=owner, user=user, defaults=values)[0]
 
 
-def member_key_of(owner: Owner) -> int:
-    name = member_of(owner)
-    return Membership.objects.get(owner=owner, user__username=name).pk
-
-
-def job_of(owner: Owner) -> int:
+def job_of(owner: Owner) -> Job:
     """Return a job of an owner that has missed due times in its past."""
     key = f"job-{Job.objects.count()}-of-{owner.slug}"
     arguments = {"key": key, "task": "tests.add", "arguments": ADD, "interval_minutes": 5}
     upsert_jobs(owner, [arguments])
-    return Job.objects.get(owner=owner, key=key).pk
+    return Job.objects.get(owner=owner, key=key)
 
 
-def backfill_of(owner: Owner) -> int:
-    job = Job.objects.get(pk=job_of(owner))
-    return backfill(job, now() - timedelta(hours=1), now()).pk
+def backfill_of(owner: Owner) -> Backfill:
+    return backfill(job_of(owner), now() - timedelta(hours=1), now())
 
 
-def webhook_of(owner: Owner) -> int:
+def webhook_of(owner: Owner) -> WebhookEndpoint:
     """Return an endpoint of an owner, with a failed delivery; a mail subscription is beside it."""
     url = f"https://{owner.slug}.example/{owner.slug}"
     given = {"name": f"hook of {owner.slug}", "events": ["run.ended"]}
@@ -161,52 +127,70 @@ def webhook_of(owner: Owner) -> int:
         next_at=now(),
     )
     subscription_of(owner)
-    return endpoint.pk
+    return endpoint
 
 
-def subscription_of(owner: Owner) -> int:
+def subscription_of(owner: Owner) -> MailSubscription:
     """Return a mail subscription of an owner."""
     given = {"name": f"mails of {owner.slug}", "events": ["run.ended"]}
     addresses = [f"ops@{owner.slug}.example"]
-    return make_subscription({**given, "addresses": addresses}, owner=owner).pk
+    return make_subscription({**given, "addresses": addresses}, owner=owner)
 
 
-NONE: Final = 2**40
-
-
-def _lasting_worker() -> UUID:
+def lasting_worker(_owner: Owner | None = None) -> Worker:
     """Return a worker that is not lost before the last test, however slow the machine is."""
     worker = living_worker()
     silence(worker, seconds=-3_600)
-    return worker
+    return Worker.objects.get(pk=worker)
 
 
 def let_run(run: Run) -> None:
     """Let a worker have a run: the same worker for all owners."""
-    worker = Worker.objects.order_by("id").first()
-    worker_id = _lasting_worker() if worker is None else worker.pk
+    worker = Worker.objects.order_by("id").first() or lasting_worker()
     # Not by an admission: its windows are closed.
-    Run.objects.filter(pk=run.pk).update(state="running", worker_id=worker_id, token=1)
+    Run.objects.filter(pk=run.pk).update(state="running", worker_id=worker.pk, token=1)
+
+
+ROWS: Final[dict[str, Callable[[Owner], Any]]] = {
+    "backfill": backfill_of,
+    "calendar": lambda owner: window_of(owner).calendar,
+    "owner": lambda owner: owner,
+    "job": job_of,
+    "mail_subscription": subscription_of,
+    "member": member_of,
+    "run": run_of,
+    "submission": submission_of,
+    "token": lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token,
+    "webhook": webhook_of,
+    "window": window_of,
+    "worker": lasting_worker,
+}
+"""Make a row of an owner, by noun."""
+NONE: Final = 2**40
+NOBODY: Final = "nobody99"
+"""Keys that no row has."""
+
+
+def key_of(noun: str) -> Callable[[Owner], Any]:
+    """Return what makes a row of a noun, and returns its key."""
+    return lambda owner: ROWS[noun](owner).pk
 
 
 PARAMETERS: Final[dict[str, Parameter]] = {
-    "run_id": Parameter(run_of, UUID(int=7 << 76 | 2 << 62)),
-    "job_id": Parameter(job_of, 2**62),
-    "backfill_id": Parameter(backfill_of, NONE),
+    "run_id": Parameter(key_of("run"), UUID(int=7 << 76 | 2 << 62)),
+    "job_id": Parameter(key_of("job"), 2**62),
+    "backfill_id": Parameter(key_of("backfill"), NONE),
     "task": Parameter(lambda _owner: "tests.add", "tests.nothing", is_owned=False),
-    "prefix": Parameter(
-        lambda owner: make_token(owner.slug, scopes=["read"], owner=owner).token.prefix,
-        "fs_aaaaaaaa",
-    ),
-    "webhook_id": Parameter(webhook_of, NONE),
-    "subscription_id": Parameter(subscription_of, NONE),
-    "submission_id": Parameter(submission_of, NONE),
-    "calendar_id": Parameter(calendar_key_of, NONE),
-    "window_id": Parameter(window_key_of, NONE),
-    "attachment_id": Parameter(attachment_of, NONE),
-    "slug": Parameter(lambda owner: owner.slug, "nobody99"),
-    "user": Parameter(member_of, "nobody99"),
-    "worker_id": Parameter(lambda _owner: _lasting_worker(), UUID(int=9), is_owned=False),
+    "prefix": Parameter(lambda owner: ROWS["token"](owner).prefix, "fs_aaaaaaaa"),
+    "webhook_id": Parameter(key_of("webhook"), NONE),
+    "subscription_id": Parameter(key_of("mail_subscription"), NONE),
+    "submission_id": Parameter(key_of("submission"), NONE),
+    "calendar_id": Parameter(key_of("calendar"), NONE),
+    "window_id": Parameter(key_of("window"), NONE),
+    "attachment_id": Parameter(lambda owner: window_of(owner).calendar.attachments.get().pk, NONE),
+    "slug": Parameter(lambda owner: owner.slug, NOBODY),
+    "user": Parameter(lambda owner: member_of(owner).user.get_username(), NOBODY),
+    "worker_id": Parameter(key_of("worker"), UUID(int=9), is_owned=False),
 }
 """By the name of the parameter."""
 
@@ -240,6 +224,14 @@ NAME_NO_ROW: Final = frozenset(
     }
 )
 """Query parameters that name no row. A cursor of another caller is refused (test_runs)."""
+
+
+def of_no_row(value: str) -> str:
+    """Return a value of a filter of the same form as the stranger's, that no row has."""
+    if value.isdigit():
+        return str(NONE)
+    other = value.replace("strange", NOBODY[:-1])
+    return other if other != value else str(UUID(int=9))
 
 
 def words_of(owner: Owner) -> set[str]:

@@ -4,8 +4,6 @@ The matrix is made from the OpenAPI document, so that a new operation is in it b
 test` plays what a new operation would fail first.
 """
 
-from uuid import UUID
-
 import pytest
 
 from tests.jobs.api.conftest import statements
@@ -17,7 +15,7 @@ from tests.jobs.api.matrix.operations import (
     Operation,
     by,
 )
-from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS
+from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS, of_no_row
 from tests.jobs.api.matrix.world import (
     World,
     fingerprint,
@@ -117,14 +115,6 @@ def test_no_filter_finds_foreign_rows(one_wall: None, world: World, operation: O
         found, none = (client.get(path, {name: each}) for each in (value, of_no_row(value)))
         assert found.status_code == none.status_code == 200, (name, found.content)
         assert found.content == none.content, name
-
-
-def of_no_row(value: str) -> str:
-    """Return a value of the same form that no row has."""
-    if value.isdigit():
-        return str(2**40)
-    other = value.replace("stranger", "nobody99")
-    return other if other != value else str(UUID(int=9))
 
 
 @by(NAMING)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.test import Client
+from django.test import Client, override_settings
 
 from jobs.core import barrier
 from jobs.core.sql import now
@@ -32,14 +33,13 @@ from jobs.models import (
     WindowDecision,
 )
 from jobs.owners.tokens import make_token, revoke_token
-from tests.jobs.actions.cases import READY, ROWS
+from tests.jobs.actions.cases import READY
 from tests.jobs.api.conftest import ALL, client_of
 from tests.jobs.api.matrix.operations import BODIES, Operation
 from tests.jobs.api.matrix.rows import (
     FILTERS,
     PARAMETERS,
-    cancelled_run_of,
-    ended_submission_of,
+    ROWS,
     runs_on,
     words_of,
 )
@@ -49,11 +49,6 @@ CHANGES_BY_ITSELF: Final = re.compile(
     r"|\d{4}-\d\d-\d\d[T ][\d:.+Z-]+"
 )
 """Signed cursors, moments and lengths of time, and parts of the worker time of all owners."""
-ENDED: Final[Mapping[str, Callable[[Owner], Any]]] = {
-    "watch_lines_of_run.run_id": cancelled_run_of,
-    "watch_submission.submission_id": ended_submission_of,
-}
-"""Rows whose streams end at once, by operation and path parameter."""
 IN_STATE: Final = {
     **dict.fromkeys(("look_run", "retry_run"), "run_id"),
     **{
@@ -94,6 +89,14 @@ def taken_back() -> Iterator[None]:
         yield
         barrier.lower()
         transaction.set_rollback(True)
+
+
+@contextmanager
+def lasting(blocker: Any, make: Callable[[], Any]) -> Iterator[Any]:
+    """Make the rows of a folder's tests, in a transaction that is rolled back after the last."""
+    tasks = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
+    with blocker.unblock(), taken_back(), override_settings(FAIRSHIFT=tasks):
+        yield make()
 
 
 def make_world(operations: list[Operation]) -> World:
@@ -216,7 +219,11 @@ def rows_of(owner: Owner, unowned: dict[str, Any]) -> dict[tuple[int, str], Any]
     """Make rows of each kind, by the owner's id and the parameter; `unowned` are of all owners."""
     runs_on(unowned["worker_id"], owner)
     made = {name: one.of(owner) for name, one in PARAMETERS.items() if one.is_owned}
-    made |= {name: make(owner) for name, make in ENDED.items()}
+    # Their streams end at once.
+    for operation, noun in (("watch_lines_of_run", "run"), ("watch_submission", "submission")):
+        ended = ROWS[noun](owner)
+        ended.cancel()
+        made[f"{operation}.{noun}_id"] = ended.pk
     for action, parameter in IN_STATE.items():
         row = ROWS[action.rpartition("_")[2]](owner)
         READY[action](row)

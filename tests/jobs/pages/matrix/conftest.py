@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 
 from tests.jobs.api.matrix.walls import one_wall
-from tests.jobs.api.matrix.world import taken_back
+from tests.jobs.api.matrix.world import lasting, taken_back
 from tests.jobs.pages.matrix.asking import forget_messages
 from tests.jobs.pages.matrix.world import World, make_world
 
@@ -17,10 +15,9 @@ __all__ = ["one_wall"]
 
 @pytest.fixture(scope="package")
 def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """The rows, in a transaction that is rolled back after the last test of this folder."""
-    tasks = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
-    with django_db_blocker.unblock(), taken_back(), override_settings(FAIRSHIFT=tasks):
-        yield make_world()
+    """The rows, until the last test of this folder."""
+    with lasting(django_db_blocker, make_world) as made:
+        yield made
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ DAY: Final = "2030-01-05"
 
 def view_of(owner: Owner) -> int:
     """Return a saved view of the visitor `mia` for acme, else of a member that is no visitor."""
-    name = "mia" if owner.slug == "acme" else rows.member_of(owner)
-    user = get_user_model().objects.get(username=name)
+    users = get_user_model().objects
+    user = users.get(username="mia") if owner.slug == "acme" else rows.member_of(owner).user
     text = f"view of {owner.slug}"
     return SavedView.objects.create(user=user, name=text, query=f"owner={owner.slug}").pk
 
@@ -35,7 +35,7 @@ def view_of(owner: Owner) -> int:
 ENTRIES: Final[Mapping[str, rows.Parameter]] = {
     **rows.PARAMETERS,
     "view_id": rows.Parameter(view_of, rows.NONE),
-    "member_id": rows.Parameter(rows.member_key_of, rows.NONE),
+    "member_id": rows.Parameter(rows.key_of("member"), rows.NONE),
 }
 """Rows that addresses can name. A saved view belongs to a user: that of mia counts as acme's."""
 EXAMPLES: Final[Mapping[str, str]] = {

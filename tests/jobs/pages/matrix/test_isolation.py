@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from jobs.pages.kit.lists import FilterForm
 from tests.jobs.api.conftest import statements
+from tests.jobs.api.matrix.rows import NOBODY, of_no_row
 from tests.jobs.pages.matrix.asking import (
     ASKED,
     WITH_TEXT,
@@ -57,7 +58,6 @@ from tests.jobs.pages.matrix.stored import (
 )
 from tests.jobs.pages.matrix.world import World, make_ready
 
-NOBODY = "nobody99"
 FOUND_FILTERS: dict[str, set[str]] = {}
 """By page, the names of its filters."""
 LAST_OF_ALL = {"newest": UUID(int=2**128 - 1), "until": UUID(int=2**128 - 1)}
@@ -326,12 +326,9 @@ def test_without_a_login_a_visitor_is_sent_to_it(world: World, place: Place) -> 
     for keys in (world.keys_of(world.acme), unknown_keys()):
         for answer in (ask(client, place, keys, "get"), send(client, place, keys, REASON)):
             assert answer.status_code == 302 and not answer.content
-            assert answer.url == login_to(place.address(keys))
+            query = urlencode({"next": place.address(keys)}, safe="/")
+            assert answer.url == f"{reverse('jobs:login')}?{query}"
     assert stored() == before
-
-
-def login_to(address: str) -> str:
-    return f"{reverse('jobs:login')}?{urlencode({'next': address}, safe='/')}"
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_LOGIN - {"calendar_feed"}))
@@ -347,11 +344,3 @@ def without(text: str, value: str) -> str:
         # A page has other numbers, such as the length of a field.
         return re.sub(rf'(submission=|value="){value}\b', r"\1", text)
     return text.replace(urlencode({"": value})[1:], "").replace(value, "")
-
-
-def of_no_row(value: str) -> str:
-    """Return a value of the same form that no row has."""
-    if value.isdigit():
-        return str(2**40)
-    other = value.replace(WORD[:-1], NOBODY[:-1])
-    return other if other != value else str(UUID(int=9))

@@ -27,7 +27,7 @@ from jobs.models import (
 )
 from jobs.system.rollups.rolling import count_minute
 from tests.jobs.actions.cases import READY
-from tests.jobs.api.matrix.rows import PARAMETERS, member_key_of
+from tests.jobs.api.matrix.rows import PARAMETERS, member_of
 from tests.jobs.api.matrix.world import rows_of
 from tests.jobs.pages.matrix.asking import Keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION, WORD, Place, view_of
@@ -84,7 +84,7 @@ def _complete(owner: Owner, unowned: dict[str, Any]) -> dict[str, Any]:
     """Make rows of each kind of an owner; return their keys."""
     made = {name: key for (_owner, name), key in rows_of(owner, unowned).items()}
     made["view_id"] = view_of(owner)
-    made["member_id"] = member_key_of(owner)
+    made["member_id"] = member_of(owner).pk
     AuditEntry.write("limit", on=owner, reason=owner.slug, whose=owner.slug)
     at = now() - timedelta(hours=1)
     Missed.objects.create(

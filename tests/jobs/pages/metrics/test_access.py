@@ -44,19 +44,17 @@ def test_a_token_of_one_owner_may_not_scrape(acme: Owner) -> None:
         assert (answer.status_code, answer.content) == (403, b"")
 
 
-@pytest.mark.parametrize("address", ["10.1.2.3", "fd00::7", "::ffff:10.1.2.3"])
 @pytest.mark.usefixtures("listed")
-def test_a_listed_address_needs_no_token(address: str) -> None:
-    """Also one that is written as IPv6."""
-    assert ask(REMOTE_ADDR=address).status_code == 200
+def test_a_listed_address_needs_no_token() -> None:
+    """Also one that is written as IPv6.
 
-
-@pytest.mark.parametrize("address", ["10.2.0.1", "::1", "", "unix:", "10.1.2.3.4"])
-@pytest.mark.usefixtures("listed")
-def test_another_address_needs_one(address: str) -> None:
-    """What a proxy says of its client does not count: any client can write it."""
+    What a proxy says of its client does not count: any client can write it.
+    """
+    for address in ("10.1.2.3", "fd00::7", "::ffff:10.1.2.3"):
+        assert ask(REMOTE_ADDR=address).status_code == 200, address
     forwarded = {"HTTP_X_FORWARDED_FOR": "10.1.2.3", "HTTP_X_REAL_IP": "10.1.2.3"}
-    assert ask(REMOTE_ADDR=address, **forwarded).status_code == 401
+    for address in ("10.2.0.1", "::1", "", "unix:", "10.1.2.3.4"):
+        assert ask(REMOTE_ADDR=address, **forwarded).status_code == 401, address
 
 
 def test_by_default_no_address_is_listed() -> None:
