@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.core import sql
-from jobs.models import Backfill, Job, Missed, Owner, Run, Submission, Target
+from jobs.models import AuditEntry, Backfill, Job, Missed, Owner, Run, Submission, Target
 from jobs.owners.limits import pause_owner
 
 LISTS = (
@@ -44,6 +44,14 @@ def test_a_filter_by_nonsense_is_no_error(
     """An address may say anything; PostgreSQL refuses to be asked for a NUL."""
     page = as_root.get(reverse(f"admin:jobs_{name}_changelist"), {query: value})
     assert page.status_code == 200
+
+
+def test_entries_of_the_audit_are_found_by_their_action(as_root: Client, acme: Owner) -> None:
+    """And no others."""
+    for action in ("approve window", "pause"):
+        AuditEntry.write(action, on=acme)
+    page = as_root.get(reverse("admin:jobs_auditentry_changelist"), {"action": "approve window"})
+    assert [entry.action for entry in page.context["cl"].result_list] == ["approve window"]
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -102,6 +102,24 @@ def statements() -> Iterator[list[str]]:
         yield found
 
 
+def alike(*asks: Callable[[], Any], headers: bool = True) -> int:
+    """Return the status of these requests, whose answers must have the same bytes and headers.
+
+    And each must have taken as many statements.
+    """
+    answers, asked = [], set()
+    for ask in asks:
+        with statements() as found:
+            answers.append(ask())
+        asked.add(len(found))
+    first, *others = answers
+    for other in others:
+        assert (other.status_code, other.content) == (first.status_code, first.content)
+        assert not headers or other.headers == first.headers
+    assert len(asked) == 1, asked
+    return int(first.status_code)
+
+
 def problem(response: Any, status: int, code: str) -> dict[str, Any]:
     """Return the problem of an answer, which has this status and code."""
     assert (response.status_code, response.json()["code"]) == (status, code), response.content

@@ -1,12 +1,17 @@
-"""jobs/api/runs: submitted, listed and read, by callers of one owner."""
+"""jobs/api/runs: submitted, listed, read, let start outside windows, and retried."""
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from jobs.models import IdempotencyKey, Owner, Run
+from jobs import submit
+from jobs.calendars import changes
+from jobs.models import AuditEntry, Calendar, IdempotencyKey, Owner, Run
 from tests.jobs.api.conftest import ADD, ROOT, Caller, post, problem
 from tests.jobs.scenes import failed, submitted
+from tests.jobs.windows_world import calendar_of, freeze
+from tests.tasks import add
 
 
 def test_a_submit_stores_a_run_and_says_where_it_is(caller: Caller, acme: Owner) -> None:
@@ -138,3 +143,57 @@ def test_arguments_are_only_for_those_who_may_see_them(caller: Caller, acme: Own
     shown = caller(acme, "read").get(f"{ROOT}/runs/{run.id}").json()
     assert shown["arguments"] is None and shown["result"] is None
     assert caller(acme, "read", "operate").get(f"{ROOT}/runs/{run.id}").json()["arguments"]
+
+
+@pytest.mark.parametrize("of", ["run", "submission"])
+def test_an_override_says_which_shared_calendars_still_hold(
+    caller: Caller, acme: Owner, of: str
+) -> None:
+    """A token of one owner may not override these; a token for all owners may."""
+    freeze(calendar_of(acme))
+    shared = Calendar.objects.create(owner=None, name="year end", needs_approval=False)
+    changes.attach(shared, acme)
+    freeze(shared)
+    [run] = submitted(acme)
+    path = f"/runs/{run.id}" if of == "run" else f"/submissions/{run.submission_id}"
+    answer = post(caller(acme), f"{path}/override", {"reason": "storm"})
+    assert answer.json() == {"overridden": 1, "held_by": ["year end"]}
+    why = caller(acme).get(f"{ROOT}/runs/{run.id}/why").json()["why"]
+    assert "year end" in why and "nights" not in why
+    answer = post(caller(), f"{path}/override", {"reason": "storm"})
+    assert answer.json() == {"overridden": 1, "held_by": []}
+    assert caller(acme).get(f"{ROOT}/runs/{run.id}").json()["state"] == "queued"
+
+
+def test_a_retry_may_have_other_arguments(caller: Caller, acme: Owner) -> None:
+    """Wrong ones change nothing: the run stays failed."""
+    run = failed(acme)
+    client = caller(acme)
+    wrong = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": "one", "y": 2}})
+    assert wrong.json()["field"] == "arguments.x"
+    run.refresh_from_db()
+    assert run.state == "failed" and run.arguments[1] == {"x": 0, "y": 1}
+    answer = post(client, f"/runs/{run.id}/retry", {"arguments": {"x": 5, "y": 6}})
+    assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+    run.refresh_from_db()
+    assert run.arguments[1] == {"x": 5, "y": 6}
+    problem(post(client, f"/runs/{run.id}/retry", {}), 409, "state_conflict")
+    assert set(AuditEntry.objects.values_list("action", flat=True)) >= {"edit arguments", "retry"}
+
+
+FAR_EAST = timezone(timedelta(hours=19, minutes=57))
+"""An offset that RFC 3339 allows and PostgreSQL refuses."""
+
+
+def test_a_time_with_any_offset_is_stored_and_compared(caller: Caller, acme: Owner) -> None:
+    """RFC 3339 allows offsets up to 23:59; PostgreSQL those below 16 hours."""
+    client = caller(acme)
+    due = (datetime.now(UTC) + timedelta(hours=1)).astimezone(FAR_EAST)
+    assert post(client, "/runs", {**ADD, "eta": due.isoformat()}).status_code == 202
+    submit(add, x=1, y=2, owner="acme", eta=due)
+    assert [run.due_at for run in Run.objects.all()] == [due, due]
+    for path in ("/runs", "/audit", "/submissions", "/dead-letters"):
+        found = client.get(f"{ROOT}{path}", {"before": due.isoformat()})
+        assert found.status_code == 200, path
+    none = client.get(f"{ROOT}/runs", {"before": "0001-01-01T00:00:00+19:57"})
+    assert (none.status_code, none.json()["items"]) == (200, [])

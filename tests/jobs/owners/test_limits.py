@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from fleet import Kind, Refusal
 from jobs.core.errors import OptionError
 from jobs.models import Owner
 from jobs.owners.limits import pause_owner, resume_owner
@@ -15,23 +14,8 @@ from tests.jobs.scenes import (
     hinted,
     living_worker,
     lose_hints,
-    recorded,
     submitted,
 )
-
-
-def test_what_runs_goes_on_and_what_waits_waits(acme: Owner, northwind: Owner) -> None:
-    """Of this owner only."""
-    [running], [waiting], [other] = submitted(acme), submitted(acme), submitted(northwind)
-    worker = living_worker()
-    at = admitted(worker, running)
-    pause_owner(acme, reason="freeze")
-    assert ask(worker, [waiting]) == [Refusal.WAITS]
-    admitted(worker, other)
-    recorded(at, Kind.STARTED)
-    assert recorded(at, Kind.SUCCEEDED) == "succeeded"
-    assert (list(Owner.objects.paused()), acme.is_paused()) == ([acme], True)
-    assert acme.paused_reason == "freeze"
 
 
 def test_resumed_it_goes_on_at_once(committed: None, acme: Owner) -> None:

@@ -9,11 +9,7 @@ from jobs.core.sql import now
 from jobs.models import ApiToken, Owner
 from jobs.owners.tokens import make_token, revoke_token, use_token
 
-
-@pytest.fixture(autouse=True)
-def _lowered(db: None) -> None:
-    """Each scene begins without a barrier."""
-    barrier.lower()
+pytestmark = pytest.mark.usefixtures("lowered")
 
 
 def test_only_a_hash_is_stored(acme: Owner) -> None:

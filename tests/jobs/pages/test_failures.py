@@ -1,16 +1,13 @@
 """jobs/pages/failures: failed runs by error and task, and the retry of a group."""
 
-import re
-from html import escape, unescape
+from html import escape
 
 from django.test import Client
 from django.urls import reverse
 
-from jobs.core.states import State
-from jobs.models import AuditEntry, Owner, Run
+from jobs.models import Owner, Run
 from jobs.runs.reads.dead_letters import by_error, group_failed
 from tests.jobs import scenes
-from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import superuser
 
 PAGE = reverse("jobs:failures")
@@ -52,19 +49,3 @@ def test_the_page_shows_groups_and_its_filter_narrows_them(as_root: Client, acme
     assert "OSError" in as_root.get(PAGE, {"error": "", "task": "tests.add"}).content.decode()
     wrong = as_root.get(PAGE, {"task": "x" * 300}).content.decode()
     assert "No failed run matches" in wrong and "at most 255" in wrong
-
-
-def test_a_group_is_retried_after_its_count_was_shown(as_root: Client, acme: Owner) -> None:
-    """With a reason, in the audit; runs with another error stay as they are."""
-    wanted, other = failed(acme, 3), failed(acme, error="builtins.KeyError")
-    [link] = re.findall(
-        rf'href="({re.escape(RETRY)}[^"]+OSError[^"]+)"', as_root.get(PAGE).content.decode()
-    )
-    assert as_root.get(unescape(link)).context["title"] == "3 runs"
-    assert Run.objects.failed().count() == 4, "the question changes nothing"
-    page = confirm(as_root, unescape(link), reason="the switch is back")
-    assert page.request["PATH_INFO"] == PAGE and said(page) == ["Retry: done for 3 of 3."]
-    assert set(Run.objects.failed()) == set(other)
-    assert Run.objects.filter(state=State.QUEUED).count() == len(wanted)
-    entry = AuditEntry.objects.get()
-    assert entry.reason == "the switch is back" and entry.action == "retry runs"

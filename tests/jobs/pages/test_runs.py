@@ -1,35 +1,16 @@
 """jobs/pages/runs: the list of runs, and verbs for all runs of a filter."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from jobs.models import AuditEntry, Owner, Run
 from jobs.runs import bulk
-from tests.jobs.admin.conftest import said
+from tests.jobs.admin.conftest import confirm, said
 from tests.jobs.scenes import submitted
 
 RUNS = "/runs/"
-
-
-def shown(client: Client, **query: Any) -> list[Run]:
-    """Return the runs on the first page of a filter."""
-    answer = client.get(RUNS, query)
-    assert answer.status_code == 200
-    rows: list[Run] = answer.context["list"].rows
-    return rows
-
-
-def confirm(client: Client, url: str, *, reason: str = "") -> Any:
-    """Open the page that asks, and send its form as a browser would."""
-    asked = client.get(url)
-    assert asked.status_code == 200
-    return client.post(url, {**asked.context["form"].initial, "reason": reason}, follow=True)
-
-
-# --- verbs for all runs of a filter ------------------------------------------------------------
 
 
 def test_all_runs_of_a_filter_are_counted_and_then_cancelled(

@@ -1,4 +1,4 @@
-"""jobs/api/kit: bodies, media types and addresses that no operation takes, and their answers."""
+"""jobs/api/kit: bodies, media types and addresses that no operation takes; headers of answers."""
 
 import json
 from io import BytesIO
@@ -160,3 +160,14 @@ def test_without_postgresql_the_answer_is_503(
 def test_a_number_beyond_all_ids_is_not_found(caller: Caller, acme: Owner, place: str) -> None:
     """PostgreSQL would refuse it."""
     problem(caller(acme).get(f"{ROOT}/{place}/{2**63}"), 404, "not_found")
+
+
+def test_an_answer_to_a_token_has_no_cookie_and_the_strictest_policy(
+    caller: Caller, acme: Owner
+) -> None:
+    """A browser that is shown it loads and frames nothing."""
+    answer = caller(acme).get(f"{ROOT}/runs", headers={"Cookie": "sessionid=x; csrftoken=y"})
+    assert answer.status_code == 200 and not answer.cookies
+    assert answer["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert (answer["X-Frame-Options"], answer["X-Content-Type-Options"]) == ("DENY", "nosniff")
+    assert not hasattr(answer.wsgi_request, "session") and not hasattr(answer.wsgi_request, "user")

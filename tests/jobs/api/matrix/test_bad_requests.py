@@ -12,7 +12,6 @@ from django.core import signing
 from pytest_django import Settings
 
 from jobs.api.kit.pages import CURSOR_LIMIT, PAGE_LIMIT
-from jobs.core import barrier
 from jobs.core.cursors import SALT
 from jobs.core.inputs import KEY_LIMIT
 from tests.jobs.api.conftest import problem
@@ -44,13 +43,12 @@ def of_caller(world: World, operation: Operation) -> Any:
 
 def raw(world: World, operation: Operation, data: bytes, media: str = "application/json") -> Any:
     """Send bytes as the body of an operation on a row of acme."""
-    path = operation.path.format(**world.keys_of(operation, world.acme))
+    path = world.path_of(operation)
     client = of_caller(world, operation)
     headers = {"If-Match": "*"}
     began = time.monotonic()
     answer = client.generic(operation.method, path, data, content_type=media, headers=headers)
     assert time.monotonic() - began < SECONDS
-    barrier.lower()
     return answer
 
 
@@ -99,7 +97,6 @@ def test_a_field_that_callers_cannot_set_is_named(world: World, operation: Opera
     keys = world.keys_of(operation, world.acme)
     body = {**BODIES[operation.id], **wrong}
     refused = problem(send(of_caller(world, operation), operation, keys, body), 422, "invalid")
-    barrier.lower()
     assert {each["field"] for each in refused["errors"]} == set(wrong)
     assert fingerprint() == world.untouched[None]
 
@@ -108,18 +105,15 @@ def test_a_field_that_callers_cannot_set_is_named(world: World, operation: Opera
 @by(OPERATIONS)
 def test_an_unknown_query_parameter_is_refused(world: World, operation: Operation) -> None:
     """A misspelled filter would find, or export, all rows; nothing is stored."""
-    keys = world.keys_of(operation, world.acme)
     client = of_caller(world, operation)
-    path = operation.path.format(**keys)
     content = json.dumps(BODIES.get(operation.id)) if operation.has_body else ""
     answer = client.generic(
         operation.method,
-        f"{path}?stat=failed",
+        f"{world.path_of(operation)}?stat=failed",
         content,
         content_type="application/json",
         headers={"If-Match": "*"},
     )
-    barrier.lower()
     refused = problem(answer, 422, "invalid")
     assert refused["field"] == "stat"
     assert ("did you mean state?" in refused["detail"]) == ("state" in operation.filters)
@@ -129,7 +123,7 @@ def test_an_unknown_query_parameter_is_refused(world: World, operation: Operatio
 @by(IN_PAGES)
 def test_a_page_has_a_limit(world: World, operation: Operation) -> None:
     """The answer names it."""
-    path = operation.path.format(**world.keys_of(operation, world.acme))
+    path = world.path_of(operation)
     client = of_caller(world, operation)
     most = 1_000 if operation.id == "list_dead_letters" else PAGE_LIMIT
     for limit, told in ((0, 1), (-1, 1), (most + 1, most), (10**30, most)):
@@ -141,7 +135,7 @@ def test_a_page_has_a_limit(world: World, operation: Operation) -> None:
 @by(WITH_CURSOR)
 def test_a_cursor_of_another_list_is_refused(world: World, operation: Operation) -> None:
     """Also one that is signed by this installation, and one that is no cursor."""
-    path = operation.path.format(**world.keys_of(operation, world.acme))
+    path = world.path_of(operation)
     client = of_caller(world, operation)
     signed = (
         signing.dumps(["0" * 16, "1"], salt=SALT),
@@ -162,7 +156,6 @@ def test_a_version_that_is_not_the_present_one_is_refused(
     """412, and nothing changes."""
     keys, client = world.keys_of(operation, world.acme), of_caller(world, operation)
     answer = send(client, operation, keys, **{"If-Match": '"old"'})
-    barrier.lower()
     assert problem(answer, 412, "precondition_failed")["field"] == "If-Match"
     assert fingerprint() == world.untouched[None]
 
@@ -170,11 +163,10 @@ def test_a_version_that_is_not_the_present_one_is_refused(
 @by(NEEDING_VERSION)
 def test_a_change_without_a_version_is_refused(world: World, operation: Operation) -> None:
     """428: the caller might overwrite what it has not read."""
-    path = operation.path.format(**world.keys_of(operation, world.acme))
+    path = world.path_of(operation)
     content = BODIES.get(operation.id, "")
     call = getattr(of_caller(world, operation), operation.method)
     answer = call(path, content, content_type="application/json")
-    barrier.lower()
     assert problem(answer, 428, "precondition_required")["field"] == "If-Match"
     assert fingerprint() == world.untouched[None]
 
@@ -187,7 +179,6 @@ def test_a_key_is_for_one_request(world: World, operation: Operation) -> None:
     first, again = (send(client, operation, keys, **key) for _ in range(2))
     assert first.status_code == again.status_code == 202, first.content
     assert first.content == again.content
-    barrier.lower()
     before = fingerprint()
     long = problem(
         send(client, operation, keys, **{"Idempotency-Key": "k" * (KEY_LIMIT + 1)}), 422, "invalid"
@@ -197,5 +188,4 @@ def test_a_key_is_for_one_request(world: World, operation: Operation) -> None:
         body = {**BODIES[operation.id], **CHANGED[operation.id]}
         conflict = send(client, operation, keys, body, **key)
         assert problem(conflict, 409, "idempotency_conflict")["field"] == "Idempotency-Key"
-    barrier.lower()
     assert fingerprint() == before

@@ -81,6 +81,10 @@ class World:
         """Return the path parameters of a row that the operation can act on."""
         return keys_of(self.keys, operation, owner)
 
+    def path_of(self, operation: Operation) -> str:
+        """Return the path of an operation on a row of acme."""
+        return operation.path.format(**self.keys_of(operation, self.acme))
+
 
 @contextmanager
 def taken_back() -> Iterator[None]:
@@ -170,6 +174,7 @@ def send(
 
 def fingerprint(owner: Owner | None = None) -> Any:
     """Return what must be unchanged after a refused request."""
+    barrier.lower()
     rows: list[tuple[Any, str, tuple[str, ...]]] = [
         (Run, "owner", ("id", "state", "payload", "window_policy")),
         (Submission, "owner", ("id",)),

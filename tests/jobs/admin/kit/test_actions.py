@@ -1,26 +1,19 @@
-"""Verbs on many rows: by the filter, in chunks, audited as one act."""
+"""Actions in the admin: on many rows, by the filter; on one row, asked first and done once."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from jobs.actions import performing
 from jobs.models import AuditEntry, Job, Owner, Run
 from jobs.runs import bulk
-from tests.jobs.admin.conftest import confirm_bulk, hidden, said, stored_job
+from tests.jobs.admin.conftest import confirm, confirm_bulk, hidden, said, stored_job
 from tests.jobs.scenes import submitted
 
 RUNS = "admin:jobs_run_changelist"
 JOBS = "admin:jobs_job_changelist"
 UNTIL = {"until_0": "2100-01-01", "until_1": "00:00"}
-
-
-def jobs_of(owner: Owner, count: int, *, prefix: str = "j") -> list[Job]:
-    return [stored_job(owner, f"{prefix}{n}") for n in range(count)]
-
-
-def states(owner: Owner) -> set[str]:
-    return set(Run.objects.filter(owner=owner).values_list("state", flat=True))
 
 
 def test_the_selected_rows_are_moved_with_one_entry_an_owner(
@@ -55,7 +48,10 @@ def test_select_all_goes_by_the_filter_and_carries_no_keys(
     assert len(asked.content) < 50_000
     page = confirm_bulk(as_root, url, "cancel", [str(shown[0].id)], across=True, reason="all of it")
     assert said(page) == ["Cancel: done for 150 of 150."]
-    assert states(acme) == {"cancelled"} and states(northwind) == {"queued"}
+    assert set(Run.objects.values_list("owner", "state")) == {
+        (acme.pk, "cancelled"),
+        (northwind.pk, "queued"),
+    }
     [entry] = AuditEntry.objects.all()
     assert entry.details == {"matched": 150}
 
@@ -65,7 +61,7 @@ def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
 ) -> None:
     """A page never works for minutes; a page that is sent again acts on nothing twice."""
     monkeypatch.setattr(performing, "BUDGET_SECONDS", 0)
-    jobs = jobs_of(acme, 3)
+    jobs = [stored_job(acme, f"j{number}") for number in range(3)]
     url = reverse(JOBS)
     page = confirm_bulk(as_root, url, "run", [job.pk for job in jobs])
     counts, bodies = [], []
@@ -77,3 +73,47 @@ def test_when_the_time_is_over_the_same_form_goes_on_with_the_rest(
     assert counts == [2, 1]
     as_root.post(url, bodies[0])
     assert sorted(Run.objects.values_list("job", flat=True)) == [job.pk for job in jobs]
+
+
+def asks(run: Run, verb: str) -> str:
+    """Return the page to which a button leads."""
+    return reverse("jobs:run_action", args=[run.id, verb])
+
+
+@pytest.fixture
+def job(acme: Owner) -> Job:
+    return stored_job(acme)
+
+
+def test_forgery_from_another_site_is_refused(root: User, failed_run: Run) -> None:
+    """A POST needs the CSRF token."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(root)
+    assert client.post(asks(failed_run, "retry"), {}).status_code == 403
+
+
+def test_a_double_click_acts_once(as_root: Client, failed_run: Run, job: Job) -> None:
+    """The same form sent twice: one retry, one run, one entry each."""
+    for url in (asks(failed_run, "retry"), reverse("jobs:job_action", args=[job.pk, "run"])):
+        fields = hidden(as_root.get(url))
+        as_root.post(url, fields)
+        again = as_root.post(url, fields, follow=True)
+        assert again.status_code == 200
+    assert Run.objects.count() == 2
+    assert sorted(AuditEntry.objects.values_list("action", flat=True)) == ["retry", "run now"]
+
+
+def test_a_run_that_has_ended_cannot_be_cancelled(as_root: Client, failed_run: Run) -> None:
+    """The page says what it is and goes back; its buttons offer only what is possible."""
+    url = reverse("admin:jobs_run_actions", args=[failed_run.id, "cancel"])
+    answer = as_root.get(url, follow=True)
+    assert "can be cancelled" in said(answer)[0]
+    names = [tool["name"] for tool in answer.context["objectactions"]]
+    assert names == ["retry"]
+
+
+def test_an_error_of_the_submit_is_a_message(as_root: Client, job: Job) -> None:
+    """A task that is gone is named; nothing fails with an error page."""
+    Job.objects.update(task="tests.ad")
+    page = confirm(as_root, reverse("admin:jobs_job_actions", args=[job.pk, "run"]))
+    assert "no task named" in said(page)[0] and "tests.add" in said(page)[0]

@@ -1,5 +1,6 @@
-"""Groups of targets: chosen or named, and gated again when they change."""
+"""Targets and their groups: chosen or named, and gated again when they change."""
 
+import json
 from typing import Any
 
 import pytest
@@ -59,3 +60,14 @@ def test_names_that_nobody_has_are_told(
     sent = {"owner": acme.pk, "name": "all", "targets": [foreign.pk], "names": ""}
     assert "Not owned by acme: sw-1" in errors(as_root.post(reverse(ADD), sent))
     assert not TargetGroup.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "labels", [{str(number): "x" for number in range(33)}, {"a": 1}, {"a": "x" * 201}, ["a"], 5]
+)
+def test_labels_are_few_and_short(as_root: Client, acme: Owner, labels: object) -> None:
+    """Each list of targets shows all of them: a megabyte of labels would spoil it for everybody."""
+    sent = {"owner": acme.pk, "name": "fw-1", "labels": json.dumps(labels)}
+    page = as_root.post(reverse("admin:jobs_target_add"), sent)
+    assert page.status_code == 200 and "labels" in page.context["adminform"].form.errors
+    assert not Target.objects.exists()
