@@ -1,5 +1,5 @@
 """The people who visit pages: those of the admin's tests."""
 
-from tests.jobs.admin.conftest import as_root, failed_run, person, root
+from tests.jobs.admin.conftest import as_root, failed_run, offered, person, root
 
-__all__ = ["as_root", "failed_run", "person", "root"]
+__all__ = ["as_root", "failed_run", "offered", "person", "root"]

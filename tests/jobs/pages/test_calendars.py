@@ -1,6 +1,5 @@
 """jobs/pages/calendars: months that stay short, days in full, the feed, what fits."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.test import Client
@@ -13,8 +12,6 @@ from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, window
 
 LIST = reverse("jobs:calendars")
-SEES = ("view_calendar", "view_window")
-Person = Callable[..., Client]
 
 
 def names(client: Client, **query: Any) -> list[str]:

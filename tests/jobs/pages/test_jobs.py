@@ -15,12 +15,6 @@ from tests.jobs.recurring.scenes import recurring, written_raw
 LIST = reverse("jobs:jobs")
 
 
-def page_of(client: Client, job: Job) -> str:
-    answer = client.get(reverse("jobs:job", args=[job.pk]))
-    assert answer.status_code == 200
-    return str(answer.content.decode())
-
-
 def verb(job: Job, name: str) -> str:
     return reverse("jobs:job_action", args=[job.pk, name])
 
@@ -52,12 +46,13 @@ def test_a_job_shows_its_runs_what_it_missed_and_its_backfills(
         job=job, owner=acme, first_at=start, last_at=start, count=1234, reason="outage"
     )
     job.backfill(start, start + timedelta(minutes=5))
-    shown = page_of(as_root, job)
+    page = reverse("jobs:job", args=[job.pk])
+    shown = as_root.get(page).content.decode()
     assert str(Run.objects.get(job=job, state="failed").id) in shown
     assert "1,234" in shown and "no scheduler or worker was running" in shown
     assert "0 / 5" in shown
     assert reverse("admin:jobs_job_change", args=[job.pk]) in shown
-    part = as_root.get(reverse("jobs:job", args=[job.pk]), headers={PART: "1"})
+    part = as_root.get(page, headers={PART: "1"})
     assert b"1,234" in part.content and b"<h1" not in part.content
 
 

@@ -1,6 +1,5 @@
 """jobs/pages/search.py and jobs/runs/reads/everything.py: one box finds everything of one's own."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,7 @@ from jobs.runs.reads import everything
 from tests.jobs.admin.conftest import stored_job
 
 SEARCH = reverse("jobs:search")
-TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"')
 Person = Callable[..., Client]
-EVERYTHING = ("view_run", "view_owner", "view_job", "view_submission", "view_target")
 
 
 def found(client: Client, term: str, **query: Any) -> dict[str, list[str]]:

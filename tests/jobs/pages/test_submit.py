@@ -7,12 +7,13 @@ import pytest
 from celery import shared_task
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from jobs.models import AuditEntry, Owner, Rollout, Run, Submission, Target, TargetGroup
 from tests.jobs.admin.conftest import said
 from tests.jobs.scenes import living_worker
 from tests.jobs.windows_world import calendar_of, window
+
+pytestmark = pytest.mark.usefixtures("offered")
 
 URL = reverse("jobs:submit")
 LIST = reverse("jobs:submissions")
@@ -22,12 +23,6 @@ MAY = ("view_submission", "add_submission")
 @shared_task(name="tests.reload")
 def reload(name: str) -> None:
     """Have a device read its rules again."""
-
-
-@pytest.fixture(autouse=True)
-def offered(settings: Settings) -> None:
-    """The tasks of scenes are on offer."""
-    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ("tests.*",)}
 
 
 def typed(owner: Owner, **fields: Any) -> dict[str, Any]:

@@ -44,14 +44,6 @@ def ended(of: Job, state: str, *, at: datetime) -> None:
     )
 
 
-def held_since_long(*jobs: Job) -> None:
-    """Let schedules have been written long ago."""
-    sql.query(
-        "UPDATE jobs_job SET effective_from = now() - interval '1 day' WHERE id = ANY(%s)",
-        [[of.pk for of in jobs]],
-    )
-
-
 def handed_out(until: datetime) -> None:
     """Let the pulse have handed out all slots before a moment, to ticks that are done."""
     Cursor.objects.update(slot=slot_of(until))
@@ -70,17 +62,18 @@ def due(acme: Owner, stranger: Owner) -> datetime:
     moment = (timezone.now() - timedelta(minutes=3)).replace(second=0, microsecond=0)
     minute = slot_of(moment) // 120
     interval = {"schedule": "interval", "interval_minutes": 600, "shard": 0}
-    held_since_long(
-        job(acme, "interval", **interval, phase=minute % 600),
-        job(acme, "another minute", **interval, phase=(minute + 1) % 600),
-        job(acme, "cron", schedule="cron", cron=f"{moment:%M %H} * * *"),
-        job(acme, "once", schedule="once", once_at=moment),
-        job(acme, "disabled", **interval, phase=minute % 600, enabled=False),
-        job(acme, "paused", **interval, phase=minute % 600, paused_until=moment.replace(year=2100)),
-        job(acme, "ended", **interval, phase=minute % 600, end_at=moment - timedelta(days=1)),
-        job(acme, "manual"),
-        job(stranger, "strange", **interval, phase=minute % 600),
-    )
+    at_moment = {**interval, "phase": minute % 600}
+    job(acme, "interval", **at_moment)
+    job(acme, "another minute", **interval, phase=(minute + 1) % 600)
+    job(acme, "cron", schedule="cron", cron=f"{moment:%M %H} * * *")
+    job(acme, "once", schedule="once", once_at=moment)
+    job(acme, "disabled", **at_moment, enabled=False)
+    job(acme, "paused", **at_moment, paused_until=moment.replace(year=2100))
+    job(acme, "ended", **at_moment, end_at=moment - timedelta(days=1))
+    job(acme, "manual")
+    job(stranger, "strange", **at_moment)
+    # Their schedules were written long ago.
+    sql.query("UPDATE jobs_job SET effective_from = now() - interval '1 day'")
     Job.objects.filter(key="paused").update(paused_from=moment - timedelta(hours=1))
     return moment
 
@@ -204,11 +197,6 @@ def test_the_scheduler_says_whether_it_is_healthy(
     assert ("health=late" in listed) == is_open
 
 
-def most(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a list of what needs somebody be no longer than this."""
-    monkeypatch.setattr(health_module, "MOST", number)
-
-
 def is_all(client: Client, health: str) -> bool:
     """Say whether a list claims to show all that need somebody."""
     page = client.get(reverse("admin:jobs_job_changelist", query={"health": health}))
@@ -225,9 +213,9 @@ def test_a_list_that_was_cut_says_that_there_may_be_more(
     for key in ("interval", "cron", "once", "strange"):
         ended(Job.objects.get(key=key), "failed", at=due)
         job(acme, f"broken {key}", schedule="once")
-    most(4, monkeypatch)
+    monkeypatch.setattr(health_module, "MOST", 4)
     assert is_all(as_root, health) and len(keys(as_root, health=health)) == 4
-    most(3, monkeypatch)
+    monkeypatch.setattr(health_module, "MOST", 3)
     assert not is_all(as_root, health) and len(keys(as_root, health=health)) == 3
 
 

@@ -28,15 +28,12 @@ def submission(acme: Owner) -> Submission:
     return Submission.objects.get()
 
 
-def address(submission: Submission) -> str:
-    return reverse("admin:jobs_submission_change", args=[submission.pk])
-
-
 def test_the_page_says_how_much_how_fast_and_how_long(
     as_root: Client, submission: Submission
 ) -> None:
     """In numbers: of five runs three have ended."""
-    page = as_root.get(address(submission)).content.decode()
+    url = reverse("admin:jobs_submission_change", args=[submission.pk])
+    page = as_root.get(url).content.decode()
     assert "60 % (3 / 5)" in page
     assert "so far" in page
 
