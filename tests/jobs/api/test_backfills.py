@@ -4,10 +4,9 @@ import pytest
 
 from jobs.models import Backfill, Job, Owner
 from jobs.recurring.backfill import make_pending_runs
-from tests.jobs.api.conftest import ROOT, Caller, post, problem
+from tests.jobs.api.conftest import ROOT, Caller, post
 from tests.jobs.api.job_scenes import made
-
-WEEK = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
+from tests.jobs.api.test_wrong_fields import WEEK
 
 
 @pytest.fixture
@@ -67,13 +66,6 @@ def test_a_backfill_counts_first(caller: Caller, acme: Owner) -> None:
     path = f"/jobs/{Job.objects.get().pk}/backfill"
     counted = post(client, path, {**WEEK, "dry_run": True}).json()
     assert (counted["count"], counted["id"]) == (7, None) and not Backfill.objects.exists()
-    for wrong, field in (
-        ({"end": WEEK["start"]}, "end"),
-        ({"end": "2190-01-01T00:00:00Z"}, "end"),
-        ({"start": "2026-01-01T00:00:00"}, "start"),
-    ):
-        refused = post(client, path, {**WEEK, **wrong})
-        assert problem(refused, 422, "invalid")["field"] == field
     key = {"Idempotency-Key": "week-1"}
     first, again = (post(client, path, {**WEEK, "reason": "lost"}, **key) for _ in range(2))
     assert first.status_code == 202 and first.json() == again.json()

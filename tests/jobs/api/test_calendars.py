@@ -13,39 +13,8 @@ from jobs.owners.tokens import make_token
 from tests.jobs.api.conftest import ROOT, Caller, client_of, post, problem
 from tests.jobs.api.job_scenes import change
 from tests.jobs.api.matrix.operations import FILE
+from tests.jobs.api.test_wrong_fields import NIGHT
 from tests.jobs.windows_world import approver, calendar_of
-
-NIGHT = {
-    "starts": "2030-01-05T22:00:00",
-    "duration_seconds": 7_200,
-    "zone": "Europe/Berlin",
-    "rule": "FREQ=WEEKLY;BYDAY=SA",
-}
-
-
-@pytest.mark.parametrize(
-    ("changed", "field"),
-    [
-        ({"duration_seconds": 0}, "duration_seconds"),
-        ({"starts": "2030-01-05T22:00:00Z"}, "starts"),
-        ({"starts": "2030-02-30T22:00:00"}, "starts"),
-        ({"starts": 7}, "starts"),
-        ({"starts": "2030-01-06T22:00:00"}, "starts"),
-        ({"zone": "Europe/Berlinn"}, "zone"),
-        ({"rule": "FREQ=SOMETIMES"}, "rule"),
-        ({"valid_from": "2030-01-05T22:00:00"}, "valid_from"),
-        ({"effect": "party"}, "effect"),
-        ({"reason": "x" * 501}, "reason"),
-    ],
-)
-def test_a_wrong_window_is_named_and_not_stored(
-    caller: Caller, acme: Owner, changed: dict[str, Any], field: str
-) -> None:
-    """Also impossible times."""
-    calendar = calendar_of(acme)
-    refused = post(caller(acme), f"/calendars/{calendar.pk}/windows", {**NIGHT, **changed})
-    assert refused.status_code == 422 and refused.json()["field"] == field, refused.content
-    assert not Window.objects.exists()
 
 
 def test_four_eyes_are_not_those_of_one_maker(caller: Caller, acme: Owner) -> None:

@@ -1,12 +1,21 @@
-"""Limits of callers and owners over the API: 429 with the limit and Retry-After, nothing stored."""
+"""Limits of callers, owners and bulks over the API: named with the limit, and nothing stored."""
+
+from typing import Any
 
 import pytest
 import redis
 from pytest_django import Settings
 
-from jobs.models import IdempotencyKey, Owner, Run, Submission
+from jobs.models import (
+    IdempotencyKey,
+    Job,
+    Owner,
+    Run,
+    Submission,
+)
 from jobs.owners import request_rates
 from tests.jobs.api.conftest import ADD, ROOT, Caller, post, problem
+from tests.jobs.api.job_scenes import JOB, made
 from tests.jobs.scenes import submitted
 
 
@@ -49,3 +58,47 @@ def test_an_owner_has_a_limit_of_waiting_runs(
     assert Run.objects.count() == 3 and Submission.objects.count() == 1
     assert IdempotencyKey.objects.count() == 1
     assert post(caller(northwind), "/runs", ADD).status_code == 202
+
+
+def test_an_owner_has_so_many_jobs_at_most(caller: Caller, acme: Owner, settings: Settings) -> None:
+    """429; changes of jobs that are there still work."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_JOBS": 2}
+    client = caller(acme)
+    for key in ("a", "b"):
+        made(client, key=key)
+    refused = post(client, "/jobs", {**JOB, "key": "c"})
+    assert problem(refused, 429, "jobs")["limit"] == 2 and refused["Retry-After"]
+    jobs = [{**JOB, "key": key, "priority": 1} for key in ("a", "b")]
+    assert post(client, "/jobs/upsert", {"jobs": jobs}).json()["updated"] == 2
+    more = post(client, "/jobs/upsert", {"jobs": [*jobs, JOB]})
+    problem(more, 429, "jobs")
+    assert Job.objects.count() == 2
+
+
+def test_one_bad_job_of_many_stores_none(caller: Caller, acme: Owner) -> None:
+    """Every bad one is listed with its index, whatever is wrong with it."""
+    jobs: list[Any] = [{**JOB, "key": f"job-{number}"} for number in range(1_000)]
+    jobs[3] = {**jobs[3], "zone": "Mars"}
+    jobs[500] = "nonsense"
+    jobs[700] = {**jobs[700], "task": "tests.nothing"}
+    jobs[998] = {**jobs[998], "key": "job-997"}
+    jobs[999] = {**jobs[999], "priority": 10, "max_attempts": 0}
+    refused = problem(post(caller(acme), "/jobs/upsert", {"jobs": jobs}), 422, "invalid")
+    assert [(each["index"], each["field"]) for each in refused["errors"]] == [
+        (3, "jobs.3.zone"),
+        (500, "jobs.500"),
+        (700, "jobs.700.task"),
+        (998, "jobs.998.key"),
+        (999, "jobs.999.priority"),
+        (999, "jobs.999.max_attempts"),
+    ]
+    assert not Job.objects.exists()
+
+
+def test_a_bulk_has_a_limit(caller: Caller, acme: Owner, settings: Settings) -> None:
+    """413 with the limit, and an empty bulk is none."""
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BATCH": 2}
+    client = caller(acme)
+    three = post(client, "/jobs/upsert", {"jobs": [JOB] * 3})
+    assert problem(three, 413, "batch_too_large")["limit"] == 2
+    assert problem(post(client, "/jobs/upsert", {"jobs": []}), 422, "invalid")["field"] == "jobs"

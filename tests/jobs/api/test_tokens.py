@@ -1,13 +1,8 @@
 """jobs/api/tokens.py: a token is made, shown once, listed without its secret, and revoked."""
 
-from typing import Any
-
-import pytest
-
 from jobs.models import ApiToken, Owner, Role
 from tests.jobs.api.conftest import ROOT, Caller, client_of, logged_in, post, problem
-
-PROGRAM = {"name": "program", "scopes": ["read"]}
+from tests.jobs.api.test_wrong_fields import PROGRAM
 
 
 def test_a_secret_is_shown_once(caller: Caller, acme: Owner) -> None:
@@ -25,28 +20,6 @@ def test_a_secret_is_shown_once(caller: Caller, acme: Owner) -> None:
     assert "token" not in later[0].json()
     assert client_of(secret).get(f"{ROOT}/runs").status_code == 200
     assert client.get(f"{ROOT}/tokens/{prefix}").json()["last_used_at"] is not None
-
-
-@pytest.mark.parametrize(
-    ("changed", "field", "told"),
-    [
-        ({"name": ""}, "name", "at least 1 character"),
-        ({"scopes": []}, "scopes", "1"),
-        ({"scopes": ["root"]}, "scopes.0", "read"),
-        ({"owner": "stranger"}, "owner", "stranger"),
-        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at", "passed"),
-        ({"expires_at": "2030-01-01T00:00:00"}, "expires_at", "timezone"),
-    ],
-)
-def test_a_wrong_token_is_named_and_not_stored(
-    caller: Caller, acme: Owner, stranger: Owner, *, changed: Any, field: str, told: str
-) -> None:
-    client = caller(acme)
-    before = ApiToken.objects.count()
-    refused = post(client, "/tokens", {**PROGRAM, **changed})
-    assert refused.status_code == 422, refused.content
-    assert refused.json()["field"] == field and told in refused.json()["detail"]
-    assert ApiToken.objects.count() == before
 
 
 def test_no_caller_gives_a_token_more_than_it_has(caller: Caller, acme: Owner) -> None:
