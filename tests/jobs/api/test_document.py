@@ -1,4 +1,4 @@
-"""The OpenAPI document: committed, typed for each task, and kept by the answers."""
+"""The OpenAPI document: committed, typed for each task, and kept by the answers; the tasks."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from jobs.models import Owner
 from jobs.owners.tokens import make_token
 from tests.docs.generate import OPENAPI, openapi
 from tests.docs.pages import PROJECT
-from tests.jobs.api.conftest import ALL, ROOT, Caller
+from tests.jobs.api.conftest import ALL, ROOT, Caller, problem
 from tests.jobs.api.judging import judge, judge_one
 from tests.jobs.scenes import submitted
 
@@ -110,3 +110,16 @@ def test_the_events_of_a_submission_keep_to_the_document(committed: None, acme: 
         headers={"Authorization": f"Bearer {secret}"},
     )
     assert "event: end" in told
+
+
+def test_a_task_is_shown_with_the_schema_of_its_arguments(caller: Caller, acme: Owner) -> None:
+    """A form or a client can be made from it; a registered task that is not on offer is unknown."""
+    client = caller(acme, "read")
+    listed = {one["name"]: one for one in client.get(f"{ROOT}/tasks").json()["items"]}
+    shown = client.get(f"{ROOT}/tasks/tests.add").json()
+    assert listed["tests.add"] == shown
+    assert shown["arguments"]["required"] == ["x", "y"]
+    assert shown["arguments"]["properties"]["x"]["type"] == "integer"
+    assert "fairshift.http_request" in listed
+    assert not [name for name in listed if name.startswith("fairshift.system.")]
+    problem(client.get(f"{ROOT}/tasks/fairshift.system.sweep"), 404, "not_found")

@@ -1,4 +1,4 @@
-"""jobs/api/exports: all runs of a filter, in both formats."""
+"""jobs/api/exports: all runs of a filter, in both formats; a cell of a CSV is no formula."""
 
 import csv
 import io
@@ -10,6 +10,7 @@ from django.test import Client
 
 from jobs import upsert_jobs
 from jobs.api import exports
+from jobs.api.csv_cells import harmless
 from jobs.api.kit import streams
 from jobs.catalog.encoding import encode_body, encode_result
 from jobs.core.sql import now
@@ -94,3 +95,25 @@ def test_an_export_whose_token_is_revoked_breaks_off(
     ApiToken.objects.update(revoked_at=now())
     with pytest.raises(ConnectionAbortedError):
         next(parts)
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", " =", " \n \u00a0+", "＝"])
+def test_a_formula_becomes_text(first: str) -> None:
+    """Every beginning that spreadsheets run; some drop spaces and line feeds before they look."""
+    assert harmless(f"{first}HYPERLINK(1)") == f"'{first}HYPERLINK(1)"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, ""),
+        (-5, "-5"),
+        (1.5, "1.5"),
+        (True, "true"),
+        ("a=b", "a=b"),
+        ({"a": "=1"}, '{"a": "=1"}'),
+    ],
+)
+def test_other_values_stay(value: Any, cell: str) -> None:
+    """Numbers stay numbers; containers are JSON."""
+    assert harmless(value) == cell

@@ -1,16 +1,19 @@
-"""Runs let start outside their windows: with permission and a reason, told on their page."""
+"""Runs let start outside their windows, or moved to another task; workers that take no runs."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from jobs import submit
 from jobs.calendars import changes
-from jobs.models import Calendar, Owner, Run
+from jobs.core.sql import now
+from jobs.models import Calendar, Owner, Run, Worker
 from tests.jobs.admin.conftest import confirm, said
-from tests.jobs.scenes import submitted
+from tests.jobs.scenes import living_worker, submitted
 from tests.jobs.windows_world import calendar_of, freeze
 
 
@@ -62,3 +65,29 @@ def test_a_shared_calendar_that_still_holds_is_named(
     assert not Run.objects.filter(state="queued").exists()
     [text] = said(confirm(as_root, action(held[0]), reason="storm"))
     assert "still holds" not in text and Run.objects.get(state="queued") == held[0]
+
+
+@pytest.mark.parametrize(
+    "task", ["fairshift.delete_jobs", "fairshift.http_request", "tests.record", "tests.recor"]
+)
+def test_a_run_is_moved_to_an_offered_task_only(
+    as_root: Client, acme: Owner, settings: Any, task: str
+) -> None:
+    """A task that no form offers, and one of Fairshift's own, is refused as if it were unknown."""
+    run = submit("tests.record", n=1, owner=acme)
+    Run.objects.update(task="tests.old", blocked_by="task")
+    settings.FAIRSHIFT = {**settings.FAIRSHIFT, "OFFERED_TASKS": ()}
+    page = confirm(as_root, reverse("admin:jobs_run_actions", args=[run.id, "move"]), to=task)
+    assert "to" in page.context["form"].errors
+    run.refresh_from_db()
+    assert run.task == "tests.old"
+
+
+def test_the_list_of_workers_shows_those_that_take_nothing(as_root: Client) -> None:
+    """They beat, and have no queue. A worker that is drained is draining above all."""
+    living_worker("w2@here", queues=[])
+    changelist = reverse("admin:jobs_worker_changelist")
+    assert "consumes no queue" in as_root.get(changelist).content.decode()
+    Worker.objects.update(draining_since=now())
+    shown = as_root.get(changelist).content.decode()
+    assert "draining" in shown and "consumes no queue" not in shown
