@@ -13,6 +13,8 @@ from tests.jobs.scenes import failed
 pytestmark = pytest.mark.proof
 
 Browse = Callable[..., Any]
+ROW = ".form-row.field-{}"
+BOX = "[data-preview]"
 LISTS = ("owner", "job", "submission", "run", "target", "worker", "auditentry")
 
 
@@ -60,13 +62,6 @@ def test_pages_fit_a_phone_and_states_can_be_read(
         f"/admin/jobs/owner/{acme.pk}/change/",
     ]
     fit_a_phone(page, paths)
-
-
-pytestmark = pytest.mark.proof
-
-Browse = Callable[..., Any]
-ROW = ".form-row.field-{}"
-BOX = "[data-preview]"
 
 
 def stored(owner: Owner, **columns: Any) -> Job:

@@ -1,4 +1,4 @@
-"""jobs/api/owners: added, changed, and their members; by callers of one owner and of all."""
+"""jobs/api/owners, members, workers, dead letters: by callers of one owner and of all."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from jobs.core.sql import now
 from jobs.models import AuditEntry, Membership, Owner, Role
 from tests.jobs.api.conftest import ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import change
-from tests.jobs.scenes import failed, submitted
+from tests.jobs.scenes import admitted, failed, living_worker, submitted
 
 
 def member(owner: Owner, name: str, role: str = Role.ADMIN) -> Membership:
@@ -64,6 +64,29 @@ def test_usage_counts_the_runs_of_a_span(caller: Caller, acme: Owner, stranger: 
     assert (old["runs"], old["worker_seconds"], old["received"]) == ({}, 0.0, None)
     year = {"after": "2025-01-01T00:00:00Z", "before": "2026-01-01T00:00:00Z"}
     problem(caller(acme).get(f"{ROOT}/owners/acme/usage", year), 422, "invalid")
+
+
+def test_a_worker_shows_the_callers_runs(caller: Caller, acme: Owner) -> None:
+    """With its slots and the age of its heartbeat, by PostgreSQL's clock."""
+    worker = living_worker()
+    [run] = submitted(acme)
+    admitted(worker, run)
+    shown = caller(acme).get(f"{ROOT}/workers/{worker}").json()
+    assert (shown["runs"], shown["active_runs"]) == ([str(run.id)], 1)
+    assert (shown["state"], shown["slots"]) == ("alive", 4)
+    assert 0 <= shown["heartbeat_age_seconds"] < 30
+
+
+def test_failed_runs_are_grouped_by_task_and_error(caller: Caller, acme: Owner) -> None:
+    """The largest group first, with its newest message."""
+    for error in ("builtins.ValueError", "builtins.KeyError", "builtins.ValueError"):
+        failed(acme, error)
+    shown = caller(acme).get(f"{ROOT}/dead-letters").json()
+    assert shown["is_complete"] and shown["items"][0]["newest_message"] == "no"
+    assert [(one["owner"], one["error"], one["count"]) for one in shown["items"]] == [
+        ("acme", "builtins.ValueError", 2),
+        ("acme", "builtins.KeyError", 1),
+    ]
 
 
 def test_the_last_admin_of_an_owner_stays(caller: Caller, acme: Owner) -> None:

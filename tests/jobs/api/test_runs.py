@@ -91,6 +91,15 @@ def test_a_filter_without_an_index_looks_at_a_bounded_number_of_runs(
     assert found == [str(broken.id)] and pages == 3
 
 
+def test_a_run_tells_its_story(caller: Caller, acme: Owner) -> None:
+    """Moves, and attempts with their errors."""
+    story = caller(acme).get(f"{ROOT}/runs/{failed(acme).id}/timeline").json()
+    states = [move["state"] for move in story["moves"]]
+    assert states == ["queued", "admitted", "running", "failed"]
+    [attempt] = story["attempts"]
+    assert (attempt["number"], attempt["error"]["message"]) == (1, "no")
+
+
 def test_a_run_that_has_not_changed_is_not_sent_again(caller: Caller, acme: Owner) -> None:
     """Its ETag changes with each move."""
     [run] = submitted(acme)

@@ -41,6 +41,14 @@ def test_search_understands_ids_numbers_targets_and_labels(
     assert found(as_root, submission=failed_run.submission_id) == {failed_run}
 
 
+def test_runs_are_found_by_their_age(as_root: Client, failed_run: Run, northwind: Owner) -> None:
+    """Up to that age."""
+    [old] = submitted(northwind)
+    id_of_2023 = "01900000-0000-7000-8000-000000000001"
+    sql.query("UPDATE jobs_run SET id = %s WHERE id = %s", [id_of_2023, old.id])
+    assert found(as_root, age="30d") == {failed_run}
+
+
 def test_a_count_that_takes_too_long_is_given_up(
     as_root: Client, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
