@@ -6,14 +6,7 @@ import pytest
 
 from jobs import upsert_jobs
 from jobs.core import sql
-from jobs.models import (
-    ApiToken,
-    AuditEntry,
-    Job,
-    Missed,
-    Owner,
-    Target,
-)
+from jobs.models import ApiToken, AuditEntry, Job, Missed, Owner, Target
 from tests.jobs.api.conftest import ROOT, Caller, problem
 from tests.jobs.api.job_scenes import ADD, JOB, change, made
 from tests.jobs.noticed_jobs import naming_counts, notice

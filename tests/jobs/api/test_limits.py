@@ -6,13 +6,7 @@ import pytest
 import redis
 from pytest_django import Settings
 
-from jobs.models import (
-    IdempotencyKey,
-    Job,
-    Owner,
-    Run,
-    Submission,
-)
+from jobs.models import AuditEntry, IdempotencyKey, Job, Owner, Run, Submission
 from jobs.owners import request_rates
 from tests.jobs.api.conftest import ADD, ROOT, Caller, post, problem
 from tests.jobs.api.job_scenes import JOB, made
@@ -61,7 +55,7 @@ def test_an_owner_has_a_limit_of_waiting_runs(
 
 
 def test_an_owner_has_so_many_jobs_at_most(caller: Caller, acme: Owner, settings: Settings) -> None:
-    """429; changes of jobs that are there still work."""
+    """429; changes of jobs that are there still work, and are one entry in the audit."""
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_OWNER_JOBS": 2}
     client = caller(acme)
     for key in ("a", "b"):
@@ -69,7 +63,10 @@ def test_an_owner_has_so_many_jobs_at_most(caller: Caller, acme: Owner, settings
     refused = post(client, "/jobs", {**JOB, "key": "c"})
     assert problem(refused, 429, "jobs")["limit"] == 2 and refused["Retry-After"]
     jobs = [{**JOB, "key": key, "priority": 1} for key in ("a", "b")]
-    assert post(client, "/jobs/upsert", {"jobs": jobs}).json()["updated"] == 2
+    done = post(client, "/jobs/upsert", {"jobs": jobs}).json()
+    assert done == {"created": 0, "updated": 2, "unchanged": 0}
+    entry = AuditEntry.objects.get(action="upsert jobs")
+    assert entry.owner == acme and entry.details["updated"] == 2
     more = post(client, "/jobs/upsert", {"jobs": [*jobs, JOB]})
     problem(more, 429, "jobs")
     assert Job.objects.count() == 2

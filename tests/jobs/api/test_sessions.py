@@ -5,16 +5,7 @@ A change needs the CSRF token, Django's permission and the role at the owner of 
 
 import pytest
 
-from jobs.models import (
-    Attachment,
-    Calendar,
-    Job,
-    Owner,
-    Role,
-    Target,
-    TargetGroup,
-    WindowDecision,
-)
+from jobs.models import Attachment, Calendar, Job, Owner, Role, Target, TargetGroup, WindowDecision
 from tests.jobs.api.conftest import ROOT, Caller, logged_in, post, problem
 from tests.jobs.api.job_scenes import made
 from tests.jobs.windows_world import calendar_of, window

@@ -8,14 +8,7 @@ import pytest
 from jobs.core.errors import OptionError
 from jobs.models import Owner
 from jobs.owners.limits import pause_owner, resume_owner
-from tests.jobs.scenes import (
-    admitted,
-    ask,
-    hinted,
-    living_worker,
-    lose_hints,
-    submitted,
-)
+from tests.jobs.scenes import admitted, ask, hinted, living_worker, lose_hints, submitted
 
 
 def test_resumed_it_goes_on_at_once(committed: None, acme: Owner) -> None:

@@ -18,14 +18,7 @@ from tests.jobs.api.matrix.operations import (
     by,
 )
 from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS, of_no_row
-from tests.jobs.api.matrix.world import (
-    World,
-    fingerprint,
-    only_reads,
-    read,
-    send,
-    unknown_keys,
-)
+from tests.jobs.api.matrix.world import World, fingerprint, only_reads, read, send, unknown_keys
 
 OF_ROWS = [one for one in OPERATIONS if one.owned]
 READS = [one for one in OPERATIONS if only_reads(one)]

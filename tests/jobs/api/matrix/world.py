@@ -36,13 +36,7 @@ from jobs.owners.tokens import make_token, revoke_token
 from tests.jobs.actions.cases import READY
 from tests.jobs.api.conftest import ALL, client_of
 from tests.jobs.api.matrix.operations import BODIES, Operation
-from tests.jobs.api.matrix.rows import (
-    FILTERS,
-    PARAMETERS,
-    ROWS,
-    runs_on,
-    words_of,
-)
+from tests.jobs.api.matrix.rows import FILTERS, PARAMETERS, ROWS, runs_on, words_of
 
 CHANGES_BY_ITSELF: Final = re.compile(
     r'"next": ?"[^"]+"|"[a-z_]*(_seconds|received|entitled)": ?[\d.e-]+'

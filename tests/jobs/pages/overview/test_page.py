@@ -12,13 +12,7 @@ from jobs.system.state import system_state
 from jobs.system.verdict.operator import Operator
 from jobs.system.verdict.reading import read
 from tests.jobs.broken import all_have_waited
-from tests.jobs.scenes import (
-    admitted,
-    living_worker,
-    recorded,
-    silence,
-    submitted,
-)
+from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
 from tests.jobs.system.rollups.late import counted_until
 from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 
