@@ -1,6 +1,7 @@
 """Another owner's rows do not exist: in no list, count, filter, search, page or action."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -70,7 +71,8 @@ def test_searches_and_filters_by_what_is_anothers_find_nothing(
     """Of an id, a submission, a target or an owner: rows of one's own owners only."""
     client = person("ann", *VIEW, acme="viewer")
     foreign = both[1]
-    terms = [{"q": str(term)} for term in (foreign.id, foreign.submission_id, "stranger-sw")]
+    named = (foreign.id, foreign.submission_id, "stranger-sw")
+    terms: list[dict[str, Any]] = [{"q": str(term)} for term in named]
     for query in (*terms, {"owner": "stranger"}, {"submission": foreign.submission_id}):
         page = client.get(reverse("admin:jobs_run_changelist"), query)
         assert page.context["cl"].result_count == 0, query

@@ -1,6 +1,6 @@
 """The link of each problem leads to the rows that it is about, and not to others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -217,7 +217,7 @@ def clock(_acme: Owner) -> Shown:
     return Shown(("leads", "m1"), ("no beat leads",))
 
 
-SCENES: Final[dict[str, Callable[[Owner], Shown]]] = {
+SCENES: Final[Mapping[str, Callable[[Owner], Shown]]] = {
     scene.__name__: scene
     for scene in (
         *(redis, beat, no_worker, system_worker, unserved, unsent, missing_rounds, stopped),
