@@ -276,7 +276,7 @@ def test_the_api_creates_it(noun: Noun, acme: Owner, caller: Caller) -> None:
 def test_the_page_creates_it(
     noun: Noun, acme: Owner, stranger: Owner, person: Callable[..., Client], as_root: Client
 ) -> None:
-    """For an owner that its visitor administers; a secret is shown once."""
+    """For an owner that its visitor administers, or for all by a superuser; a secret is shown."""
     url = reverse(f"jobs:create_{noun.name}")
     sent = {**visible(as_root.get(url)), **as_typed(NEW[noun.name]), "owner": "acme"}
     codes = (noun.creation.permission.partition(".")[2], "view_run")
@@ -289,8 +289,14 @@ def test_the_page_creates_it(
     answer = as_root.post(url, sent)
     assert answer.status_code == (200 if noun.creation.secret else 302), answer.content
     assert ("no-store" in answer.get("Cache-Control", "")) == bool(noun.creation.secret)
+    if noun.creation.secret:
+        assert answer.context["secret"] in answer.content.decode()
     [row] = noun.rows().order_by("-pk")[:1]
     assert noun.owner_of(row) == (row.pk if noun.name == "owner" else acme.pk)
+    if noun.creation.is_for_all:
+        as_root.post(url, {**sent, "owner": ""})
+        [row] = noun.rows().order_by("-pk")[:1]
+        assert noun.owner_of(row) is None
 
 
 @pytest.mark.parametrize("noun", [noun for noun in CREATED if noun.name in ("token", "webhook")])
