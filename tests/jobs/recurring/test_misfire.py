@@ -1,4 +1,4 @@
-"""jobs/recurring/misfire.py: what nobody was there to run is run late or recorded, never silent."""
+"""jobs/recurring/misfire.py and pause.py: what nobody was there to run is run late or recorded."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 import redis
+from django.contrib.auth.models import User
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.core.sql import now
-from jobs.models import Job, Missed, Owner, Run, Tick
+from jobs.models import AuditEntry, Job, Missed, Owner, Run, Tick
 from jobs.recurring import misfire
 from jobs.recurring.misfire import catch_up, judge_locked, record_pauses
+from jobs.recurring.pause import pause_jobs
 from jobs.schedules import due_times
 from jobs.schedules.phases import MINUTE
 from jobs.schedules.spans import schedule_of
@@ -32,24 +34,38 @@ def records(job: Job) -> list[tuple[datetime, datetime, int, str]]:
     return list(rows.values_list("first_at", "last_at", "count", "reason"))
 
 
-def scheduled(job: Job) -> dict[str, Any]:
-    return dict(Job.objects.values().get(pk=job.pk))
-
-
 @pytest.mark.parametrize(
-    ("fields", "runs", "recorded"),
+    ("fields", "in_time_from", "runs", "recorded"),
     [
-        ({"misfire": "skip"}, [], [(0, 9, 10, "outage")]),
-        ({"misfire": "once"}, [9], [(0, 8, 9, "outage")]),
-        ({"misfire": "all"}, list(range(10)), []),
-        ({"misfire": "all", "misfire_cap": 3}, [7, 8, 9], [(0, 6, 7, "cap")]),
-        ({"misfire": "all", "misfire_deadline_seconds": 60.0}, [], [(0, 9, 10, "deadline")]),
+        ({"misfire": "skip"}, None, [], [(0, 9, 10, "outage")]),
+        ({"misfire": "once"}, None, [9], [(0, 8, 9, "outage")]),
+        ({"misfire": "all"}, None, list(range(10)), []),
+        ({"misfire": "all", "misfire_cap": 3}, None, [7, 8, 9], [(0, 6, 7, "cap")]),
+        ({"misfire": "all"}, 6.5, [7, 8, 9], [(0, 6, 7, "deadline")]),
+        (
+            {"misfire": "all", "misfire_cap": 2},
+            6.5,
+            [8, 9],
+            [(0, 6, 7, "deadline"), (7, 7, 1, "cap")],
+        ),
+        ({"misfire": "once"}, 60, [], [(0, 9, 10, "deadline")]),
+        ({"misfire": "skip"}, 60, [], [(0, 9, 10, "outage")]),
     ],
 )
 def test_each_job_by_its_own_policy(
-    acme: Owner, fields: dict[str, Any], runs: list[int], recorded: list[Any]
+    acme: Owner,
+    fields: dict[str, Any],
+    in_time_from: float | None,
+    runs: list[int],
+    recorded: list[Any],
 ) -> None:
-    """A record for each span and reason, with its count; a run says when it was due."""
+    """Skip runs no missed due time, once the latest, all the latest up to the cap.
+
+    No due time past the job's deadline runs. A record has the count of one span and reason.
+    """
+    if in_time_from is not None:
+        deadline = (now() - at(in_time_from)).total_seconds()
+        fields = {**fields, "misfire_deadline_seconds": deadline}
     job = recurring(acme, **fields)
     assert missed(at(0), at(10)) == len(runs)
     assert runs_of(job) == [at(minute) for minute in runs]
@@ -118,25 +134,6 @@ def test_a_job_that_somebody_holds_is_judged_when_it_is_free(
     assert runs_of(held) == [at(0), at(1), at(2)]
     left.refresh_from_db()
     assert left.done_at is not None
-
-
-def test_a_schedule_is_not_applied_to_times_before_it(acme: Owner) -> None:
-    """A job that was made or changed in the outage is due from then on."""
-    job = recurring(acme, misfire="all", effective_from=at(4, seconds=1))
-    missed(at(0), at(8))
-    assert runs_of(job) == [at(5), at(6), at(7)] and records(job) == []
-
-
-def test_a_smooth_job_belongs_to_the_slot_in_which_it_is_triggered(acme: Owner) -> None:
-    """Its due time is the minute's first instant, up to a minute before: no tick loses it."""
-    facts = {"schedule": "cron", "cron": "* * * * *", "smooth": True, "shard": 90}
-    job = recurring(acme, misfire="all", **facts)
-    missed(at(0, seconds=30), at(2, seconds=30))
-    assert runs_of(job) == [at(0), at(1)]
-    missed(at(2, seconds=30), at(3, seconds=45))
-    assert runs_of(job) == [at(0), at(1), at(2)]
-    missed(at(3, seconds=45), at(4))
-    assert runs_of(job) == [at(0), at(1), at(2), at(3)]
 
 
 # --- pauses --------------------------------------------------------------------------------
@@ -312,7 +309,7 @@ def test_every_due_time_is_a_run_or_in_one_record(
 
 
 def _hold(job: Job, start: datetime, end: datetime, pause: tuple[int, int] | None) -> None:
-    schedule = schedule_of(scheduled(job))
+    schedule = schedule_of(Job.objects.values().get(pk=job.pk))
     delay = timedelta(seconds=schedule.shard / 2 if schedule.smooth else 0)
     due = [
         moment
@@ -333,3 +330,22 @@ def _hold(job: Job, start: datetime, end: datetime, pause: tuple[int, int] | Non
             assert inside + runs.count(moment) == 0, moment
         assert not (is_in_pause and moment in runs)
     assert Run.objects.filter(job=job).count() == len(runs)
+
+
+# --- paused by an operator ------------------------------------------------------------------
+
+
+def test_jobs_are_paused_and_resumed(acme: Owner) -> None:
+    """All of them at once; each has its entry in the audit."""
+    ann = User.objects.create_user("ann")
+    jobs = [recurring(acme), recurring(acme, schedule="seconds", interval_seconds=7)]
+    ids = [job.pk for job in jobs]
+    until = now() + timedelta(hours=1)
+    assert pause_jobs(ids, until=until, actor=ann, reason="rollout") == 2
+    assert list(Job.objects.values_list("paused_until", flat=True)) == [until, until]
+    assert not Job.objects.filter(paused_from=None).exists()
+    assert pause_jobs([*ids, ids[-1] + 1], until=None) == 2
+    assert not Job.objects.exclude(paused_until=None).exists()
+    entries = AuditEntry.objects.filter(object_id=str(ids[0])).order_by("pk")
+    written = [(it.action, it.actor_name, it.reason, it.details["until"]) for it in entries]
+    assert written == [("pause", "ann", "rollout", until.isoformat()), ("resume", "", "", None)]

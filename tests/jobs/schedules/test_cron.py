@@ -1,15 +1,13 @@
 """jobs/schedules/cron.py: the minutes of an expression, over changes of the clock (G13)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.core.errors import ScheduleError
 from jobs.schedules import cron_minutes
-from jobs.schedules.cron import walk
 from tests.jobs.schedules.clocks import EDGES, ZONES, changes, disagreements, some_expressions
 
 MINUTE = timedelta(minutes=1)
@@ -33,20 +31,6 @@ def test_changes_of_the_clock(zone: str) -> None:
 
 
 @given(zones, expressions, st.data())
-def test_it_does_not_matter_where_one_begins(zone: str, cron: str, data: st.DataObject) -> None:
-    """Spans that are put together have the times of the whole, wherever they are cut."""
-    change = data.draw(st.sampled_from(changes(zone)))
-    cuts = [change + data.draw(st.integers(-3_000, 3_000)) * MINUTE for _ in range(4)]
-    first, *between, last = sorted(cuts)
-    whole = cron_minutes(cron, zone, start=first, end=last)
-    parts: list[datetime] = []
-    for cut in [*between, last]:
-        parts += cron_minutes(cron, zone, start=first, end=cut)
-        first = cut
-    assert parts == whole
-
-
-@given(zones, expressions, st.data())
 def test_minute_by_minute_it_is_the_same(zone: str, cron: str, data: st.DataObject) -> None:
     """A tick asks for one minute at a time, and gets what a walk over all of them finds."""
     change = data.draw(st.sampled_from(changes(zone)))
@@ -54,15 +38,3 @@ def test_minute_by_minute_it_is_the_same(zone: str, cron: str, data: st.DataObje
     each = [start + number * MINUTE for number in range(180)]
     alone = [m for m in each if cron_minutes(cron, zone, start=m, end=m + MINUTE)]
     assert alone == cron_minutes(cron, zone, start=start, end=start + 180 * MINUTE)
-
-
-@pytest.mark.parametrize(
-    ("cron", "zone", "field"),
-    [("0 0 30 2 *", "", "cron"), ("* * * *", "", "cron"), ("* * * * *", "Mars/Olympus", "zone")],
-)
-def test_a_broken_row_is_named(cron: str, zone: str, field: str) -> None:
-    """What somebody wrote past all checks raises the one error that stops only this job."""
-    noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
-    with pytest.raises(ScheduleError) as raised:
-        list(walk(cron, zone, start=noon, end=noon + MINUTE))
-    assert raised.value.field == field

@@ -1,15 +1,18 @@
-"""jobs/schedules/due.py: the due times of every kind, and the next ones."""
+"""jobs/schedules/due.py and spans.py: the due times of every kind, and the next ones."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.core.errors import ScheduleError
-from jobs.schedules import Schedule, due_times, moment_of, next_times, slot_of
+from jobs.schedules import Schedule, due_times, in_words, moment_of, next_times, slot_of
+from jobs.schedules.spans import due_in, schedule_of, without
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND, MINUTE, HOUR, DAY = (
@@ -107,19 +110,98 @@ def test_next_times_give_up_after_eight_years() -> None:
     assert next_times(rare, after=datetime(2033, 1, 1, tzinfo=UTC), count=1) == []
 
 
+READERS: dict[str, Callable[[Schedule], object]] = {
+    "next times": lambda schedule: next_times(schedule, after=NOON, count=1),
+    "times of a span": lambda schedule: due_in(schedule, start=NOON, end=NOON + HOUR),
+    "words": in_words,
+}
+
+
 @pytest.mark.parametrize(
-    ("schedule", "field"),
+    ("reader", "schedule", "field"),
     [
-        (Schedule("interval"), "interval_minutes"),
-        (Schedule("interval", interval_minutes=0), "interval_minutes"),
-        (Schedule("seconds"), "interval_seconds"),
-        (Schedule("once"), "once_at"),
-        (Schedule("cron"), "cron"),
-        (Schedule("cron", cron="0 0 * * *", zone="Mars"), "zone"),
+        ("next times", Schedule("interval"), "interval_minutes"),
+        ("next times", Schedule("interval", interval_minutes=0), "interval_minutes"),
+        ("times of a span", Schedule("interval", interval_minutes=0), "interval_minutes"),
+        ("next times", Schedule("seconds"), "interval_seconds"),
+        ("times of a span", Schedule("seconds"), "interval_seconds"),
+        ("next times", Schedule("once"), "once_at"),
+        ("words", Schedule("once"), "once_at"),
+        ("next times", Schedule("cron"), "cron"),
+        ("next times", Schedule("cron", cron="0 0 30 2 *"), "cron"),
+        ("next times", Schedule("cron", cron="* * * *"), "cron"),
+        ("times of a span", Schedule("cron", cron="61 * * * *"), "cron"),
+        ("words", Schedule("cron", cron="nonsense"), "cron"),
+        *((name, Schedule("cron", cron="@daily", zone="Mars"), "zone") for name in READERS),
     ],
 )
-def test_a_broken_row_is_named(schedule: Schedule, field: str) -> None:
-    """What somebody wrote past all checks raises the one error that stops only this job."""
+def test_a_broken_row_is_named(reader: str, schedule: Schedule, field: str) -> None:
+    """A row that was written past all checks raises the one error that stops only this job."""
     with pytest.raises(ScheduleError) as raised:
-        next_times(schedule, after=NOON, count=1)
+        READERS[reader](schedule)
     assert raised.value.field == field
+
+
+# --- counted and cut without being listed -----------------------------------------------------
+
+bounds = st.tuples(st.none() | near, st.none() | near)
+minutes = st.integers(-2 * 1_440, 2 * 1_440).map(lambda count: NOON + count * MINUTE)
+
+
+@given(schedules, bounds, st.tuples(near, near), st.none() | near)
+def test_counted_times_are_those_of_the_schedule(
+    schedule: Schedule,
+    bounds: tuple[datetime | None, datetime | None],
+    span: tuple[datetime, datetime],
+    since: datetime | None,
+) -> None:
+    """The same as `due_times` lists, however they are counted."""
+    if schedule.kind in ("interval", "cron"):
+        schedule = replace(schedule, start_at=bounds[0], end_at=bounds[1])
+    start, end = span
+    listed = [
+        due for due in due_times(schedule, start=start, end=end) if since is None or due >= since
+    ]
+    assert list(due_in(schedule, start=start, end=end, since=since)) == listed
+
+
+def test_seconds_lie_on_a_grid() -> None:
+    """Whole multiples of the interval since 1970, wherever one begins to look."""
+    schedule = Schedule(kind="seconds", interval_seconds=7)
+    due = due_in(schedule, start=NOON, end=NOON + MINUTE)
+    assert {int(at.timestamp()) % 7 for at in due} == {0} and len(due) in (8, 9)
+
+
+@given(
+    st.lists(st.tuples(minutes, minutes).map(lambda pair: (min(pair), max(pair))), max_size=4),
+    st.integers(1, 300),
+)
+def test_what_is_in_a_span_is_left_out_and_no_row_reaches_over_it(
+    spans: list[tuple[datetime, datetime]], interval: int
+) -> None:
+    """Rows are unbroken: between two of them lies a span."""
+    schedule = Schedule(kind="interval", interval_minutes=interval)
+    due = due_in(schedule, start=NOON - DAY, end=NOON + 2 * DAY)
+    rows = without(due, spans)
+    outside = [at for at in due if not any(first <= at <= last for first, last in spans)]
+    assert [at for row in rows for at in row] == outside
+    for row in rows:
+        assert not any(row[0] < first and last < row[-1] for first, last in spans if first in due)
+        assert list(row) == [at for at in due if row[0] <= at <= row[-1]]
+
+
+@pytest.mark.parametrize(
+    ("field", "facts"),
+    [
+        ("shard", {"schedule": "interval", "interval_minutes": 5, "phase": 1}),
+        ("phase", {"schedule": "interval", "interval_minutes": 5, "shard": 1}),
+        ("once_at", {"schedule": "once", "once_at": NOON + SECOND}),
+        ("shard", {"schedule": "cron", "cron": "* * * * *", "smooth": True}),
+    ],
+)
+def test_a_row_that_was_written_by_hand_is_refused(field: str, facts: dict[str, Any]) -> None:
+    """The error names the field; a reader of many jobs leaves this one out."""
+    names = ("interval_minutes", "interval_seconds", "once_at", "start_at", "end_at")
+    empty = {"phase": None, "shard": None, "smooth": False, "cron": "", "zone": ""}
+    with pytest.raises(ScheduleError, match=field):
+        schedule_of({**dict.fromkeys(names), **empty, **facts})

@@ -1,5 +1,6 @@
 """Calendars made by chance around changes of the clock, and the comparison with the oracle."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -53,14 +54,10 @@ def _entry(chance: Random, change: datetime, zone: str, effect: Effect) -> Entry
         try:
             if entry.rule and "HOURLY" not in entry.rule and "MINUTELY" not in entry.rule:
                 first = first_two(entry.rule, entry.starts)
-                entry = _moved(entry, first[0] if first else entry.starts)
+                entry = replace(entry, starts=first[0] if first else entry.starts)
             return checked(entry)
         except WindowError:
             continue
-
-
-def _moved(entry: Entry, starts: datetime) -> Entry:
-    return Entry(**{name: getattr(entry, name) for name in Entry.__slots__} | {"starts": starts})
 
 
 def _raw(chance: Random, change: datetime, zone: str, effect: Effect) -> Entry:

@@ -24,13 +24,12 @@ def on(day: int, *, is_approved: bool = True, until: int | None = None) -> Decis
     )
 
 
-def test_nobody_has_said_anything() -> None:
-    """Then nothing counts."""
-    assert days() == []
-
-
 def test_all_and_one_by_one() -> None:
-    """The newest decision on an occurrence counts, and one on all is one on each."""
+    """The newest decision on an occurrence counts, and one on all is one on each.
+
+    Without a decision nothing is agreed to.
+    """
+    assert days() == []
     every = list(range(10))
     assert days(DecisionFact(True)) == every
     assert days(DecisionFact(True), on(3, is_approved=False)) == [day for day in every if day != 3]

@@ -23,6 +23,13 @@ HOURLY = replace(NIGHTS, duration=HOUR / 2, rule="FREQ=HOURLY;INTERVAL=2")
 ONCE = replace(NIGHTS, rule="")
 DATES = (WALL("2026-01-05 22:00"), WALL("2026-01-06 22:00"))
 LATER = tuple(wall + HOUR for wall in DATES)
+AN_HOUR_LATER = {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR}
+"""It starts an hour later, and ends when it did."""
+
+
+def nightly(end: str) -> Entry:
+    """Return the nights by a rule with this end."""
+    return replace(NIGHTS, rule=f"FREQ=DAILY;{end}")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +37,7 @@ LATER = tuple(wall + HOUR for wall in DATES)
     [
         (NIGHTS, {"duration": 7 * HOUR}),
         (HOURLY, {"duration": HOUR / 4}),
-        (NIGHTS, {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR}),
+        (NIGHTS, AN_HOUR_LATER),
         (ONCE, {"starts": WALL("2026-01-04 01:00"), "duration": 5 * HOUR}),
         (NIGHTS, {"valid_until": MOMENT}),
         (NIGHTS, {"valid_from": MOMENT}),
@@ -40,15 +47,9 @@ LATER = tuple(wall + HOUR for wall in DATES)
         (replace(NIGHTS, added=DATES), {"added": DATES[:1]}),
         (NIGHTS, {"rule": "FREQ=DAILY;COUNT=5"}),
         (NIGHTS, {"rule": "FREQ=DAILY;UNTIL=20260601T000000Z"}),
-        (replace(NIGHTS, rule="FREQ=DAILY;COUNT=5"), {"rule": "FREQ=DAILY;COUNT=4"}),
-        (
-            replace(NIGHTS, rule="FREQ=DAILY;UNTIL=20260601"),
-            {"rule": "FREQ=DAILY;UNTIL=20260531"},
-        ),
-        (
-            replace(NIGHTS, excluded=DATES),
-            {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR, "excluded": LATER},
-        ),
+        (nightly("COUNT=5"), {"rule": "FREQ=DAILY;COUNT=4"}),
+        (nightly("UNTIL=20260601"), {"rule": "FREQ=DAILY;UNTIL=20260531"}),
+        (replace(NIGHTS, excluded=DATES), {**AN_HOUR_LATER, "excluded": LATER}),
         (NIGHTS, {"reason": "quiet"}),
     ],
 )
@@ -79,39 +80,24 @@ def test_what_opens_less_narrows(before: Entry, changed: dict[str, Any]) -> None
         (replace(NIGHTS, valid_from=MOMENT), {"valid_from": None}),
         (ONCE, {"rule": "FREQ=DAILY"}),
         (NIGHTS, {"rule": "FREQ=WEEKLY"}),
-        (replace(NIGHTS, rule="FREQ=DAILY;COUNT=5"), {"rule": "FREQ=DAILY;COUNT=6"}),
-        (replace(NIGHTS, rule="FREQ=DAILY;COUNT=5"), {"rule": "FREQ=DAILY"}),
-        (replace(NIGHTS, rule="FREQ=DAILY;UNTIL=20260601"), {"rule": "FREQ=DAILY"}),
-        (
-            replace(NIGHTS, rule="FREQ=DAILY;UNTIL=20260601"),
-            {"rule": "FREQ=DAILY;UNTIL=20260602"},
-        ),
-        (
-            replace(NIGHTS, rule="FREQ=DAILY;UNTIL=20260601T000000Z"),
-            {"rule": "FREQ=DAILY;UNTIL=20260601T000000"},
-        ),
+        (nightly("COUNT=5"), {"rule": "FREQ=DAILY;COUNT=6"}),
+        (nightly("COUNT=5"), {"rule": "FREQ=DAILY"}),
+        (nightly("UNTIL=20260601"), {"rule": "FREQ=DAILY"}),
+        (nightly("UNTIL=20260601"), {"rule": "FREQ=DAILY;UNTIL=20260602"}),
+        (nightly("UNTIL=20260601T000000Z"), {"rule": "FREQ=DAILY;UNTIL=20260601T000000"}),
         # A date that was taken out would come back an hour later.
-        (
-            replace(NIGHTS, excluded=DATES),
-            {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR},
-        ),
+        (replace(NIGHTS, excluded=DATES), AN_HOUR_LATER),
         # So would one that was added and taken out, by its own time.
-        (
-            replace(NIGHTS, added=DATES, excluded=DATES),
-            {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR, "excluded": LATER},
-        ),
+        (replace(NIGHTS, added=DATES, excluded=DATES), {**AN_HOUR_LATER, "excluded": LATER}),
         # A rule that names its hours does not follow its first start.
-        (
-            replace(NIGHTS, rule="FREQ=DAILY;BYHOUR=22,23"),
-            {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR},
-        ),
+        (nightly("BYHOUR=22,23"), AN_HOUR_LATER),
         (HOURLY, {"starts": WALL("2026-01-03 22:10"), "duration": HOUR / 4}),
         # What was revoked by its start would not be, by another one.
         (
             replace(
                 NIGHTS, approved=approved_spans([DecisionFact(True), DecisionFact(False, MOMENT)])
             ),
-            {"starts": WALL("2026-01-03 23:00"), "duration": 7 * HOUR},
+            AN_HOUR_LATER,
         ),
         (replace(NIGHTS, rule="broken"), {"rule": "FREQ=DAILY"}),
     ],

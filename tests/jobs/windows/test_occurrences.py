@@ -1,4 +1,4 @@
-"""jobs/windows/occurrences.py: which occurrences count, and from when to when."""
+"""jobs/windows/occurrences.py and wall_clock.py: which occurrences count, from when to when."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.windows import Effect, Entry, Span, checked, occurrences
+from jobs.windows.wall_clock import is_repeated, moment_at
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 AHEAD = datetime(2026, 3, 29, tzinfo=UTC)  # at 01:00 UTC, 02:00 becomes 03:00 in Berlin
@@ -84,3 +85,30 @@ def test_approval_of_each_occurrence() -> None:
     assert [span.start.day for span in found] == [1, 3]
     both = replace(entry, approved=(Span(JUNE + DAY, JUNE + 9 * DAY),))
     assert [span.start.day for span in occurrences(both, start=JUNE, end=JUNE + 9 * DAY)] == [3]
+
+
+# --- the clock of a zone ------------------------------------------------------------------
+
+
+def wall(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown", "first", "last"),
+    [
+        ("Europe/Berlin", "2026-06-01 12:00", "2026-06-01 10:00", "2026-06-01 10:00"),
+        ("Europe/Berlin", "2026-03-29 02:00", "2026-03-29 01:00", "2026-03-29 01:00"),
+        ("Europe/Berlin", "2026-03-29 02:59:59", "2026-03-29 01:00", "2026-03-29 01:00"),
+        ("Europe/Berlin", "2026-10-25 02:30", "2026-10-25 00:30", "2026-10-25 01:30"),
+        ("Australia/Lord_Howe", "2026-10-04 02:15", "2026-10-03 15:30", "2026-10-03 15:30"),
+        ("Australia/Lord_Howe", "2026-04-05 01:45", "2026-04-04 14:45", "2026-04-04 15:15"),
+        ("America/Havana", "2026-03-08 00:20", "2026-03-08 05:00", "2026-03-08 05:00"),
+        ("Pacific/Apia", "2011-12-30 12:00", "2011-12-30 10:00", "2011-12-30 10:00"),
+    ],
+)
+def test_moments(zone: str, shown: str, first: str, last: str) -> None:
+    """A skipped time is right after the gap, a day long too; a repeated one is first or last."""
+    assert moment_at(wall(shown), zone) == wall(first).replace(tzinfo=UTC)
+    assert moment_at(wall(shown), zone, last=True) == wall(last).replace(tzinfo=UTC)
+    assert is_repeated(wall(shown), zone) == (first != last)

@@ -1,7 +1,12 @@
-"""jobs/windows/openings.py: open, until when, and when next, over all calendars that apply."""
+"""jobs/windows/openings.py and gate.py: open, until when, and when next, by all that apply.
+
+All changes of all zones, with more calendars, are in tests/chaos/test_window_grid.py.
+"""
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,14 +14,18 @@ from jobs.windows import (
     CalendarHours,
     Effect,
     Entry,
+    Gate,
     Span,
     closes_at,
+    gate_of,
     is_open,
     next_opening,
     open_minutes,
     open_spans,
 )
 from jobs.windows.openings import HORIZON
+from tests.jobs.schedules.clocks import ZONES, changes
+from tests.jobs.windows.calendars import disagreements, some_calendars
 
 MONDAY = datetime(2026, 6, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -63,14 +72,6 @@ calendars = st.builds(
 hours = st.integers(-100, 300)
 
 
-def hours_open(*some: CalendarHours) -> set[int]:
-    """Return the hours, counted from Monday, in which all of them are open."""
-    spans = open_spans(some, start=MONDAY - 100 * HOUR, end=MONDAY + 300 * HOUR)
-    return {
-        n for one in spans for n in range(*((m - MONDAY) // HOUR for m in (one.start, one.end)))
-    }
-
-
 def test_windows_are_a_union_and_a_freeze_wins() -> None:
     """What any window opens is open, but for freezes, however long the windows are."""
     assert week(CalendarHours((window(10, 5), window(12, 8), window(20, 1), window(40, 9)))) == [
@@ -99,29 +100,6 @@ def test_a_window_that_nobody_approved_opens_nothing() -> None:
     assert week(CalendarHours((window(10, 5, approved=()),))) == []
 
 
-@given(st.lists(calendars, max_size=3), calendars)
-def test_more_calendars_open_less(some: list[CalendarHours], one: CalendarHours) -> None:
-    """Together they are open where all of them are, in whatever order they come."""
-    both = hours_open(*some, one)
-    assert both == hours_open(*some) & hours_open(one) == hours_open(one, *reversed(some))
-
-
-@given(calendars, st.lists(entries, max_size=3))
-def test_entries_by_their_effect(calendar: CalendarHours, more: list[Entry]) -> None:
-    """A freeze more closes just what it covers; a window more opens what no freeze closes."""
-    for one in more:
-        whole = CalendarHours((*calendar.entries, one))
-        alone = (
-            hours_open(CalendarHours((window(-9_000, 1), one))) if one.effect == "window" else set()
-        )
-        if one.effect == "freeze":
-            assert hours_open(whole) == hours_open(calendar) & hours_open(CalendarHours((one,)))
-        elif any(other.effect == "window" for other in calendar.entries):
-            frozen = [other for other in calendar.entries if other.effect == "freeze"]
-            opened = alone & hours_open(CalendarHours(tuple(frozen)))
-            assert hours_open(whole) == hours_open(calendar) | opened
-
-
 @given(st.lists(calendars, max_size=3), st.lists(hours, min_size=3, max_size=5))
 def test_it_does_not_matter_where_one_begins(some: list[CalendarHours], cuts: list[int]) -> None:
     """Spans that are put together are those of the whole, and so are their minutes."""
@@ -132,38 +110,6 @@ def test_it_does_not_matter_where_one_begins(some: list[CalendarHours], cuts: li
         minutes += open_minutes(some, start=first, end=cut)
         first = max(first, cut)
     assert minutes == whole
-
-
-@given(st.lists(calendars, max_size=3), hours, st.integers(0, 90))
-def test_the_fit_rule(some: list[CalendarHours], at: int, needed: int) -> None:
-    """What starts is done by the close, less the largest cut-off of the calendars that apply."""
-    moment = MONDAY + at * HOUR
-    cut_off = max((one.cut_off for one in some), default=NONE)
-    closes = closes_at(some, at=moment)
-    in_it = bool(open_spans(some, start=moment, end=moment + timedelta(microseconds=1)))
-    fits = in_it and (closes is None or moment + needed * HOUR <= closes - cut_off)
-    assert is_open(some, at=moment, needed=needed * HOUR) == fits
-    assert in_it or closes == moment
-
-
-@given(st.lists(calendars, max_size=3), hours, st.integers(0, 90))
-def test_the_next_opening_is_the_first_that_fits(
-    some: list[CalendarHours], at: int, needed: int
-) -> None:
-    """At its start the fit rule holds; before it, at no hour; it closes when the opening does."""
-    after = MONDAY + at * HOUR
-    found = next_opening(some, after=after, needed=needed * HOUR, horizon=40 * DAY)
-    tries = 40 * 24 if found is None else (found.start - after) // HOUR
-    tested = [after + n * HOUR for n in range(min(tries, 200))]
-    assert not any(
-        is_open(some, at=moment, needed=needed * HOUR)
-        for moment in tested
-        if moment + 100 * HOUR < after + 40 * DAY  # an opening is cut at the horizon
-    )
-    if found is not None:
-        assert is_open(some, at=found.start, needed=needed * HOUR)
-        closes = closes_at(some, at=found.start)
-        assert found.end == min(closes or after + 40 * DAY, after + 40 * DAY)
 
 
 def test_the_edges_of_a_window() -> None:
@@ -180,3 +126,65 @@ def test_never() -> None:
     assert next_opening([CalendarHours((window(-60, 8),))], after=MONDAY, needed=NONE) is None
     assert closes_at([], at=MONDAY) is None
     assert next_opening([], after=MONDAY, needed=9 * HOUR) == Span(MONDAY, MONDAY + HORIZON)
+
+
+# --- calendars made by chance, beside a clock that is stepped by the minute ---------------
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(80, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("part", range(4))
+def test_changes_of_the_clock(part: int, count: int) -> None:
+    """Around a change, what is open is what the oracle finds: of all zones, `count` calendars."""
+    chance = Random(part)
+    seen = 0
+    zones = [zone for number, zone in enumerate(ZONES) if number % 4 == part]
+    while seen < count // 4:
+        for zone in zones:
+            change = chance.choice(changes(zone))
+            calendars = some_calendars(chance, change, zone)
+            assert disagreements(calendars, change) == []
+            seen += len(calendars)
+
+
+# --- queued now, or looked at when --------------------------------------------------------
+
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def opening(*hours: float, length: float = 2, cut_off: timedelta = NONE) -> CalendarHours:
+    """Return a calendar that opens so many hours from noon, each time for that long."""
+    starts = [datetime(2026, 11, 20, 12) + hour * HOUR for hour in hours]
+    entries = [Entry(Effect.WINDOW, one, length * HOUR, "UTC") for one in starts]
+    return CalendarHours(tuple(entries), cut_off=cut_off)
+
+
+FIVE_SIXTHS = HOUR * 5 / 6
+
+
+@pytest.mark.parametrize(
+    ("calendars", "needed", "delay", "gate"),
+    [
+        # Without a calendar, or with one that nothing closes within a year: no last moment.
+        ((), NONE, NONE, Gate(is_open=True)),
+        ((CalendarHours(()),), NONE, NONE, Gate(is_open=True)),
+        # The last moment is that of the calendar which closes first, less its cut-off.
+        (
+            (opening(-1), opening(-1, length=4, cut_off=HOUR / 4)),
+            *(HOUR / 2, NONE, Gate(is_open=True, not_after=NOON + HOUR / 4)),
+        ),
+        # An opening is measured by what is left of it.
+        ((opening(-1, 5),), HOUR * 2, NONE, Gate(opens_at=NOON + HOUR * 5)),
+        ((opening(-1, 5),), HOUR * 3, NONE, Gate()),
+        # Only openings that are still to come are spread, over the first half of what fits.
+        ((opening(3),), NONE, HOUR, Gate(opens_at=NOON + HOUR * 4)),
+        ((opening(3),), HOUR * 1.5, FIVE_SIXTHS, Gate(opens_at=NOON + HOUR * (3 + 1 / 12))),
+        ((opening(3),), HOUR * 2, FIVE_SIXTHS, Gate(opens_at=NOON + HOUR * 3)),
+        ((opening(-1),), NONE, HOUR, Gate(is_open=True, not_after=NOON + HOUR)),
+    ],
+)
+def test_a_run_is_queued_now_or_looked_at_when_it_fits(
+    calendars: tuple[CalendarHours, ...], needed: timedelta, delay: timedelta, gate: Gate
+) -> None:
+    """By all calendars that apply; a late start leaves room for the attempt."""
+    assert gate_of(calendars, now=NOON, needed=needed, delay=delay) == gate

@@ -1,4 +1,4 @@
-"""jobs/windows/spans.py: union, intersection and cuts, for all spans that there are."""
+"""jobs/windows/spans.py and cache.py: union, intersection and cuts, and what is kept of them."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -6,6 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.windows.cache import SpanCache
 from jobs.windows.entries import Span
 from jobs.windows.spans import intersection, union, without
 
@@ -36,26 +37,41 @@ def is_tidy(spans: list[Span]) -> bool:
 
 
 @given(some, some)
-def test_union_has_what_is_in_any(ours: list[Span], theirs: list[Span]) -> None:
-    """The order in which spans come says nothing; what touches becomes one."""
-    found = union([*ours, *theirs])
-    assert covered(found) == covered(ours) | covered(theirs) and is_tidy(found)
-    assert union([*theirs, *ours]) == found == union(found)
-
-
-@given(some, some)
-def test_intersection_has_what_is_in_both(ours: list[Span], theirs: list[Span]) -> None:
-    """Neither comes first."""
+def test_spans_are_sets_of_moments(ours: list[Span], theirs: list[Span]) -> None:
+    """What is in any, in both, and in the first alone: in order, and no span touches another."""
     mine, yours = union(ours), union(theirs)
-    found = intersection(mine, yours)
-    assert covered(found) == covered(ours) & covered(theirs) and is_tidy(found)
-    assert intersection(yours, mine) == found
+    for found, hours in (
+        (union([*ours, *theirs]), covered(ours) | covered(theirs)),
+        (intersection(mine, yours), covered(ours) & covered(theirs)),
+        (without(mine, yours), covered(ours) - covered(theirs)),
+    ):
+        assert covered(found) == hours and is_tidy(found) and union(found) == found
+    assert union([*theirs, *ours]) == union([*ours, *theirs])
+    assert intersection(yours, mine) == intersection(mine, yours)
+    assert union([*without(mine, yours), *intersection(mine, yours)]) == mine
 
 
-@given(some, some)
-def test_without_has_what_is_left(ours: list[Span], theirs: list[Span]) -> None:
-    """What is cut out is gone, and nothing else."""
-    mine, cut = union(ours), union(theirs)
-    found = without(mine, cut)
-    assert covered(found) == covered(ours) - covered(theirs) and is_tidy(found)
-    assert union([*found, *intersection(mine, cut)]) == mine
+# --- the cache ----------------------------------------------------------------------------
+
+
+def spans(count: int) -> tuple[Span, ...]:
+    return tuple(span(n, n + 1) for n in range(count))
+
+
+def test_what_was_not_asked_for_is_forgotten_first() -> None:
+    """The limit is of spans, with one more for each key, and never exceeded afterwards."""
+    kept = SpanCache(most=20)
+    for key in ("a", "b", "c"):
+        assert kept.get(key, lambda: spans(4)) == spans(4)
+    kept.get("a", lambda: spans(0))
+    kept.get("d", lambda: spans(6))
+    assert kept.count <= 20
+    assert kept.get("a", lambda: spans(1)) == spans(4)
+    assert kept.get("b", lambda: spans(1)) == spans(1)
+
+
+def test_nothing_is_too_large_to_be_found() -> None:
+    """What does not fit is returned, and not kept."""
+    kept = SpanCache(most=3)
+    assert len(kept.get("large", lambda: spans(9))) == 9
+    assert kept.count == 0 and kept.get("large", lambda: spans(1)) == spans(1)
