@@ -14,6 +14,7 @@ from jobs.models import AuditEntry, Calendar, Opening, Owner, Window, WindowDeci
 from tests.jobs.windows_world import approver, calendar_of
 
 HOUR = timedelta(hours=1)
+NAIVE = datetime.fromisoformat("2036-01-01")
 
 
 @pytest.fixture
@@ -77,14 +78,8 @@ def test_who_asked_does_not_approve(daily: Window, anna: User) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        (
-            {"occurrence_at": datetime.fromisoformat("2026-01-01")},
-            "occurrence_at: is a datetime with a time zone",
-        ),
-        (
-            {"expires_at": datetime.fromisoformat("2036-01-01")},
-            "expires_at: is a datetime with a time zone",
-        ),
+        ({"occurrence_at": NAIVE}, "occurrence_at: is a datetime with a time zone"),
+        ({"expires_at": NAIVE}, "expires_at: is a datetime with a time zone"),
         ({"reason": "x" * 501}, "reason: is text of at most 500"),
         ({"reason": "\ud800"}, "reason: holds a lone surrogate"),
     ],

@@ -13,10 +13,13 @@ from django.contrib.auth.models import User
 from fleet import Refusal
 from jobs import submit
 from jobs.calendars import changes
+from jobs.calendars.windows import delete_window
 from jobs.core import sql
-from jobs.models import Attachment, Calendar, Opening, Owner, Run, Target, TargetGroup, Window
+from jobs.models import Attachment, Calendar, Opening, Owner, Target, TargetGroup, Window
+from jobs.runs import closing
 from jobs.system import promotion
-from tests.jobs.scenes import ask, living_worker, states
+from tests.jobs.runs.scenes import begun
+from tests.jobs.scenes import ask, hinted, living_worker, states
 from tests.jobs.windows_world import calendar_of, freeze, window
 
 pytestmark = pytest.mark.usefixtures("committed")
@@ -33,12 +36,15 @@ RELEASES: dict[str, Callable[[Calendar], object]] = {
     "its freeze": lambda calendar: calendar.windows.get(effect="freeze").delete(),
     "a queryset of freezes": lambda calendar: calendar.windows.filter(effect="freeze").delete(),
     "its attachments by SQL": _raw,
+    "its freeze by its verb": lambda calendar: delete_window(calendar.windows.get(effect="freeze")),
+    "its attachment by its verb": lambda calendar: changes.detach(calendar.attachments.get()),
+    "the calendar by its verb": changes.delete,
 }
 
 
 @pytest.mark.parametrize("what", RELEASES)
-def test_what_is_deleted_without_a_verb_releases_what_waited(acme: Owner, what: str) -> None:
-    """The next promotion queues the runs that nothing keeps any more."""
+def test_what_is_deleted_releases_what_waited(acme: Owner, what: str) -> None:
+    """With a verb or without: the next promotion queues the runs that nothing keeps any more."""
     calendar = calendar_of(acme)
     window(calendar, opens_in=-60, seconds=3_600)
     freeze(calendar)
@@ -47,17 +53,24 @@ def test_what_is_deleted_without_a_verb_releases_what_waited(acme: Owner, what: 
     assert states(run) == ["held"]
     RELEASES[what](calendar)
     promotion.promote()
-    assert states(run) == ["held", "queued"]
+    assert states(run) == ["held", "queued"] and hinted() == [run.id]
     assert not isinstance(ask(living_worker(), [run])[0], Refusal)
+
+
+def frozen_group(owner: Owner) -> tuple[TargetGroup, Target]:
+    """Make a group of one target, and a freeze that applies to it."""
+    calendar = Calendar.objects.create(owner=owner, name="nights", needs_approval=False)
+    group = TargetGroup.objects.create(owner=owner, name="routers")
+    target = Target.objects.create(owner=owner, name="r1")
+    group.targets.add(target)
+    freeze(calendar)
+    changes.attach(calendar, group)
+    return group, target
 
 
 def test_what_a_calendar_applied_to_is_deleted_with_its_attachment(acme: Owner) -> None:
     """A cascade that takes an attachment along counts as well: here of a group of targets."""
-    calendar = Calendar.objects.create(owner=acme, name="nights", needs_approval=False)
-    group = TargetGroup.objects.create(owner=acme, name="routers")
-    group.targets.add(Target.objects.create(owner=acme, name="r1"))
-    freeze(calendar)
-    changes.attach(calendar, group)
+    group, _ = frozen_group(acme)
     run = submit("tests.add", 1, 2, owner=acme, target="r1")
     assert states(run) == ["held"]
     group.delete()
@@ -67,12 +80,7 @@ def test_what_a_calendar_applied_to_is_deleted_with_its_attachment(acme: Owner) 
 
 def test_a_target_that_leaves_its_group_is_free_of_the_groups_calendar(acme: Owner) -> None:
     """Also when the ORM, and no verb, takes it out; and it waits again when it is put back."""
-    calendar = Calendar.objects.create(owner=acme, name="nights", needs_approval=False)
-    group = TargetGroup.objects.create(owner=acme, name="routers")
-    target = Target.objects.create(owner=acme, name="r1")
-    group.targets.add(target)
-    freeze(calendar)
-    changes.attach(calendar, group)
+    group, target = frozen_group(acme)
     run = submit("tests.add", 1, 2, owner=acme, target="r1")
     group.targets.remove(target)
     promotion.promote()
@@ -133,16 +141,12 @@ def test_an_older_object_that_is_saved_does_not_undo_the_note(acme: Owner) -> No
     before = Calendar.objects.get(pk=calendar.pk)
     _add_freeze(calendar)
     before.save()
-    _closed(calendar)
+    promotion.promote()
+    assert not Opening.objects.filter(calendar=calendar).exists()
     Window.objects.filter(effect="freeze").delete()
     before.save()
     promotion.promote()
     assert Opening.objects.filter(calendar=calendar).exists()
-
-
-def _closed(calendar: Calendar) -> None:
-    promotion.promote()
-    assert not Opening.objects.filter(calendar=calendar).exists()
 
 
 def test_a_user_who_is_deleted_changes_no_calendar(acme: Owner) -> None:
@@ -160,14 +164,10 @@ def test_a_user_who_is_deleted_changes_no_calendar(acme: Owner) -> None:
 
 def test_what_runs_is_not_stopped_while_openings_are_made_anew(acme: Owner) -> None:
     """A stale calendar has no openings, and would seem closed to a look in between."""
-    from jobs.runs import closing
-    from tests.jobs.runs.test_closing import running
-
     calendar = calendar_of(acme, end="hard")
     window(calendar, opens_in=-60, seconds=3_600)
-    run = running(acme)
+    run, _ = begun(acme)
     calendar.windows.update(reason="patches", valid_until=None)
     closing.close_runs(acme.pk)
     promotion.promote()
-    run = Run.objects.get(pk=run.pk)
     assert states(run)[-1] == "running"

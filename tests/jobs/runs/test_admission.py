@@ -178,20 +178,19 @@ def test_a_start_that_was_seen_is_enough(acme: Owner, is_seen: bool) -> None:
 
 @pytest.mark.parametrize("until", [None, timedelta(minutes=5)])
 def test_a_paused_owner_s_runs_wait(acme: Owner, until: timedelta | None) -> None:
-    """Their hints are dropped, the rows remember why."""
+    """Their hints are dropped, the rows remember why.
+
+    A pause until a time ends by PostgreSQL's clock, without a resume.
+    """
     [run] = submitted(acme)
+    worker = living_worker()
     pause_owner(acme, until=until and now() + until)
-    assert ask(living_worker(), [run]) == [WAITS]
+    assert ask(worker, [run]) == [WAITS]
     assert states(run) == ["queued"]
     assert (run.blocked_by, run.token) == ("paused", 0)
-
-
-def test_a_pause_ends_by_itself(acme: Owner) -> None:
-    """On PostgreSQL's clock, with nobody resuming it."""
-    [run] = submitted(acme)
-    pause_owner(acme, until=now() + timedelta(hours=1))
-    Owner.objects.update(paused_until=now() - timedelta(milliseconds=1))
-    admitted(living_worker(), run)
+    if until:
+        Owner.objects.update(paused_until=now() - timedelta(milliseconds=1))
+        admitted(worker, run)
 
 
 def test_past_its_deadline_a_run_expires(acme: Owner) -> None:
@@ -222,22 +221,19 @@ def test_a_deadline_that_passes_behind_a_cap_is_kept(committed: None, acme: Owne
 
 
 def test_a_stale_worker_admits_nothing(acme: Owner, settings: Settings) -> None:
-    """Its leases may be others' by now: it has to beat first."""
+    """Its leases may be others' by now: it has to beat first.
+
+    A worker that has left, or never was, has no row to which a token could be given.
+    """
     [run] = submitted(acme)
-    worker = living_worker()
-    silence(worker, seconds=31)
-    assert ask(worker, [run]) == [BUSY]
-    settings.FAIRSHIFT = {"LEASE_SECONDS": 60}
-    admitted(worker, run)
-
-
-def test_a_worker_that_has_left_or_never_was_admits_nothing(acme: Owner) -> None:
-    """A token needs a row to which it was given."""
-    runs = submitted(acme, 2)
-    gone = living_worker()
+    silent, gone = living_worker(), living_worker()
+    silence(silent, seconds=31)
     leave(gone)
-    assert ask(gone, runs) == ask(uuid4(), runs) == [BUSY, BUSY]
-    assert states(runs[0]) == ["queued"]
+    for stale in (silent, gone, uuid4()):
+        assert ask(stale, [run]) == [BUSY]
+    assert states(run) == ["queued"]
+    settings.FAIRSHIFT = {"LEASE_SECONDS": 60}
+    admitted(silent, run)
 
 
 def test_a_hint_that_names_another_task_is_gone(acme: Owner) -> None:

@@ -10,6 +10,7 @@ from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
+from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import (
     admitted,
     ask,
@@ -23,27 +24,33 @@ from tests.jobs.scenes import (
 
 
 def test_what_waits_is_cancelled_and_never_starts(acme: Owner) -> None:
-    """In every state in which nobody works on it; its hints find nothing to do."""
+    """In every state in which no worker has it; its hints find nothing to do.
+
+    A second cancel, and one of a run that has ended, change nothing.
+    """
     worker = living_worker()
-    [queued], [scheduled], [held], [retrying] = (
-        submitted(acme, countdown=seconds) for seconds in (0, 60, 60, 0)
+    [queued], [scheduled], [held], [retrying], [done] = (
+        submitted(acme, countdown=seconds) for seconds in (0, 60, 60, 0, 0)
     )
     move([held.id], to=State.HELD)
     at = admitted(worker, retrying)
     recorded(at, Kind.STARTED)
     recorded(at, Kind.RETRYING, delay=0.0)
+    recorded(admitted(worker, done), Kind.SUCCEEDED)
     runs = [queued, scheduled, held, retrying]
-    assert set(cancel_runs([run.id for run in runs])) == {run.id for run in runs}
+    ids = [run.id for run in (*runs, done)]
+    assert set(cancel_runs(ids)) == {run.id for run in runs}
     for run in runs:
         assert states(run)[-1] == "cancelled"
     assert ask(worker, runs) == [Refusal.GONE] * 4
+    before = list(Run.objects.order_by("id").values())
+    assert cancel_runs(ids) == [] and not queued.cancel()
+    assert list(Run.objects.order_by("id").values()) == before
 
 
 def test_what_a_worker_holds_is_told_to_stop(acme: Owner) -> None:
     """Its own word then ends it."""
-    [run] = submitted(acme)
-    at = admitted(living_worker(), run)
-    recorded(at, Kind.STARTED)
+    run, at = begun(acme)
     assert run.cancel(reason="wrong version")
     assert states(run) == ["queued", "admitted", "running", "cancelling"]
     assert run.moves[-1][2] == "wrong version"
@@ -62,19 +69,6 @@ def test_hints_of_what_is_cancelled_are_taken_back(
         cancel_runs([runs[2].id])
         transaction.set_rollback(True)
     assert hinted() == [runs[2].id, runs[3].id]
-
-
-def test_cancelling_twice_is_harmless(acme: Owner) -> None:
-    """And so is cancelling what has ended."""
-    waiting, running, done = submitted(acme, 3)
-    worker = living_worker()
-    admitted(worker, running)
-    recorded(admitted(worker, done), Kind.SUCCEEDED)
-    assert len(cancel_runs([waiting.id, running.id, done.id])) == 2
-    before = list(Run.objects.order_by("id").values())
-    assert cancel_runs([waiting.id, running.id, done.id]) == []
-    assert not waiting.cancel()
-    assert list(Run.objects.order_by("id").values()) == before
 
 
 @pytest.mark.parametrize(("kind", "has_started"), [(Kind.GIVEN_BACK, False), (Kind.RETRYING, True)])

@@ -41,11 +41,6 @@ def in_task(**request: Any) -> Iterator[None]:
         _task_stack.pop()
 
 
-def test_outside_of_a_task_there_is_no_run() -> None:
-    """Code that is shared with other callers need not care."""
-    assert current_run() is None
-
-
 @pytest.mark.parametrize(
     "facts",
     [
@@ -57,7 +52,8 @@ def test_outside_of_a_task_there_is_no_run() -> None:
     ],
 )
 def test_a_plain_task_has_no_run(facts: Any) -> None:
-    """A hint's header alone is not an admission."""
+    """A hint's header alone is not an admission; nor has code outside of a task a run."""
+    assert current_run() is None
     with in_task(id="x", **{HEADER: facts}):
         assert current_run() is None
 

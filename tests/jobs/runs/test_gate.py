@@ -31,6 +31,7 @@ from jobs.models import (
 from jobs.runs import admission, gate
 from jobs.runs.cancellation import cancel_runs
 from jobs.system import promotion
+from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import (
     admitted,
     age,
@@ -124,20 +125,6 @@ def test_an_admission_inside_says_until_when_it_may_start(acme: Owner) -> None:
     assert answer.soft_time_limit == 4
 
 
-def test_a_freeze_holds_what_is_queued_and_its_end_lets_it_go(acme: Owner) -> None:
-    """The next promotion gates all that waits of the change's owners."""
-    calendar = calendar_of(acme)
-    run = held(acme)
-    assert run.state == State.QUEUED
-    froze = freeze(calendar)
-    promotion.promote()
-    assert states(run) == ["queued", "held"]
-    with changes.changing(calendar):
-        froze.delete()
-    promotion.promote()
-    assert states(run) == ["queued", "held", "queued"]
-
-
 def test_all_calendars_that_apply_must_be_open(acme: Owner, northwind: Owner) -> None:
     """Those of the owner, the target and its groups; a stranger's run is not touched."""
     calendar_of(acme)
@@ -162,19 +149,6 @@ def test_a_run_that_requires_a_window_is_refused_without_a_calendar(acme: Owner)
     with pytest.raises(OptionError, match="no calendar applies to target 'fw-0'"):
         submit_many("tests.add", calls, owner="acme", target="fw-{x}", window="required")
     assert not Run.objects.exists()
-
-
-def test_a_spread_is_even_over_the_runs_of_one_submit(acme: Owner) -> None:
-    """Each tenth of the spread has its part of them, and each run its own place again."""
-    window(calendar_of(acme, spread_seconds=600), opens_in=3_600, seconds=3_600)
-    calls = [{"x": number, "y": 1} for number in range(100)]
-    runs = submit_many("tests.add", calls, owner="acme").runs
-    looked_at = sorted(begins_of(list(runs.values_list("id", flat=True))))
-    counts = [0] * 10
-    for moment in looked_at:
-        counts[int((moment - looked_at[0]).total_seconds() // 60)] += 1
-    assert min(counts) >= 8
-    assert (looked_at[-1] - looked_at[0]).total_seconds() > 580
 
 
 def test_a_calendar_of_another_owner_is_not_attached(acme: Owner, northwind: Owner) -> None:
@@ -283,9 +257,7 @@ def test_a_shared_calendar_holds_the_runs_of_all_its_owners(acme: Owner, northwi
 def test_a_retry_waits_for_its_window(acme: Owner) -> None:
     """Its back-off is over, its calendar is closed: it is held until that opens."""
     calendar = calendar_of(acme)
-    run = held(acme)
-    first = admitted(living_worker(), run)
-    recorded(first, Kind.STARTED)
+    run, first = begun(acme)
     freeze(calendar)
     recorded(first, Kind.RETRYING, delay=0.0)
     promotion.promote()
@@ -316,13 +288,18 @@ def begins_of(run_ids: list[UUID]) -> list[datetime]:
 
 
 def test_starts_are_spread_over_the_opening(acme: Owner) -> None:
-    """Each run has its place, the same one whenever it is asked; the opening's end is kept to."""
+    """Evenly over the runs of one submit: each tenth of the spread has its part of them.
+
+    Each run has the same place whenever it is asked for.
+    """
     window(calendar_of(acme, spread_seconds=600), opens_in=3_600, seconds=7_200)
-    ids = [run.id for run in submitted("acme", 50)]
+    ids = [run.id for run in submitted("acme", 100)]
     begins = begins_of(ids)
     opens_at = Opening.objects.get().opens_at
     assert all(opens_at <= begin <= opens_at + after(600) for begin in begins)
-    assert max(begins) - min(begins) > after(300)
+    assert max(begins) - min(begins) > after(580)
+    tenths = [(begin - min(begins)) // after(60) for begin in begins]
+    assert min(tenths.count(tenth) for tenth in range(10)) >= 8
     with transaction.atomic():
         gate.gate_runs(ids, cause="due")
     assert begins_of(ids) == begins
@@ -353,19 +330,6 @@ def test_a_required_window_is_asked_for_at_the_admission_too(acme: Owner) -> Non
     assert is_about(run.next_at, now() + HOUR)
 
 
-@pytest.mark.parametrize("verb", ["detach", "delete"])
-def test_what_a_calendar_held_goes_when_it_does(acme: Owner, verb: str) -> None:
-    """The next promotion queues it, with its hint."""
-    calendar = calendar_of(acme)
-    freeze(calendar)
-    run = held(acme)
-    [attachment] = calendar.attachments.all()
-    changes.detach(attachment) if verb == "detach" else changes.delete(calendar)
-    promotion.promote()
-    assert states(run) == ["held", "queued"]
-    assert hinted() == [run.id]
-
-
 @pytest.fixture
 def root(committed: None) -> Iterator[User]:
     """A superuser, who approves and revokes."""
@@ -394,8 +358,3 @@ def test_what_a_change_closes_admits_nothing_from_its_commit_on(
     assert states(run) == ["queued"]
     assert ask(living_worker(), [run]) == [Refusal.WAITS]
     assert states(run) == ["queued", "held"]
-
-
-def is_gated(owner: Owner) -> bool:
-    owner.refresh_from_db()
-    return owner.gated_to is None and owner.gated_version == owner.calendar_version

@@ -8,7 +8,7 @@ from django.db import transaction
 from jobs import submit, submit_many
 from jobs.core.errors import IdempotencyConflict, OptionError
 from jobs.models import IdempotencyKey, Owner, Run
-from tests.jobs.scenes import at_once, behind
+from tests.jobs.scenes import behind
 
 NUMBERS = {"x": 1, "y": 2}
 
@@ -67,29 +67,9 @@ def test_each_owner_has_keys_of_its_own(acme: Owner, stranger: Owner) -> None:
     assert submits() == [mine, theirs]
 
 
-def test_a_rollback_gives_the_key_back(acme: Owner) -> None:
-    """What never happened can be asked for anew."""
-    with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012  the act and its end
-        submit("tests.add", 1, 2, owner=acme, idempotency_key="night")
-        raise ZeroDivisionError
-    submit("tests.add", 3, 4, owner=acme, idempotency_key="night")
-    assert Run.objects.get().arguments[1] == {"x": 3, "y": 4}
-
-
-def test_of_many_at_once_one_makes_the_run(committed: None, acme: Owner) -> None:
-    """The others wait for it and return it."""
-
-    def ask() -> Run:
-        return submit("tests.add", 1, 2, owner=acme, idempotency_key="night")
-
-    outcomes = at_once(*[ask] * 8)
-    assert outcomes == [Run.objects.get()] * 8
-    assert IdempotencyKey.objects.get().run_id == Run.objects.get().id
-
-
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_submit_waits_for_the_one_before_it(committed: None, acme: Owner, is_kept: bool) -> None:
-    """And makes the run itself when that one is rolled back."""
+    """It returns that one's run, or makes the run itself when that one is rolled back."""
 
     def ask() -> Run:
         return submit("tests.add", 1, 2, owner=acme, idempotency_key="night")
@@ -100,3 +80,4 @@ def test_a_submit_waits_for_the_one_before_it(committed: None, acme: Owner, is_k
         transaction.set_rollback(not is_kept)
     assert (outcomes == [first]) == is_kept
     assert outcomes == [Run.objects.get()]
+    assert IdempotencyKey.objects.get().run_id == Run.objects.get().id

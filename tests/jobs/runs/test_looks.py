@@ -15,17 +15,10 @@ from jobs.system.heartbeat import beat
 from jobs.system.promotion import promote
 from jobs.system.reencryption import reencrypt
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
+from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import admitted, at_once, living_worker, recorded, silence, submitted
 
 STACK = "Current thread 0x01 (most recent call first):\n  File one.py, line 7 in poll"
-
-
-def running(owner: Owner) -> tuple[Run, Any]:
-    [run] = submitted(owner)
-    at = admitted(living_worker(), run)
-    recorded(at, Kind.STARTED)
-    run.refresh_from_db()
-    return run, at
 
 
 def asked_of(run: Run) -> list[Asked]:
@@ -42,7 +35,7 @@ def note(run: Run, **facts: Any) -> None:
 
 def test_a_question_reaches_the_worker_until_it_is_answered(acme: Owner) -> None:
     """With its heartbeats; the answer stays, with who asked."""
-    run, _ = running(acme)
+    run, _ = begun(acme)
     assert asked_of(run) == []
     ask_where(run, actor=User.objects.create(username="ada"), reason="it hangs")
     assert asked_of(run) == asked_of(run) == [Asked(str(run.id), 1)]
@@ -58,7 +51,7 @@ def test_a_question_reaches_the_worker_until_it_is_answered(acme: Owner) -> None
 
 def test_two_questions_at_once_are_one(committed: None, acme: Owner) -> None:
     """And a third, within a second of them, is not asked either."""
-    run, _ = running(acme)
+    run, _ = begun(acme)
     at_once(lambda: ask_where(run), lambda: ask_where(run))
     run.refresh_from_db()
     first = run.look
@@ -72,7 +65,7 @@ def test_two_questions_at_once_are_one(committed: None, acme: Owner) -> None:
 
 def test_an_answer_of_an_earlier_attempt_is_dropped(acme: Owner) -> None:
     """Its token is fenced, and its question is not that of the next attempt."""
-    run, at = running(acme)
+    run, at = begun(acme)
     ask_where(run)
     recorded(at, Kind.RETRYING, error_type="OSError", delay=0.0)
     note(run, token=1)
@@ -88,7 +81,7 @@ def test_an_answer_of_an_earlier_attempt_is_dropped(acme: Owner) -> None:
 
 def test_an_answer_that_nobody_asked_for_is_dropped(acme: Owner) -> None:
     """A second one, too."""
-    run, _ = running(acme)
+    run, _ = begun(acme)
     note(run)
     assert run.looks is None
     ask_where(run)
@@ -99,7 +92,7 @@ def test_an_answer_that_nobody_asked_for_is_dropped(acme: Owner) -> None:
 
 def test_the_newest_answers_stay_and_are_cut(acme: Owner) -> None:
     """So a run that is asked about each second stays small."""
-    run, _ = running(acme)
+    run, _ = begun(acme)
     for number in range(KEPT + 2):
         Run.objects.filter(id=run.id).update(look=None)
         ask_where(run)
@@ -112,7 +105,7 @@ def test_the_newest_answers_stay_and_are_cut(acme: Owner) -> None:
 @pytest.mark.parametrize("unseen", Unseen)
 def test_why_there_is_no_stack_is_a_sentence(acme: Owner, unseen: Unseen) -> None:
     """For each reason that a worker has."""
-    run, _ = running(acme)
+    run, _ = begun(acme)
     ask_where(run)
     note(run, stack="", unseen=unseen, process_state="stopped")
     [answer] = answers_of(run)
@@ -121,7 +114,7 @@ def test_why_there_is_no_stack_is_a_sentence(acme: Owner, unseen: Unseen) -> Non
 
 def test_a_worker_that_does_not_answer_is_named(acme: Owner) -> None:
     """With the age of its last heartbeat."""
-    run, _ = running(acme)
+    run, _ = begun(acme)
     ask_where(run)
     Run.objects.filter(id=run.id).update(look={**(run.look or {}), "at": run.look["at"] - 90})  # type: ignore[index]
     silence(run.worker_id, seconds=100)  # type: ignore[arg-type]
@@ -132,7 +125,7 @@ def test_a_worker_that_does_not_answer_is_named(acme: Owner) -> None:
 def test_answers_are_encrypted_as_errors_are(acme: Owner, settings: Settings) -> None:
     """And under another key after a rotation."""
     use_ring(settings, KEY_1)
-    run, _ = running(acme)
+    run, _ = begun(acme)
     ask_where(run)
     note(run)
     assert run.looks_key == 1 and b"one.py" not in bytes(run.looks or b"")

@@ -11,21 +11,14 @@ from jobs.models import AuditEntry, Owner, Run
 from jobs.runs import manual_retry
 from jobs.runs.recording import move
 from jobs.system import promotion
+from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import admitted, age, hinted, living_worker, recorded, states, submitted
-
-
-def dead_letter(owner: Owner) -> Run:
-    """Return a run whose only attempt has failed."""
-    [run] = submitted(owner, max_attempts=1)
-    at = admitted(living_worker(), run)
-    recorded(at, Kind.STARTED)
-    recorded(at, Kind.FAILED, error_type="OSError")
-    return run
 
 
 def test_attempts_are_fresh_and_tokens_count_on(committed: None, acme: Owner) -> None:
     """So what an earlier attempt may still report stays fenced off; it has a hint at once."""
-    run = dead_letter(acme)
+    run, at = begun(acme, max_attempts=1)
+    recorded(at, Kind.FAILED, error_type="OSError")
     before = len(hinted())
     run.retry(reason="cable is back")
     assert states(run) == ["queued", "admitted", "running", "failed", "queued"]

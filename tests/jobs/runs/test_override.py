@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 
 from fleet import Kind, Refusal
 from jobs.calendars import changes
-from jobs.calendars.changes import changing
 from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.models import AuditEntry, Calendar, Owner, Run
@@ -38,28 +37,20 @@ def ben(committed: None) -> Iterator[User]:
 
 
 def test_what_is_held_is_queued_with_who_and_why(acme: Owner, ben: User) -> None:
-    """Its hint is out, a worker may start it, and the audit has it."""
+    """Its hint is out, a worker may start it, and the audit has it. Its deadline still counts."""
     freeze(calendar_of(acme))
-    [run] = submitted(acme)
+    [run] = submitted(acme, deadline_seconds=60)
     assert run.state == State.HELD
     assert override_windows([run.id], actor=ben, reason="outage of a customer") == 1
     run.refresh_from_db()
     assert (run.window_policy, states(run)) == ("shared", ["held", "queued"])
     assert run.moves[-1][2] == "windows overridden by ben: outage of a customer"
+    assert run.deadline_at is not None
     assert hinted() == [run.id]
     assert admitted(living_worker(), run).start_within > 20
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.actor, entry.owner) == ("override windows", ben, acme)
     assert (entry.object_id, entry.reason) == (str(run.id), "outage of a customer")
-
-
-def test_what_its_owner_or_a_deadline_keeps_is_kept(acme: Owner, ben: User) -> None:
-    """Overriding is of windows: the deadline of a run counts on."""
-    freeze(calendar_of(acme))
-    [run] = submitted(acme, deadline_seconds=60)
-    override_windows([run.id], actor=ben, reason="now")
-    run.refresh_from_db()
-    assert run.deadline_at is not None
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 501, "\x00"])
@@ -71,17 +62,6 @@ def test_without_a_reason_nothing_is_overridden(acme: Owner, ben: User, reason: 
     with pytest.raises(OptionError, match="option reason"):
         override_submission(run.submission, actor=ben, reason=reason)
     assert Run.objects.get().window_policy == ""
-
-
-def test_a_freeze_that_comes_later_does_not_hold_it(acme: Owner, ben: User) -> None:
-    """What was overridden stays so, for its retries too."""
-    calendar = calendar_of(acme)
-    [run] = submitted(acme)
-    override_windows([run.id], actor=ben, reason="now")
-    freeze(calendar)
-    with changing(calendar):
-        pass
-    assert states(run) == ["queued"]
 
 
 # --- calendars on which the actor may not decide -----------------------------------------------
@@ -132,11 +112,17 @@ def test_an_override_counts_where_its_actor_decides(
         assert "year end" in run.why_waiting() and "nights" not in run.why_waiting()
 
 
-def test_a_shared_freeze_holds_an_overridden_run_at_its_admission(acme: Owner, ben: User) -> None:
-    """Its hint may be out before the freeze begins; a superuser's override then counts for it."""
-    shared = shared_calendar(acme)
+def test_a_freeze_that_comes_after_an_override(acme: Owner, ben: User) -> None:
+    """One of a calendar on which the actor decides does not hold the run.
+
+    A shared one holds it at its admission; a superuser's override then counts for it.
+    """
+    own, shared = calendar_of(acme), shared_calendar(acme)
     [run] = submitted(acme)
     override_windows([run.id], actor=ben, reason="now")
+    freeze(own)
+    promote()
+    assert states(run) == ["queued"]
     freeze(shared)
     [answer] = ask(living_worker(), [run])
     assert (answer, states(run)[-1]) == (Refusal.WAITS, "held")

@@ -2,6 +2,8 @@
 stored.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,10 +23,6 @@ CALLS = [{"host": "fw-1", "site": {"name": "berlin"}}, {"host": "fw-2", "site": 
 
 @shared_task(name="tests.preparing.clash")
 def clash(target: str, priority: int = 1) -> None: ...
-
-
-@shared_task(name="tests.preparing.cached")
-def cached(expires: int) -> None: ...
 
 
 @job(name="tests.preparing.declared", max_attempts=9, soft_time_limit_seconds=60, priority=8)
@@ -71,11 +69,39 @@ def test_an_error_that_no_class_has_is_refused(option: str) -> None:
         preparation.checked_options({option: [known]})
 
 
-@pytest.mark.parametrize("arguments", [[1, 2], "x", 7])
-def test_arguments_are_a_mapping(arguments: Any) -> None:
-    """Anything else is refused by that name."""
-    with pytest.raises(ArgumentError, match="argument arguments: is a mapping"):
-        preparation.split_options(resolve("tests.add"), {}, arguments)
+NO_LABELS: tuple[Any, ...] = ("x" * 201, "nul \x00", "\ud800", None)
+NO_OWNERS: tuple[Any, ...] = (None, 5, ["acme"])
+
+
+def split(arguments: Any) -> object:
+    """Tell arguments, that are given as one, from no options."""
+    return preparation.split_options(resolve("tests.add"), {}, arguments)
+
+
+@pytest.mark.parametrize(
+    ("act", "problem"),
+    [
+        *(
+            (partial(split, given), "argument arguments: is a mapping")
+            for given in ([1, 2], "x", 7)
+        ),
+        *(
+            (partial(preparation.refuse_size, [{}] * count, ""), f"these are {count:,}")
+            for count in (0, 100_001)
+        ),
+        *((partial(preparation.refuse_size, [{}], label), "label: ") for label in NO_LABELS),
+        *(
+            (partial(preparation.load_owner, given), "owner: is an Owner or its name, not ")
+            for given in NO_OWNERS
+        ),
+    ],
+)
+def test_another_form_is_refused(act: Callable[[], object], problem: str) -> None:
+    """Arguments are a mapping, a bulk has 1 to 100,000 calls, a label is text of at most 200
+    characters that a database holds, an owner is a row or a name.
+    """
+    with pytest.raises((ArgumentError, OptionError), match=problem):
+        act()
 
 
 def test_every_bad_element_of_a_bulk_is_listed() -> None:
@@ -85,20 +111,6 @@ def test_every_bad_element_of_a_bulk_is_listed() -> None:
         preparation.encode_payloads(resolve("tests.add"), calls, embed={})
     assert [index for index, _ in caught.value.problems] == [1, 2, 3]
     assert "3 of 4 elements are wrong: element 1: argument x" in str(caught.value)
-
-
-@pytest.mark.parametrize("count", [0, 100_001])
-def test_a_bulk_has_1_to_100000_elements(count: int) -> None:
-    """Beyond that it is a mistake, or several submits."""
-    with pytest.raises(OptionError, match=f"holds 1 to 100,000 elements; these are {count:,}"):
-        preparation.refuse_size([{}] * count, "")
-
-
-@pytest.mark.parametrize("label", ["x" * 201, "nul \x00", "\ud800", None])
-def test_the_label_of_a_submission_is_text(label: Any) -> None:
-    """At most 200 characters that a database holds."""
-    with pytest.raises(OptionError, match="label: "):
-        preparation.refuse_size([{}], label)
 
 
 def test_a_template_is_filled_with_each_call() -> None:
@@ -111,17 +123,8 @@ def test_a_template_is_filled_with_each_call() -> None:
 @pytest.mark.parametrize(
     "template",
     [
-        "{x.__class__}",
-        "{host.__class__.__mro__}",
-        "{site[name]}",
-        "{host!r}",
-        "{host:>2000000000}",
-        "{host:{host}}",
-        "{}",
-        "{0}",
-        "{missing}",
-        "{host",
-        "host}",
+        *("{x.__class__}", "{host.__class__.__mro__}", "{site[name]}", "{host!r}"),
+        *("{host:>2000000000}", "{host:{host}}", "{}", "{0}", "{missing}", "{host", "host}"),
     ],
 )
 @pytest.mark.parametrize("option", ["target", "lock"])
@@ -146,13 +149,6 @@ def test_an_unknown_owner_is_refused(slug: Any) -> None:
     with pytest.raises(UnknownOwner) as caught:
         preparation.load_owner(slug)
     assert str(caught.value).encode()
-
-
-@pytest.mark.parametrize("given", [None, 5, ["acme"]])
-def test_what_is_no_owner_nor_a_name_is_refused(given: Any) -> None:
-    """Another mistake than an unknown name, with another cure."""
-    with pytest.raises(OptionError, match="owner: is an Owner or its name, not "):
-        preparation.load_owner(given)
 
 
 def test_targets_are_made_once_and_belong_to_their_owner(acme: Owner, stranger: Owner) -> None:

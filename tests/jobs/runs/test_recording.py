@@ -20,6 +20,7 @@ from jobs.runs import recording
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import move, record
+from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import (
     admitted,
     ask,
@@ -33,14 +34,6 @@ from tests.jobs.scenes import (
     submitted,
     told,
 )
-
-
-def begun(owner: Owner) -> tuple[Run, Admission]:
-    """Return a run that a worker has started."""
-    [run] = submitted(owner)
-    at = admitted(living_worker(), run)
-    assert recorded(at, Kind.STARTED) == "running"
-    return run, at
 
 
 def attempts(run: Run) -> list[tuple[int, int, str]]:

@@ -1,8 +1,5 @@
 """jobs/runs/storage.py: rows by COPY, as hostile as their texts may be."""
 
-from dataclasses import replace
-from datetime import timedelta
-
 import pytest
 from django.db import DatabaseError
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +7,7 @@ from hypothesis import strategies as st
 
 from jobs.core.ids import new_ids
 from jobs.core.sql import now
-from jobs.models import Outbox, Owner, Run
+from jobs.models import Owner, Run
 from jobs.runs.storage import NewRun, RunDefaults, store
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=40)
@@ -40,17 +37,6 @@ def test_what_is_stored_is_what_was_given(
     run = Run.objects.get(id=run_id)
     assert (bytes(run.payload), run.lock_key, run.labels) == (payload, lock, labels)
     assert (run.token, run.attempt_count, run.blocked_by, run.error_type) == (0, 0, "", "")
-
-
-@pytest.mark.parametrize(("seconds", "state"), [(5, "scheduled"), (0, "queued"), (-5, "queued")])
-def test_the_state_follows_from_the_due_time(shared: RunDefaults, seconds: int, state: str) -> None:
-    """What is due later waits without a hint; the rest is in the outbox at once."""
-    due_at = shared.created_at + timedelta(seconds=seconds)
-    ids = list(new_ids(shared.created_at, 3))
-    news = [NewRun(id=run_id, payload=b"") for run_id in ids]
-    store(news, replace(shared, due_at=due_at))
-    assert {run.state for run in Run.objects.all()} == {state}
-    assert [row.run_ids for row in Outbox.objects.all()] == ([ids] if state == "queued" else [])
 
 
 def test_an_error_of_the_database_is_one_of_djangos(shared: RunDefaults) -> None:

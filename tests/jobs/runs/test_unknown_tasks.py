@@ -99,9 +99,14 @@ def test_a_broken_row_of_a_worker_stops_nothing(acme: Owner) -> None:
 
 
 def test_a_moved_run_runs_the_other_task(acme: Owner) -> None:
-    """Its new hint replaces the one that names the old task, and is there at once."""
+    """Its new hint replaces the one that names the old task, and is there at once.
+
+    A dry run counts it and changes nothing.
+    """
     [run] = renamed(acme)
     dispatch.publish([run.id])
+    foreseen = move_task("tests.old_record", to=NEW, is_dry_run=True)
+    assert (foreseen.runs, Run.objects.get().task) == (1, "tests.old_record")
     moved = move_task("tests.old_record", to=NEW)
     assert (moved.runs, moved.refused) == (1, 0)
     run.refresh_from_db()
@@ -178,36 +183,31 @@ def test_recurring_jobs_are_moved_with_their_runs(acme: Owner, northwind: Owner)
     assert dict(Job.objects.values_list("pk", "task")) == {job.pk: OLD, odd.pk: "tests.old_add"}
 
 
-def test_a_dry_run_changes_nothing(acme: Owner) -> None:
-    """It counts what would be moved."""
-    renamed(acme, 2)
-    moved = move_task("tests.old_record", to=NEW, is_dry_run=True)
-    assert moved.runs == 2
-    assert fail_task("tests.old_record", is_dry_run=True).runs == 2
-    assert set(Run.objects.values_list("task", "state")) == {("tests.old_record", "queued")}
-    assert not AuditEntry.objects.exists()
+@pytest.mark.parametrize(
+    ("to", "error", "problem"),
+    [
+        ("tests.recor", UnknownTask, r"tests\.record"),
+        ("fairshift.delete_jobs", OptionError, "a task of Fairshift"),
+        ("fairshift.management_command", OptionError, "a task of Fairshift"),
+    ],
+)
+def test_nothing_is_moved_to_a_task_that_is_not_for_callers(
+    acme: Owner, to: str, error: type[Exception], problem: str
+) -> None:
+    """An unknown one is refused with the near miss.
 
-
-def test_nothing_is_moved_to_a_task_that_is_unknown_here(acme: Owner) -> None:
-    """With the near miss; nor with a reason that is too long."""
-    [run] = submitted(acme)
-    with pytest.raises(UnknownTask, match=r"tests\.record"):
-        move_task(OLD, to="tests.recor")
-    with pytest.raises(OptionError):
-        move_runs([run.id], to=NEW, reason="x" * 501)
-
-
-@pytest.mark.parametrize("own", ["fairshift.delete_jobs", "fairshift.management_command"])
-def test_nothing_is_moved_to_a_task_of_fairshift(acme: Owner, own: str) -> None:
-    """They act for all owners, or outside of the project's code; also when they are registered."""
+    Fairshift's own act for all owners, or outside of the project's code.
+    """
     [run] = submitted(acme)
     for move in (
-        lambda: move_task(OLD, to=own),
-        lambda: move_runs([run.id], to=own),
-        lambda: move_task(OLD, to=own, is_dry_run=True),
+        lambda: move_task(OLD, to=to),
+        lambda: move_runs([run.id], to=to),
+        lambda: move_task(OLD, to=to, is_dry_run=True),
     ):
-        with pytest.raises(OptionError, match="a task of Fairshift"):
+        with pytest.raises(error, match=problem):
             move()
+    with pytest.raises(OptionError, match="reason"):
+        move_runs([run.id], to=NEW, reason="x" * 501)
 
 
 def test_a_move_is_audited_by_owner(acme: Owner, northwind: Owner) -> None:
@@ -234,6 +234,8 @@ def test_a_move_is_audited_by_owner(acme: Owner, northwind: Owner) -> None:
 def test_a_failed_run_says_why_and_may_be_opened_again(acme: Owner, options: Any) -> None:
     """As a dead letter; the next hint is of the queue only when an operator retries it."""
     [run] = renamed(acme, **options)
+    assert fail_task("tests.old_record", is_dry_run=True).runs == 1
+    assert states(run)[-1] in ("queued", "scheduled") and not AuditEntry.objects.exists()
     assert fail_task("tests.old_record").runs == 1
     assert states(run)[-1] == "failed"
     assert run.error_type == "celery.exceptions.NotRegistered"

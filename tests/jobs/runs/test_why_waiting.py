@@ -17,7 +17,7 @@ from jobs.core import sql
 from jobs.core.phrases import Phrase
 from jobs.core.sql import now
 from jobs.core.states import State
-from jobs.models import Decision, Owner, Run, WindowDecision, Worker
+from jobs.models import Owner, Run, Worker
 from jobs.owners.limits import pause_owner
 from jobs.runs import dispatch
 from jobs.runs.why_waiting import queue_position
@@ -50,30 +50,22 @@ def run(acme: Owner) -> Run:
     return submitted(acme)[0]
 
 
-def test_without_a_worker(run: Run) -> None:
-    """Nobody takes from the queue: none there, none alive, none for this queue."""
+def test_without_a_worker_that_may_take_it(run: Run) -> None:
+    """None is alive, none is of its queue, Redis does not answer it, or it does not know the task.
+
+    One that does not say which tasks it knows may know it.
+    """
     assert why(run) == "No worker takes from queue 'jobs'."
     silence(living_worker(), seconds=31)
-    living_worker(queues=["slow"])
-    assert why(run) == "No worker takes from queue 'jobs'."
-
-
-def test_with_a_worker_that_redis_does_not_answer(run: Run) -> None:
-    """It is named, as long as no other one takes from the queue."""
-    cut_off(living_worker("w1@here"))
-    expected = "No worker takes from queue 'jobs': worker w1@here cannot use Redis."
-    assert why(run) == expected
-    living_worker("w2@here")
-    assert why(run) == NO_HINT.format("next of acme's runs")
-
-
-def test_without_a_worker_that_knows_its_task(run: Run) -> None:
-    """Of its queue none does; a worker that does not say which it knows may know it."""
-    living_worker("w1@here")
     living_worker("w2@here", queues=["slow"])
-    Worker.objects.filter(hostname="w1@here").update(tasks=["tests.record"])
+    assert why(run) == "No worker takes from queue 'jobs'."
+    cut_off(living_worker("w3@here"))
+    assert why(run) == "No worker takes from queue 'jobs': worker w3@here cannot use Redis."
+    living_worker("w4@here")
+    assert why(run) == NO_HINT.format("next of acme's runs")
+    Worker.objects.update(tasks=["tests.record"])
     assert why(run) == "No worker of queue 'jobs' knows task tests.add."
-    Worker.objects.filter(hostname="w1@here").update(tasks=["tests.add", "tests.record"])
+    Worker.objects.update(tasks=["tests.add", "tests.record"])
     assert why(run) == NO_HINT.format("next of acme's runs")
 
 
@@ -111,28 +103,31 @@ def test_due_and_not_promoted(acme: Owner) -> None:
     )
 
 
-def test_between_attempts(run: Run) -> None:
-    """Which one failed, of how many, with which error."""
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        (
+            {"error_type": "OSError"},
+            "Attempt 1 of 3 failed (OSError); the next one is due 2099-03-01 12:00:00 UTC.",
+        ),
+        (
+            {"error_type": "NotBegun", "cause": NOT_BEGUN},
+            (
+                "No process of its worker began it in time, so this attempt does not count; the"
+                " next start is due 2099-03-01 12:00:00 UTC."
+            ),
+        ),
+    ],
+    ids=["failed", "not begun"],
+)
+def test_between_attempts(run: Run, facts: dict[str, str], sentence: str) -> None:
+    """Which one failed, of how many, with which error; one that did not begin does not count."""
     at = admitted(living_worker(), run)
     assert why(run) == "A worker has taken it and starts it next."
     recorded(at, Kind.STARTED)
-    recorded(at, Kind.RETRYING, delay=60.0, error_type="OSError")
+    recorded(at, Kind.RETRYING, delay=60.0, **facts)
     Run.objects.update(next_at=NOON)
-    assert why(run) == (
-        "Attempt 1 of 3 failed (OSError); the next one is due 2099-03-01 12:00:00 UTC."
-    )
-
-
-def test_after_an_attempt_that_did_not_begin(run: Run) -> None:
-    """It is no failed attempt: it did nothing, and does not count."""
-    at = admitted(living_worker(), run)
-    recorded(at, Kind.STARTED)
-    recorded(at, Kind.RETRYING, delay=60.0, error_type="NotBegun", cause=NOT_BEGUN)
-    Run.objects.update(next_at=NOON)
-    assert why(run) == (
-        "No process of its worker began it in time, so this attempt does not count; the next"
-        " start is due 2099-03-01 12:00:00 UTC."
-    )
+    assert why(run) == sentence
 
 
 def test_under_a_pause(acme: Owner, run: Run) -> None:
@@ -143,19 +138,13 @@ def test_under_a_pause(acme: Owner, run: Run) -> None:
     assert why(run) == "Owner acme is paused until 2100-03-01 12:00 UTC: change freeze"
 
 
-def test_under_a_cap(acme: Owner) -> None:
-    """How many run, of how many that may."""
-    Owner.objects.update(max_running=1)
-    runs = submitted(acme, 2)
-    ask(living_worker(), runs)
-    assert why(runs[1]) == "Owner acme runs 1 of at most 1 at once."
-
-
-def test_behind_a_lock(acme: Owner) -> None:
-    """By the caller's own key."""
-    runs = submitted(acme, 2, lock="door: left")
-    ask(living_worker(), runs)
-    assert why(runs[1]) == "Another run holds the lock 'door: left'."
+def test_under_a_cap_and_behind_a_lock(acme: Owner, northwind: Owner) -> None:
+    """How many run, of how many that may; the lock by the caller's own key."""
+    Owner.objects.filter(pk=acme.pk).update(max_running=1)
+    capped, locked = submitted(acme, 2), submitted(northwind, 2, lock="door: left")
+    ask(living_worker(), [*capped, *locked])
+    assert why(capped[1]) == "Owner acme runs 1 of at most 1 at once."
+    assert why(locked[1]) == "Another run holds the lock 'door: left'."
 
 
 READY = MessagePosition(
@@ -302,18 +291,6 @@ def test_kept_until_somebody_approves(acme: Owner) -> None:
     at = f"{opening.requested_at:%Y-%m-%d %H:%M UTC}"
     says = f"Window 'nights' of calendar 'maintenance' is not approved: asked for by anna at {at}"
     assert why(run).startswith(says)
-
-
-def test_kept_as_its_approval_has_expired(acme: Owner) -> None:
-    """It was approved, and counts no more: someone is to approve it again."""
-    calendar = calendar_of(acme, "maintenance", needs_approval=True)
-    nights = window(calendar, opens_in=-60, seconds=3_600, reason="nights")
-    ended = now() - timedelta(minutes=5)
-    given = {"decision": Decision.APPROVED, "revision": nights.revision, "expires_at": ended}
-    with changes.changing(calendar):
-        WindowDecision.objects.create(window=nights, **given)
-    [run] = submitted("acme")
-    assert f"is not approved: its approval expired {ended:%a %Y-%m-%d %H:%M}" in why(run)
 
 
 def test_kept_for_want_of_a_calendar(acme: Owner) -> None:

@@ -61,13 +61,10 @@ def moment(value: object) -> datetime:
     return (value if value.tzinfo else value.replace(tzinfo=ZoneInfo(ZONE))).astimezone(UTC)
 
 
-def shown(at: datetime, zone: str) -> str:
-    return f"{at:%Y%m%dT%H%M%S}Z" if zone == "UTC" else f";TZID={zone}:{at:%Y%m%dT%H%M%S}"
-
-
 def line(name: str, at: datetime, zone: str) -> str:
-    said = shown(at, zone)
-    return f"{name}{said}" if said.startswith(";") else f"{name}:{said}"
+    """Return a line with a time by the clock of a zone."""
+    text = f"{at:%Y%m%dT%H%M%S}"
+    return f"{name}:{text}Z" if zone == "UTC" else f"{name};TZID={zone}:{text}"
 
 
 def test_samples_are_read_alike() -> None:
