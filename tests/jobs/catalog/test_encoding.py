@@ -1,10 +1,10 @@
 """What JSON cannot hold is refused where it is submitted, by the field's name."""
 
 import sys
-from datetime import UTC, date, datetime, time, timedelta
+import traceback
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -38,20 +38,13 @@ def round_trip(value: Any) -> Any:
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        True,
-        -(2**63) - 1,
         10**4000,
-        1.5,
-        "żółw \x00 \u2028 😀",
         b"\xff\x00",
         b"text",
         datetime(2026, 3, 1, 12, 30, 1, 5, tzinfo=UTC),
         datetime(2026, 3, 1),  # noqa: DTZ001  a naive time stays naive
-        date(2026, 3, 1),
         time(12, 30),
         Decimal("0.10"),
-        UUID(int=7),
         {"a": [{"b": (1, 2)}], "": {}},
         nested(200),
         nested(200, key="k"),
@@ -118,16 +111,12 @@ def test_what_json_cannot_hold_is_refused(value: Any, field: str, problem: str) 
     assert problem in caught.value.problem
 
 
-def test_a_value_that_holds_itself_is_refused() -> None:
-    """A circle ends, also one that branches at every turn."""
+def test_values_without_end_are_refused_after_a_few() -> None:
+    """A circle, also one that branches at every turn; 190 levels of the same list twice."""
     circle: list[Any] = []
     circle.extend([circle, circle])
     with pytest.raises(ArgumentError, match="200 levels"):
         body(circle)
-
-
-def test_a_bomb_of_shared_references_is_too_large() -> None:
-    """200 levels of the same list twice are 2**200 numbers: refused after a few."""
     bomb: Any = "x"
     for _ in range(190):
         bomb = [bomb, bomb]
@@ -165,15 +154,9 @@ def test_a_full_stack_is_no_recursion_error() -> None:
         except ArgumentError as error:
             return error
 
+    depth = sum(1 for _ in traceback.walk_stack(None))
     for room in (120, 160, 200, 240):
-        assert deep(sys.getrecursionlimit() - room - len_of_stack()) is not None
-
-
-def len_of_stack() -> int:
-    frame, depth = sys._getframe(), 0
-    while frame is not None:
-        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
-    return depth
+        assert deep(sys.getrecursionlimit() - room - depth) is not None
 
 
 class Foreign:

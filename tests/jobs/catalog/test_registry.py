@@ -87,13 +87,6 @@ def test_what_nothing_awaits_is_refused(app: Celery) -> None:
     assert found.id == "fairshift.E021" and "shop.send" in found.msg
 
 
-def test_an_unknown_name_is_refused_with_the_near_miss() -> None:
-    """A misspelling is answered with the name that was meant."""
-    with pytest.raises(UnknownTask) as caught:
-        resolve(f"{__name__}.undecoratde")
-    assert caught.value.near_miss == f"{__name__}.undecorated"
-
-
 @pytest.mark.parametrize(
     ("given", "near"),
     [
@@ -101,10 +94,14 @@ def test_an_unknown_name_is_refused_with_the_near_miss() -> None:
         ("add", "tests.add"),
         ("tests.refund", None),
         ("tests.rebuild_index", None),
+        (f"{__name__}.undecoratde", f"{__name__}.undecorated"),
     ],
 )
 def test_a_near_miss_is_near_in_the_task_s_own_name(given: str, near: str | None) -> None:
-    """Names of one module are alike by what they share: that makes none of them a near miss."""
+    """A misspelling is answered with the name that was meant.
+
+    Names of one module are alike by what they share: that makes none of them a near miss.
+    """
     with pytest.raises(UnknownTask) as caught:
         resolve(given)
     assert caught.value.near_miss == near

@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
-from jobs.catalog.retry_policy import LONGEST, LOST, RetryPolicy, backoff, retry_delay
+from jobs.catalog.retry_policy import (
+    LONGEST,
+    LOST,
+    RetryPolicy,
+    backoff,
+    delay_after,
+    retry_delay,
+)
 
 NAMES = ("Timeout", "lab.Timeout", "OSError", "builtins.OSError")
 attempts = st.integers(1, 10_000)
@@ -20,18 +28,13 @@ def a_policy(**chosen: Any) -> RetryPolicy:
     return RetryPolicy(**{**numbers, **chosen})
 
 
-def longest() -> float:
-    """The jitter that leaves the whole delay."""
-    return 1.0
-
-
 @given(attempts, seconds, seconds, random)
 def test_the_backoff_stays_under_its_cap(
     attempt: int, base: float, cap: float, point: float
 ) -> None:
     """Whatever the attempt: never negative, never above the cap, at least half without luck."""
     policy = a_policy(backoff_seconds=base, backoff_cap_seconds=cap)
-    full = backoff(policy, attempt=attempt, rand=longest)
+    full = backoff(policy, attempt=attempt, rand=lambda: 1.0)
     delay = backoff(policy, attempt=attempt, rand=lambda: point)
     assert 0 <= full / 2 <= delay <= full <= cap
 
@@ -79,3 +82,23 @@ def test_a_wanted_delay_stands_in_for_the_backoff(wanted: float) -> None:
     assert 0 <= delay <= LONGEST
     if 0 <= wanted <= LONGEST:
         assert delay == wanted
+
+
+@pytest.mark.parametrize(
+    ("policy", "attempt", "low", "high"),
+    [
+        ({}, 1, 4, 8),
+        ({}, 9, 10, 20),
+        ({"backoff_seconds": 100.0}, 1, 10, 20),
+        ({"backoff_seconds": 100.0, "backoff_cap_seconds": 60.0}, 1, 30, 60),
+        ({"backoff_seconds": 0.0}, 1, 0, 0),
+    ],
+)
+def test_the_settings_complete_the_policy(
+    settings: Settings, policy: dict[str, Any], attempt: int, low: float, high: float
+) -> None:
+    """With jitter, the delay lies in the upper half of what the back-off says."""
+    settings.FAIRSHIFT = {"BACKOFF_SECONDS": 8.0, "BACKOFF_CAP_SECONDS": 20.0}
+    delay = delay_after({"max_attempts": 10, **policy}, attempt, ["ValueError"], None)
+    assert delay is not None
+    assert low <= delay <= high

@@ -97,6 +97,13 @@ def say(log: AttemptLog, text: str) -> None:
     log.add(logging.INFO, "shop", text, 1.0)
 
 
+def begin(owner: Owner, logs: Logs, **sizes: int) -> tuple[Run, Admission, AttemptLog]:
+    """Return a run that a worker has, its admission, and the log of its attempt."""
+    [run] = submitted(owner)
+    at = admitted(living_worker(), run)
+    return run, at, logs(at, **sizes)
+
+
 def texts(run: Run, **wanted: Any) -> list[str]:
     run.refresh_from_db()
     return [line.text for line in lines_of(run, wanted=Wanted(**wanted))]
@@ -110,9 +117,7 @@ def end(log: AttemptLog, at: Admission) -> None:
 class TestWritten:
     def test_a_short_log_comes_with_the_outcome(self, acme: Owner, logs: Logs) -> None:
         """In the worker's own statement: its task opens no connection."""
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at)
+        run, at, log = begin(acme, logs)
         for number in range(3):
             say(log, f"line {number}")
         log.print(20, "stdout", "no break")
@@ -124,9 +129,7 @@ class TestWritten:
 
     def test_lines_are_visible_while_the_task_runs(self, acme: Owner, logs: Logs) -> None:
         """Without another line, and whatever transaction the task has open."""
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at)
+        run, at, log = begin(acme, logs)
         say(log, "first")
         wait_for(lambda: texts(run) == ["first"])
         say(log, "second")
@@ -141,9 +144,7 @@ class TestWritten:
     @pytest.mark.parametrize("is_due", [True, False])
     def test_a_stale_attempt_writes_nothing(self, acme: Owner, logs: Logs, is_due: bool) -> None:
         """Neither by itself nor with its report: another attempt has the run."""
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at)
+        run, at, log = begin(acme, logs)
         say(log, "of the lost one")
         wait_for(lambda: texts(run) == ["of the lost one"])
         run.refresh_from_db()
@@ -163,9 +164,8 @@ class TestWritten:
 
     def test_the_gap_of_a_long_log_is_named(self, acme: Owner, logs: Logs) -> None:
         """Chunks that were written make room for later ones."""
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at, RUN_LOG_FIRST_BYTES=1_000, RUN_LOG_LAST_BYTES=3_000)
+        sizes = {"RUN_LOG_FIRST_BYTES": 1_000, "RUN_LOG_LAST_BYTES": 3_000}
+        run, at, log = begin(acme, logs, **sizes)
         for batch in range(5):
             for number in range(20):
                 say(log, f"{batch * 20 + number + 1:068}")
@@ -184,9 +184,7 @@ class TestWritten:
         self, acme: Owner, logs: Logs, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """And the task does not. What cannot be written until the end comes with the outcome."""
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at)
+        run, at, log = begin(acme, logs)
         tried = threading.Event()
 
         def away(*_: Any) -> bool:
@@ -204,9 +202,7 @@ class TestWritten:
         self, acme: Owner, logs: Logs, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """An outcome does not wait for a log, nor is it larger than a little."""
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at)
+        run, at, log = begin(acme, logs)
         monkeypatch.setattr(AttemptStore, "write_log", _raise_away)
         for number in range(300):
             say(log, f"{number} {os.urandom(2_000).hex()}")
@@ -228,9 +224,7 @@ class TestWritten:
     ) -> None:
         """With the key of errors; moved bytes are not opened, and a new key takes them over."""
         use_ring(settings, KEY_1)
-        [run] = submitted(acme)
-        at = admitted(living_worker(), run)
-        log = logs(at)
+        run, at, log = begin(acme, logs)
         say(log, "canary")
         end(log, at)
         [row] = sql.query("SELECT data, key FROM jobs_log")
@@ -307,13 +301,13 @@ def test_any_logger_and_print_is_seen(ran: Any, caplog: pytest.LogCaptureFixture
     ]
 
 
-def test_a_thread_of_the_task_is_seen(ran: Any) -> None:
-    assert [line.text for line in ran("thread")] == ["of a thread"]
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_copy_keeps_no_lines(ran: Any) -> None:
-    assert [line.text for line in ran("fork")] == ["of the parent"]
+@pytest.mark.parametrize(("how", "line"), [("thread", "of a thread"), ("fork", "of the parent")])
+def test_a_thread_of_the_task_is_seen_and_a_forked_copy_is_not(
+    ran: Any, how: str, line: str
+) -> None:
+    """The copy ends with the task's process, which has the log."""
+    assert [found.text for found in ran(how)] == [line]
 
 
 def test_an_error_is_logged_with_its_traceback(ran: Any) -> None:

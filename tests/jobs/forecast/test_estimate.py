@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jobs.forecast.course import OWN, Capacity, Group, Work
+from jobs.forecast.course import OWN, Capacity, Group, Retries, Work
 from jobs.forecast.estimate import Done, Forecast, forecast
 from jobs.forecast.replay.load import OwnerSetting
 from jobs.windows import CalendarHours, Effect, Entry, Span
@@ -127,18 +127,6 @@ def test_beside_other_owners_it_is_near_what_is_seen(
     assert abs((found.finishes_at - NOW).total_seconds() - last) <= seconds + 3 + last / 10
 
 
-@given(st.integers(0, 60), st.integers(1, 20), openings(), st.integers(1, 8))
-def test_more_slots_never_finish_later(
-    count: int, seconds: int, spans: tuple[tuple[int, int], ...], slots: int
-) -> None:
-    """Nor do they leave more over; true of runs that have all in common."""
-    group = Group(count=count, seconds=seconds, calendars=(hours(*spans),))
-    some, more = told([group], slots=slots), told([group], slots=slots + 1)
-    assert more.left_over <= some.left_over and more.never <= some.never
-    if some.finishes_at is not None:
-        assert more.finishes_at is not None and more.finishes_at <= some.finishes_at
-
-
 @given(st.integers(1, 60), st.integers(1, 20), openings(), st.integers(1, 5), st.integers(1, 9))
 @example(count=5, seconds=1, spans=((1, 2),), slots=1, weight=9)
 def test_nothing_starts_outside_and_never_more_than_there_are_slots(
@@ -228,3 +216,57 @@ def test_later_waves_of_others_take_no_slot_before_their_turn() -> None:
 def seconds(found: Forecast) -> float:
     assert found.finishes_at is not None
     return (found.finishes_at - NOW).total_seconds()
+
+
+# --- attempts that fail at first ----------------------------------------------------------
+
+
+def told_with_failures(
+    groups: list[Group], part: float, *waits: float, slots: int = 10
+) -> Forecast:
+    """Foresee runs of which a part fails, and is tried again after these waits."""
+    retries = Retries(part=part, waits=waits)
+    return forecast(groups, Capacity(slots=slots), now=NOW, retries=retries)
+
+
+def runs(count: int, *spans: tuple[int, int]) -> Group:
+    """Return runs of a second each."""
+    return Group(count=count, seconds=1, calendars=(hours(*spans),) if spans else ())
+
+
+@pytest.mark.parametrize(
+    ("waits", "end"),
+    [
+        ((), 1),
+        ((3,), 5),
+        ((3.5,), 5.5),
+        # The opening has closed: the next one begins at 20 and 40.
+        ((4.5,), 21),
+        ((2, 3), 21),
+        ((9, 9), 31),
+        ((9, 30), 52),
+    ],
+)
+def test_an_attempt_after_the_close_starts_in_the_next_opening(
+    waits: tuple[float, ...], end: float
+) -> None:
+    """However short the wait after the failure was; one that is in time ends in the same."""
+    found = told_with_failures([runs(10, (0, 5), (20, 40), (50, 55))], 0.2, *waits)
+    assert found.ends_at == found.finishes_at == after(end)
+    assert [done.count for done in found.done] == [10]
+
+
+def test_failures_fall_where_most_runs_are() -> None:
+    """One in a hundred fails: it is none of the two that start in the last opening."""
+    groups = [runs(200, (0, 25), (100, 125)), runs(2, (50, 60), (900, 950))]
+    assert told_with_failures(groups, 0.01, 20).finishes_at == after(101)
+    # Where every second run fails, one of these does.
+    assert told_with_failures(groups, 0.5, 20).finishes_at == after(901)
+
+
+def test_what_waits_to_be_tried_again_starts_no_earlier() -> None:
+    """Then in its opening."""
+    waiting = Group(count=2, seconds=1, calendars=(hours((0, 5), (20, 40)),), wait=after(7) - NOW)
+    assert told_with_failures([waiting], 0.1).starts_at == after(20)
+    bare = Group(count=2, seconds=1, wait=after(7) - NOW)
+    assert told_with_failures([bare, runs(1)], 0.1).finishes_at == after(8)

@@ -1,6 +1,4 @@
-"""jobs/forecast/will_it_fit.py and jobs/forecast/capacity.py: told from rows, and nothing is
-written.
-"""
+"""jobs/forecast/will_it_fit.py, capacity.py and soon.py: told from rows, and nothing is written."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,8 +12,10 @@ from jobs.calendars import changes
 from jobs.core import sql
 from jobs.core.errors import ArgumentError, OptionError, UnknownTask
 from jobs.core.sql import now
+from jobs.forecast import soon
 from jobs.forecast.capacity import RunTimes
 from jobs.forecast.estimate import Forecast
+from jobs.forecast.soon import opens_next
 from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
 from jobs.models import Calendar, Job, Owner, Rollout, Run, Submission, Target, TargetGroup
 from jobs.rollouts.verbs import pause
@@ -33,6 +33,13 @@ def told(owner: Owner, targets: Any = tuple(NAMES), **options: Any) -> Forecast:
     return will_it_fit(
         "tests.add", owner=owner.slug, targets=targets, **{"expected_seconds": 10, **options}
     )
+
+
+def told_of(submission: Submission | None = None, **options: Any) -> Forecast:
+    """Ask about the rest of a submission, by default of the only one."""
+    found = forecast_rest(submission or Submission.objects.get(), **options)
+    assert found is not None
+    return found
 
 
 def seconds_to(moment: datetime | None) -> float:
@@ -120,13 +127,13 @@ def test_what_is_held_waits_as_it_is_told(acme: Owner) -> None:
     living_worker()
     window(calendar_of(acme), opens_in=600, seconds=60)
     first, *_ = submitted(acme, 3, time_limit_seconds=5, countdown=620, deadline_seconds=5)
-    rest = forecast_rest(Submission.objects.get())
-    assert rest is not None and [done.count for done in rest.done] == [3]
+    rest = told_of()
+    assert [done.count for done in rest.done] == [3]
     assert seconds_to(rest.starts_at) == pytest.approx(620, abs=2)
     Run.objects.update(deadline_at=now() + timedelta(seconds=500), window_policy="overridden")
     Run.objects.filter(id=first.id).update(window_policy="")
-    rest = forecast_rest(Submission.objects.get())
-    assert rest is not None and (rest.count, rest.without_calendar, rest.expired) == (3, 2, 3)
+    rest = told_of()
+    assert (rest.count, rest.without_calendar, rest.expired) == (3, 2, 3)
 
 
 def test_run_times_are_those_of_the_newest_that_succeeded(acme: Owner, northwind: Owner) -> None:
@@ -192,8 +199,7 @@ def test_in_windows_the_pace_is_that_of_their_open_time(acme: Owner) -> None:
         "ended_at = ended_at - interval '5 s' "
         "WHERE ended_at < clock_timestamp() - interval '1 s'"
     )
-    rest = forecast_rest(Submission.objects.get())
-    assert rest is not None
+    rest = told_of()
     assert seconds_to(rest.finishes_at) == pytest.approx(19, rel=0.3)
 
 
@@ -301,11 +307,11 @@ def test_of_waves_that_wait_for_an_approval_nothing_is_told(acme: Owner) -> None
     assert seconds_to(found.ends_at) == pytest.approx(10, abs=2)
     assert "From wave 2 on" in found.warnings[0]
     submission = rollout(acme, 2, "100%", between="approval")
-    rest = forecast_rest(submission, expected=TEN)
-    assert rest is not None and (rest.count, rest.awaiting, rest.finishes_at) == (2, 6, None)
+    rest = told_of(submission, expected=TEN)
+    assert (rest.count, rest.awaiting, rest.finishes_at) == (2, 6, None)
     submission.runs.filter(state="queued").update(state="succeeded")
-    rest = forecast_rest(submission, expected=TEN)
-    assert rest is not None and (rest.count, rest.awaiting, rest.ends_at) == (0, 6, None)
+    rest = told_of(submission, expected=TEN)
+    assert (rest.count, rest.awaiting, rest.ends_at) == (0, 6, None)
     assert "From wave 2 on" in rest.warnings[0]
 
 
@@ -313,17 +319,43 @@ def test_the_rest_of_a_rollout_is_told(acme: Owner, northwind: Owner) -> None:
     """Its waves in sequence; one that is stopped as if it were resumed; others' waves, too."""
     living_worker()
     submission = rollout(acme, 1, 3, "100%", between=timedelta(minutes=1))
-    rest = forecast_rest(submission, expected=TEN)
-    assert rest is not None and rest.count == 8
+    rest = told_of(submission, expected=TEN)
+    assert rest.count == 8
     assert seconds_to(rest.finishes_at) == pytest.approx(10 + 60 + 10 + 60 + 10, abs=3)
     # Beside it, the runs of another owner share the slots with one wave at a time.
     assert seconds_to(told(northwind, NAMES[:4]).finishes_at) == pytest.approx(20, abs=3)
     pause(submission)
-    rest = forecast_rest(submission, expected=TEN)
-    assert rest is not None and "resumed" in rest.warnings[0] and rest.finishes_at is not None
+    rest = told_of(submission, expected=TEN)
+    assert "resumed" in rest.warnings[0] and rest.finishes_at is not None
     submission.runs.filter(state="queued").update(state="succeeded")
     Rollout.objects.update(state="waiting", next_at=now() + timedelta(seconds=30))
-    rest = forecast_rest(submission, expected=TEN)
-    assert rest is not None and rest.count == 7
+    rest = told_of(submission, expected=TEN)
+    assert rest.count == 7
     assert seconds_to(rest.starts_at) == pytest.approx(30, abs=2)
     assert seconds_to(rest.finishes_at) == pytest.approx(30 + 10 + 60 + 10, abs=3)
+
+
+# --- what opens next ----------------------------------------------------------------------
+
+
+def test_the_next_openings_have_the_runs_that_wait_for_them(
+    acme: Owner, northwind: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line an owner and opening, the earliest first; others' runs are not counted."""
+    window(calendar_of(acme, "nights"), opens_in=7_200, seconds=3_600)
+    window(calendar_of(northwind, "lunch"), opens_in=3_600, seconds=600)
+    living_worker()
+    submitted(acme, 5)
+    submitted(northwind, 2)
+    found = opens_next(None, now=now())
+    assert found is not None
+    assert [(one.owner.slug, one.calendar, one.count) for one in found] == [
+        ("northwind", "lunch", 2),
+        ("acme", "nights", 5),
+    ]
+    assert all(one.left_over is None for one in found), "no run time is known"
+    assert [one.owner for one in opens_next([acme.pk], now=now()) or ()] == [acme]
+    monkeypatch.setattr(soon, "run_times_of", lambda *_, **__: RunTimes(seconds=3_601))
+    assert {one.left_over for one in opens_next(None, now=now(), busy=None) or ()} == {None}
+    # Four slots, shared by two owners of weights 3 and 1.
+    assert [one.left_over for one in opens_next(None, now=now()) or ()] == [1, 2]

@@ -6,7 +6,7 @@ import json
 import shutil
 import ssl
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -184,14 +184,3 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 def tls_server(certificate: Certificate) -> Iterator[Server]:
     """An HTTPS server for `device.test` on a port of 127.0.0.1."""
     yield from running(Server(certificate.server))
-
-
-@pytest.fixture
-def resolver() -> Callable[..., Callable[[str, int], list[str]]]:
-    """Make a resolver that gives the next of some answers each time it is asked."""
-
-    def make(*answers: list[str]) -> Callable[[str, int], list[str]]:
-        left = list(answers)
-        return lambda _host, _port: left.pop(0)
-
-    return make

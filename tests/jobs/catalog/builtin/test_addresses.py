@@ -8,46 +8,21 @@ from jobs.catalog.builtin.addresses import is_allowed, is_odd_address, why_not_p
 @pytest.mark.parametrize(
     "address",
     [
-        "0.0.0.0",
-        "10.0.0.1",
-        "100.64.0.1",
-        "100.100.100.200",
-        "127.0.0.1",
-        "127.255.255.254",
-        "168.63.129.16",
-        "169.254.169.254",
-        "172.16.0.1",
-        "172.31.255.255",
-        "192.0.0.192",
-        "192.168.1.1",
-        "198.18.0.1",
-        "203.0.113.9",
-        "224.0.0.1",
-        "255.255.255.255",
-        "::",
-        "::1",
-        "::7f00:1",
-        "::ffff:127.0.0.1",
-        "::ffff:0:7f00:1",
-        "64:ff9b::10.0.0.1",
-        "64:ff9b:1::1",
-        "100::1",
-        "2001::1",
-        "2001:db8::1",
-        "2002:7f00:1::",
-        "2002:808:808::",
-        "fc00::1",
-        "fd00:ec2::254",
-        "fe80::1",
-        "fe80::1%eth0",
-        "fec0::1",
-        "ff02::1",
+        # Private, loopback, link-local, shared, and those of providers' metadata.
+        *("10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fc00::1", "fec0::1"),
+        *("0.0.0.0", "127.0.0.1", "127.255.255.254", "::", "::1"),
+        *("169.254.169.254", "fe80::1", "fe80::1%eth0"),
+        *("100.64.0.1", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"),
+        # Multicast, reserved, and of documentation and benchmarks.
+        *("224.0.0.1", "255.255.255.255", "ff02::1"),
+        *("198.18.0.1", "203.0.113.9", "100::1", "2001::1", "2001:db8::1"),
+        # Inside an IPv6 address.
+        *("::7f00:1", "::ffff:127.0.0.1", "::ffff:0:7f00:1"),
+        *("64:ff9b::10.0.0.1", "64:ff9b:1::1", "2002:7f00:1::", "2002:808:808::"),
     ],
 )
 def test_special_addresses_are_refused(address: str) -> None:
-    """Private, loopback, link-local, shared, metadata, multicast, reserved, also when they hide
-    inside an IPv6 address.
-    """
+    """Whatever is no ordinary public address, also when it hides inside an IPv6 address."""
     assert why_not_public(address)
 
 
@@ -70,43 +45,33 @@ def test_unusual_spellings_of_addresses_are_told(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "is_match"),
+    ("entry", "host", "port", "owner", "is_match"),
     [
-        ("Device.Test", True),
-        ("device.test:8443", True),
-        ("device.test:443", False),
-        ("test", False),
-        ("evice.test", False),
-        (".test", False),
-        ("", False),
+        ("Device.Test", "device.test", 8443, None, True),
+        ("device.test:8443", "device.test", 8443, None, True),
+        ("device.test:443", "device.test", 8443, None, False),
+        ("test", "device.test", 8443, None, False),
+        ("evice.test", "device.test", 8443, None, False),
+        (".test", "device.test", 8443, None, False),
+        ("", "device.test", 8443, None, False),
+        ("[::1]:80", "::1", 80, None, True),
+        ("::1", "::1", 80, None, True),
+        ("[::1]:80", "::1", 81, None, False),
+        ("acme@device.test", "device.test", 8443, "acme", True),
+        ("acme@device.test:8443", "device.test", 8443, "acme", True),
+        ("acme@device.test:443", "device.test", 8443, "acme", False),
+        ("acme@device.test", "device.test", 8443, "Acme", False),
+        ("acme@device.test", "device.test", 8443, "other", False),
+        ("acme@device.test", "device.test", 8443, None, False),
+        ("@device.test", "device.test", 8443, "", False),
+        ("@device.test", "device.test", 8443, None, False),
+        ("device.test", "device.test", 8443, "acme", True),
     ],
 )
-def test_an_entry_allows_a_host_on_all_ports_or_on_one(entry: str, is_match: bool) -> None:
-    """A host is allowed as it is written, never by a part of its name."""
-    assert is_allowed("device.test", 8443, allowed=[entry]) is is_match
-
-
-def test_entries_for_ipv6_may_have_a_port() -> None:
-    """In brackets, as in a URL."""
-    assert is_allowed("::1", 80, allowed=["[::1]:80"])
-    assert is_allowed("::1", 80, allowed=["::1"])
-    assert not is_allowed("::1", 81, allowed=["[::1]:80"])
-
-
-@pytest.mark.parametrize(
-    ("entry", "owner", "is_match"),
-    [
-        ("acme@device.test", "acme", True),
-        ("acme@device.test:8443", "acme", True),
-        ("acme@device.test:443", "acme", False),
-        ("acme@device.test", "Acme", False),
-        ("acme@device.test", "other", False),
-        ("acme@device.test", None, False),
-        ("@device.test", "", False),
-        ("@device.test", None, False),
-        ("device.test", "acme", True),
-    ],
-)
-def test_an_entry_may_be_for_one_owner(entry: str, owner: str | None, is_match: bool) -> None:
-    """An inner host of one owner is not opened for all the others."""
-    assert is_allowed("device.test", 8443, allowed=[entry], owner=owner) is is_match
+def test_an_entry_allows_a_host(
+    entry: str, host: str, port: int, owner: str | None, is_match: bool
+) -> None:
+    """As it is written, never by a part of its name; on all ports or on one; for all owners or
+    for one.
+    """
+    assert is_allowed(host, port, allowed=[entry], owner=owner) is is_match

@@ -3,7 +3,7 @@
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from email.message import Message
 from typing import Any
@@ -25,11 +25,22 @@ from tests.jobs.catalog.builtin.conftest import HOSTILE_BYTES, Certificate, Serv
 from tests.jobs.runs.test_context import FACTS, RUN, in_task
 
 LIMIT_SECONDS = 0.3
-Resolver = Callable[..., Callable[[str, int], list[str]]]
 
 
 def get(url: str) -> Any:
     return build_request("GET", url, headers={}, body="", json=None)
+
+
+def fetched(url: str, *answers: list[str], allowed: Sequence[str] = (), **options: Any) -> Answer:
+    """Fetch a URL within 5 s. Each look-up of its host gets the next of these answers."""
+    left = list(answers)
+    return fetch(
+        get(url),
+        timeout_seconds=5,
+        allowed=allowed,
+        resolve=lambda _host, _port: left.pop(0),
+        **options,
+    )
 
 
 @contextmanager
@@ -179,15 +190,14 @@ def test_no_answer_makes_the_worker_read_without_end(
     assert server.sent < HOSTILE_BYTES / 8
 
 
-def test_an_unusual_port_is_for_allowed_hosts(resolver: Resolver) -> None:
+def test_an_unusual_port_is_for_allowed_hosts() -> None:
     """Public hosts are reached on 443 and 8443; other ports belong to other protocols."""
 
     def dial(address: tuple[str, int], _timeout: float) -> socket.socket:
         raise ConnectionRefusedError(f"dialled {address}")
 
     def request(url: str, *allowed: str) -> None:
-        public = resolver(["93.184.216.34"])
-        fetch(get(url), timeout_seconds=5, allowed=allowed, resolve=public, dial=dial)
+        fetched(url, ["93.184.216.34"], allowed=allowed, dial=dial)
 
     for url in ("https://device.test:25/", "https://device.test:9200/", "https://device.test:80/"):
         with pytest.raises(HttpRequestRefused, match=r"443 or 8443; .* add 'device\.test:\d+'"):
@@ -213,12 +223,14 @@ def test_inner_addresses_are_refused(server: Server, host: str) -> None:
     assert server.requests == []
 
 
-def test_plain_http_is_for_allowed_hosts(server: Server) -> None:
-    """Elsewhere, everything sent could be read on the way."""
-    with pytest.raises(HttpRequestRefused, match="HTTP_ALLOWED_HOSTS"):
-        http_request("GET", "http://device.test/")
-    with pytest.raises(HttpRequestRefused, match="HTTP_ALLOWED_HOSTS"):
-        http_request("GET", f"http://127.0.0.1:{server.port}/echo")
+def test_plain_http_is_for_allowed_hosts(server: Server, settings: Settings) -> None:
+    """Elsewhere, everything sent could be read on the way. An entry with a port allows that port
+    alone.
+    """
+    settings.FAIRSHIFT = {"HTTP_ALLOWED_HOSTS": ["127.0.0.1:1"]}
+    for url in ("http://device.test/", f"http://127.0.0.1:{server.port}/echo"):
+        with pytest.raises(HttpRequestRefused, match="HTTP_ALLOWED_HOSTS"):
+            http_request("GET", url)
 
 
 def test_an_entry_for_an_owner_is_for_its_runs_alone(server: Server, settings: Settings) -> None:
@@ -238,26 +250,14 @@ def test_an_entry_for_an_owner_is_for_its_runs_alone(server: Server, settings: S
     assert server.requests == ["GET /echo"]
 
 
-def test_another_port_of_an_allowed_host_is_refused(allowed: str, settings: Settings) -> None:
-    """An entry with a port allows that port alone."""
-    settings.FAIRSHIFT = {"HTTP_ALLOWED_HOSTS": ["127.0.0.1:1"]}
-    with pytest.raises(HttpRequestRefused):
-        http_request("GET", f"{allowed}/echo")
-
-
-def test_one_inner_address_among_public_ones_refuses_the_name(resolver: Resolver) -> None:
+def test_one_inner_address_among_public_ones_refuses_the_name() -> None:
     """A name that points to both is a trap."""
     with pytest.raises(HttpRequestRefused, match="address is private"):
-        fetch(
-            get("https://device.test/"),
-            timeout_seconds=5,
-            allowed=[],
-            resolve=resolver(["93.184.216.34", "10.0.0.1"]),
-        )
+        fetched("https://device.test/", ["93.184.216.34", "10.0.0.1"])
 
 
 def test_the_connection_goes_to_the_address_that_was_checked(
-    tls_server: Server, certificate: Certificate, resolver: Resolver
+    tls_server: Server, certificate: Certificate
 ) -> None:
     """The name is resolved once. TLS and the Host header keep the URL's name."""
     dialled: list[tuple[str, int]] = []
@@ -266,55 +266,34 @@ def test_the_connection_goes_to_the_address_that_was_checked(
         dialled.append(address)
         return socket.create_connection(("127.0.0.1", tls_server.port), timeout)
 
-    answer = fetch(
-        get("https://device.test/echo"),
-        timeout_seconds=5,
-        allowed=[],
-        # A second question would be answered by an inner address, or by nothing.
-        resolve=resolver(["93.184.216.34"], ["127.0.0.1"]),
-        dial=dial,
-        tls=certificate.client,
-    )
+    # A second question would be answered by an inner address, or by nothing.
+    addresses = (["93.184.216.34"], ["127.0.0.1"])
+    answer = fetched("https://device.test/echo", *addresses, dial=dial, tls=certificate.client)
     assert dialled == [("93.184.216.34", 443)]
     assert json.loads(answer.body)["headers"]["host"] == "device.test"
 
 
-@pytest.mark.parametrize("host", ["other.test", "127.0.0.1"])
-def test_a_certificate_for_another_name_is_no_answer(
-    tls_server: Server, certificate: Certificate, host: str, resolver: Resolver
+@pytest.mark.parametrize(
+    ("host", "is_issuer_known"),
+    [("other.test", True), ("127.0.0.1", True), ("device.test", False)],
+)
+def test_a_server_that_cannot_prove_its_name_is_no_answer(
+    tls_server: Server, certificate: Certificate, host: str, is_issuer_known: bool
 ) -> None:
-    """Nothing is sent to a server that cannot prove its name."""
+    """A certificate for another name, or of an unknown issuer: nothing is sent, also to an allowed
+    host.
+    """
+    trusted = {"tls": certificate.client} if is_issuer_known else {}
+    url = f"https://{host}:{tls_server.port}/echo"
     with pytest.raises(HttpRequestFailed, match=r"no answer .*certificate"):
-        fetch(
-            get(f"https://{host}:{tls_server.port}/echo"),
-            timeout_seconds=5,
-            allowed=[host],
-            resolve=resolver(["127.0.0.1"]),
-            tls=certificate.client,
-        )
+        fetched(url, ["127.0.0.1"], allowed=[host], **trusted)
     assert tls_server.requests == []
 
 
-def test_an_unknown_issuer_is_no_answer(tls_server: Server, resolver: Resolver) -> None:
-    """A self-made certificate is not trusted, also on an allowed host."""
-    with pytest.raises(HttpRequestFailed, match=r"no answer .*certificate"):
-        fetch(
-            get(f"https://device.test:{tls_server.port}/echo"),
-            timeout_seconds=5,
-            allowed=["device.test"],
-            resolve=resolver(["127.0.0.1"]),
-        )
-
-
-def test_the_next_address_is_tried(server: Server, resolver: Resolver) -> None:
+def test_the_next_address_is_tried(server: Server) -> None:
     """A host with several addresses is reached while one of them answers."""
-    answer = fetch(
-        get(f"http://device.test:{server.port}/echo"),
-        timeout_seconds=5,
-        allowed=["device.test"],
-        resolve=resolver(["127.0.0.2", "127.0.0.1"]),
-    )
-    assert answer.status == 200
+    url = f"http://device.test:{server.port}/echo"
+    assert fetched(url, ["127.0.0.2", "127.0.0.1"], allowed=["device.test"]).status == 200
 
 
 def test_proxies_of_the_environment_are_not_used(

@@ -1,6 +1,7 @@
 """jobs/forecast/replay: a plan from the rows of attempts, from statistics, and by the command."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,14 +14,16 @@ from jobs.core import sql
 from jobs.core.errors import OptionError
 from jobs.core.states import State
 from jobs.forecast.replay.changes import Changes, read_changes
+from jobs.forecast.replay.load import OutOfTime
 from jobs.forecast.replay.plan import Plan, make_plan
+from jobs.forecast.replay.rolled import MOST_ATTEMPTS
 from jobs.models import Attempt, Calendar, Owner, Rollout, Run
 from jobs.rollouts import rounds
 from jobs.runs.recording import move, record
 from jobs.system.promotion import promote, queue_due
 from jobs.system.rollups.histogram import GROWTH
 from tests.jobs.scenes import admitted, living_worker, submitted, told
-from tests.jobs.system.rollups.minutes import rolled_up
+from tests.jobs.system.rollups.minutes import ended, minutes_ago, rolled_up
 
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
@@ -154,25 +157,16 @@ def test_without_rows_the_statistics_are_replayed(start: datetime, acme: Owner) 
 def test_the_command_prints_a_plan(
     start: datetime, acme: Owner, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As lines, and as one object."""
-    for number in range(3):
-        recorded(acme, start, wait=number, run=1)
-    call_command("plan", "--from", start.isoformat(), "--slots", "1", "--objective", "1.5")
-    assert "The objective needs 2 slots" in capsys.readouterr().out
-    call_command("plan", "--from", start.isoformat(), "--slots", "1", "--json")
-    found = json.loads(capsys.readouterr().out)
-    assert (found["runs"], found["slots"], found["replayed"][0]["owner"]) == (3, 1, "acme")
-
-
-def test_the_stored_objectives_are_looked_for(
-    start: datetime, acme: Owner, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`--objective` without a number is that of each owner which has one."""
+    """As lines, and as one object; an objective without a number is that of each owner."""
     Owner.objects.filter(pk=acme.pk).update(wait_objective_seconds=1)
     for number in range(3):
         recorded(acme, start, wait=number, run=1)
-    call_command("plan", "--from", start.isoformat(), "--objective")
-    assert "The objective needs 2 slots" in capsys.readouterr().out
+    for objective in (["--slots", "1", "--objective", "1.5"], ["--objective"]):
+        call_command("plan", "--from", start.isoformat(), *objective)
+        assert "The objective needs 2 slots" in capsys.readouterr().out
+    call_command("plan", "--from", start.isoformat(), "--slots", "1", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["runs"], found["slots"], found["replayed"][0]["owner"]) == (3, 1, "acme")
 
 
 @pytest.mark.parametrize(
@@ -193,3 +187,37 @@ def test_wrong_options_are_named(acme: Owner, given: list[str], words: str) -> N
     with pytest.raises(CommandError) as error:
         call_command("plan", *given)
     assert words in str(error.value)
+
+
+# --- statistics are read within a time and a number of attempts ---------------------------
+
+
+@pytest.fixture
+def rolled_start(acme: Owner) -> datetime:
+    """The start of a span of which only statistics are left: two minutes with an attempt each."""
+    for minute in (4, 3):
+        ended(acme, minutes_ago(minute))
+    rolled_up()
+    Attempt.objects.all().delete()
+    return minutes_ago(10)
+
+
+def test_a_plan_gives_up_in_time_while_it_reads_statistics(rolled_start: datetime) -> None:
+    """The time of a plan is for reading, too: two calls are too few for the replay to look."""
+    assert plan(rolled_start, seconds=60.0).runs == 2
+    with pytest.raises(OutOfTime):
+        plan(rolled_start, seconds=-1.0)
+
+
+def test_a_span_with_too_many_attempts_is_refused_at_once(rolled_start: datetime) -> None:
+    """The refusal names the field and the limit, and nothing is read."""
+    sql.query(
+        "UPDATE jobs_rollup SET wait_counts = ARRAY[%(count)s], run_counts = ARRAY[%(count)s]",
+        {"count": MOST_ATTEMPTS // 2 + 1},
+    )
+    began = time.monotonic()
+    with pytest.raises(OptionError) as refused:
+        plan(rolled_start)
+    assert refused.value.option == "to"
+    assert f"{MOST_ATTEMPTS:,} at most" in refused.value.problem
+    assert time.monotonic() - began < 10

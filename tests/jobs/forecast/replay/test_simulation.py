@@ -1,4 +1,4 @@
-"""A replay: waits by shares, caps, rates, windows, locks and retries. Pure."""
+"""A replay: waits by shares, windows, locks and waves, and what a start costs. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OutOfTime, OwnerSetting
+from jobs.forecast.replay.load import SECOND, Call, Hours, Load, OutOfTime, Overhead, OwnerSetting
 from jobs.forecast.replay.objective import Aim, Needed, slots_needed
+from jobs.forecast.replay.overhead import Seen, overhead_of
 from jobs.forecast.replay.results import Outcome, OwnerOutcome
 from jobs.forecast.replay.simulation import Replay
 from jobs.windows import CalendarHours, Effect, Entry
@@ -56,12 +57,6 @@ def test_slots_are_shared_by_weight() -> None:
     assert 4.7 < acme.p95 + 0.2 < 5.7
     assert globex.p95 > 7.4
     assert found.jain is not None and found.jain > 0.95
-
-
-def test_a_cap_keeps_an_owner_to_some_slots() -> None:
-    """With a cap of 1, four slots help no more than one."""
-    calls = [call() for _ in range(4)]
-    assert sorted(waits(load(calls, slots=4, acme=OwnerSetting(cap=1)))["acme"]) == [0, 1, 2, 3]
 
 
 def test_a_lock_lets_one_run_at_a_time() -> None:
@@ -173,3 +168,12 @@ def test_times_of_a_held_wave_count_from_its_release() -> None:
     assert (found.started, found.expired) == (5, 1)
     assert replayed(replace(given, gaps={})).ended_at == 11 * SECOND
     assert replayed(given).ended_at == 21 * SECOND
+
+
+FREE = {"acme": OwnerSetting()}
+
+
+def test_idle_slots_beside_waiting_runs_are_the_cost_of_a_start() -> None:
+    """Two runs one after the other in one slot, each after 100 us; both were queued at once."""
+    seen = [Seen("acme", 0, 100, 1100, 1150), Seen("acme", 0, 1200, 2200, 2250)]
+    assert overhead_of(seen, owners=FREE, slots=1) == Overhead(start=100, end=50)
