@@ -21,7 +21,6 @@ from hypothesis.stateful import (
 from jobs.core.states import ENDED
 from tests.jobs.journeys.clock import FakeClock
 from tests.jobs.journeys.network import Network
-from tests.jobs.journeys.somebody import Somebody
 from tests.jobs.journeys.story import Story
 from tests.jobs.journeys.worker import WAYS, Worker
 from tests.jobs.journeys.world import OWNERS, World
@@ -95,9 +94,9 @@ def chosen(several: Sequence[T], place: int) -> T:
 class Journeys(RuleBasedStateMachine):
     """Everybody's acts, each drawn with whom it meets; one that meets nobody does nothing."""
 
-    def __init__(self, clock: FakeClock, network: Network, somebody: Somebody) -> None:
+    def __init__(self, clock: FakeClock, network: Network) -> None:
         super().__init__()
-        self.world = World(clock, network, somebody)
+        self.world = World(clock, network)
 
     def teardown(self) -> None:
         try:
@@ -173,7 +172,7 @@ class Journeys(RuleBasedStateMachine):
         elif how == "flushed":
             self.world.network.flush()
         else:
-            self.world.somebody.hold(self.story(which[0]).id)
+            self.world.hold(self.story(which[0]))
 
     # --- workers ------------------------------------------------------------------------
 
@@ -243,24 +242,20 @@ def play(
     clock: FakeClock, network: Network, *, examples: int, steps: int, number: int | None = None
 ) -> None:
     """Play so many sequences of so many steps."""
-    somebody = Somebody()
 
     def machine() -> Journeys:
-        return Journeys(clock, network, somebody)
+        return Journeys(clock, network)
 
-    try:
-        run_state_machine_as_test(
-            machine if number is None else seed(number)(machine),
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=steps,
-                deadline=None,
-                database=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    finally:
-        somebody.close()
+    run_state_machine_as_test(
+        machine if number is None else seed(number)(machine),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
 
 
 @pytest.mark.parametrize("examples", [12, pytest.param(60, marks=pytest.mark.proof)])

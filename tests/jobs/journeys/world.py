@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from itertools import chain, count
 from math import inf
@@ -32,9 +32,9 @@ from tests.jobs.conftest import TABLES
 from tests.jobs.journeys.clock import FakeClock
 from tests.jobs.journeys.network import Network, OnItsWay, asks
 from tests.jobs.journeys.rolling import Rolling, Rollouts
-from tests.jobs.journeys.somebody import Somebody
 from tests.jobs.journeys.story import Log, Story, read_runs
 from tests.jobs.journeys.worker import Held, Word, Worker
+from tests.jobs.scenes import open_transaction
 
 OWNERS = ("acme", "northwind")
 WORKERS = 3
@@ -49,11 +49,12 @@ class Rollback(Exception):
 class World:
     """Two owners, three workers, an operator, and a network that loses and doubles hints."""
 
-    def __init__(self, clock: FakeClock, network: Network, somebody: Somebody) -> None:
+    def __init__(self, clock: FakeClock, network: Network) -> None:
         clock.restart()
         network.flush()
         network.hints.clear()
-        self.clock, self.network, self.somebody = clock, network, somebody
+        self.clock, self.network = clock, network
+        self._held_row = ExitStack()
         self.owners = {slug: Owner.objects.create(slug=slug) for slug in OWNERS}
         self.caps: dict[str, float] = dict.fromkeys(OWNERS, inf)
         self.paused_until: dict[str, float] = dict.fromkeys(OWNERS, 0.0)
@@ -66,7 +67,7 @@ class World:
 
     def end(self) -> None:
         """Leave nothing behind."""
-        self.somebody.let_go()
+        self.let_go()
         with connection.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"DELETE FROM {table}")
@@ -110,20 +111,20 @@ class World:
                 self.stories[str(run_id)].deadline_at = inf
 
     def cancel(self, story: Story) -> None:
-        self.somebody.let_go()
+        self.let_go()
         if cancel_runs([story.id]):
             story.is_over = Run.objects.get(id=story.id).state == State.CANCELLED
         self.look()
 
     def reopen(self, story: Story) -> None:
-        self.somebody.let_go()
+        self.let_go()
         with suppress(StateConflict):
             reopen_runs([story.id])
             story.reopen(now=self.clock.now)
 
     def steer(self, which: Rolling, how: str) -> None:
         """Do to a rollout what an operator may do."""
-        self.somebody.let_go()
+        self.let_go()
         self.rollouts.steer(which, how, self.stories, now=self.clock.now)
 
     def look(self) -> None:
@@ -174,7 +175,7 @@ class World:
         self.look()
 
     def roll(self) -> None:
-        self.somebody.let_go()
+        self.let_go()
         self.look()
         self.rollouts.lower()
         while rounds.advance(queue_due):
@@ -190,6 +191,15 @@ class World:
     def forge(self, story: Story) -> None:
         """Let a hint arrive of a run that may be in any state."""
         self.network.hints.append(OnItsWay(str(story.id), story.token, "tests.record"))
+
+    def hold(self, story: Story) -> None:
+        """Have another connection hold the row of a run, and no other, from step to step."""
+        self.let_go()
+        statement = "SELECT FROM fake.jobs_run WHERE id = %s FOR UPDATE"
+        self._held_row.enter_context(open_transaction(statement, story.id))
+
+    def let_go(self) -> None:
+        self._held_row.close()
 
     # --- workers ------------------------------------------------------------------------
 
@@ -358,7 +368,7 @@ class World:
 
     def drain(self) -> None:
         """With all workers alive and time going on, everything ends."""
-        self.somebody.let_go()
+        self.let_go()
         for owner in OWNERS:
             self.resume(owner)
         for worker in list(self.workers):
