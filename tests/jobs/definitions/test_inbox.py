@@ -17,6 +17,7 @@ from fleet.broker import inbox as queue
 from jobs import tasks
 from jobs.core.errors import OptionError
 from jobs.definitions import inbox
+from jobs.definitions.fields import FIELDS
 from jobs.definitions.upsert import upsert_jobs
 from jobs.models import AuditEntry, InboxMark, Job, Owner
 from jobs.runs import dispatch
@@ -130,18 +131,13 @@ def test_what_the_database_takes_from_nobody_is_found(
     sender: Celery, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A check of ours may miss something: the call is to blame, and only it is refused."""
-    monkeypatch.setattr("jobs.definitions.spec.FIELDS", _with_lax_priority())
+    lax = {**FIELDS, "priority": (lambda _name, value: value, None)}
+    monkeypatch.setattr("jobs.definitions.spec.FIELDS", lax)
     monkeypatch.setattr("jobs.definitions.spec._check_limits", lambda *_: None)
     for number in range(7):
         upsert(sender, add(str(number), priority=77 if number == 3 else number))
     assert inbox.read() == {"done": 6, "refused": 1}
     assert set(priorities()) == set("012456")
-
-
-def _with_lax_priority() -> dict[str, Any]:
-    from jobs.definitions.fields import FIELDS
-
-    return {**FIELDS, "priority": (lambda _name, value: value, None)}
 
 
 def test_a_call_stays_until_it_is_committed(

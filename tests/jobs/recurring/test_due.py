@@ -1,12 +1,10 @@
 """jobs/recurring/due.py: the jobs that are due in some slots, and no others."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from jobs.core import sql
 from jobs.models import Job, Owner
 from jobs.recurring.due import due_jobs
 from jobs.schedules import moment_of, slot_of
@@ -93,19 +91,3 @@ def test_once_outside_of_its_bounds_is_not_due(acme: Owner) -> None:
         recurring(acme, schedule="once", once_at=at(7), **fields)
     first = (MINUTE + 7) * 120
     assert due_jobs(first, first + 120) == []
-
-
-def _plan(name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the scans of a statement's plan, as it was run."""
-    [explained] = sql.query(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name)}", parameters)
-    [row] = explained.values()
-    found: list[dict[str, Any]] = []
-
-    def walk(node: dict[str, Any]) -> None:
-        if node.get("Relation Name") == "jobs_job":
-            found.append(node)
-        for part in node.get("Plans", ()):
-            walk(part)
-
-    walk((json.loads(row) if isinstance(row, str) else row)[0]["Plan"])
-    return found

@@ -9,7 +9,7 @@ import redis
 
 from fleet import BrokerUnavailable
 from jobs.core import sql
-from jobs.models import Missed, Owner, Run, Tick
+from jobs.models import Missed, Outbox, Owner, Run, Tick
 from jobs.recurring import pulse, tick
 from jobs.recurring.due import due_jobs
 from jobs.recurring.tick import run_tick
@@ -114,7 +114,7 @@ def test_who_is_dead_and_not_known_to_be_keeps_a_tick_for_a_while(acme: Owner) -
 def test_while_the_broker_is_away_rows_are_made_and_the_tick_waits(
     acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only hints without rows are repeated, by who takes the tick next."""
+    """Hints of rows stay in the outbox. Only those without are repeated, by the tick's next run."""
 
     def away(*_args: Any, **_options: Any) -> None:
         raise BrokerUnavailable("away")
@@ -126,23 +126,12 @@ def test_while_the_broker_is_away_rows_are_made_and_the_tick_waits(
         with pytest.raises(BrokerUnavailable):
             run_tick(made.id)
     assert runs_of(kept) == [at(0)]
+    assert Outbox.objects.get().run_ids == [Run.objects.get(job=kept).id]
     made.refresh_from_db()
     assert made.done_at is None
     assert run_tick(made.id) == 1
     assert len(known()) == 1  # the row's own hint is the sweep's
     assert runs_of(unkept) == []
-
-
-def test_jobs_that_must_not_overlap_are_sifted(acme: Owner) -> None:
-    """The second due time of a job whose run is open is recorded as missed."""
-    job = recurring(acme, overlap="skip")
-    free = recurring(acme)
-    for minute in (0, 1):
-        run_tick(tick_of(at(minute), at(minute + 1)).id)
-    assert runs_of(job) == [at(0)]
-    assert runs_of(free) == [at(0), at(1)]
-    [missed] = Missed.objects.all()
-    assert (missed.job, missed.first_at, missed.reason) == (job, at(1), "overlap")
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-import redis
 
-from fleet import BrokerUnavailable
 from jobs import job as offered_job
 from jobs.core.ids import scheduled_id
 from jobs.core.states import State
-from jobs.models import Job, Outbox, Owner, Run, Submission, Target
+from jobs.models import Outbox, Owner, Run, Submission, Target
 from jobs.recurring.trigger import make_runs, send_hints
-from jobs.runs import dispatch
 from jobs.runs.submission import run_job
 from jobs.schedules import slot_of
 from tests.jobs.recurring.scenes import at, hinted_of, recurring, runs_of
@@ -151,20 +148,3 @@ def test_of_jobs_that_are_gone_nothing_is_made(acme: Owner) -> None:
     gone.delete()
     assert trigger([pair, (there.id, at(0))]) == 1
     assert trigger([]) == 0
-
-
-def test_while_the_broker_is_away_rows_wait_and_others_are_to_be_repeated(
-    acme: Owner, broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Hints of rows stay in the outbox; who has none says so to its caller."""
-
-    def away(*_args: Any, **_options: Any) -> None:
-        raise BrokerUnavailable("away")
-
-    kept, unkept = recurring(acme), recurring(acme, history_policy="none")
-    monkeypatch.setattr(dispatch.broker(), "publish", away)
-    assert trigger([(kept.id, at(0))]) == 1
-    assert [row.run_ids for row in Outbox.objects.all()] == [[scheduled_id(kept.id, at(0))]]
-    with pytest.raises(BrokerUnavailable):
-        trigger([(unkept.id, at(0))])
-    assert Job.objects.count() == 2

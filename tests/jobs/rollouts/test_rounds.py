@@ -312,7 +312,10 @@ def test_no_run_expires_while_its_rollout_is_stopped(acme: Owner) -> None:
     end(runs(submission))
 
 
-def test_a_pause_does_not_begin_the_wait_anew(acme: Owner) -> None:
+def test_a_wave_waits_for_its_time(acme: Owner) -> None:
+    """The time counts from the end of the wave before, also over a pause; an operator may release
+    it earlier.
+    """
     submission = rollout(acme, between=timedelta(hours=1))
     end(runs(submission))
     round_()
@@ -322,13 +325,6 @@ def test_a_pause_does_not_begin_the_wait_anew(acme: Owner) -> None:
     round_()
     after = Rollout.objects.get(pk=submission.pk)
     assert (before.state, after.state, after.next_at) == ("waiting", "waiting", before.next_at)
-
-
-def test_a_wave_waits_for_its_time(acme: Owner) -> None:
-    """The time counts from the end of the wave before; an operator may release it earlier."""
-    submission = rollout(acme, between=timedelta(hours=1))
-    end(runs(submission))
-    round_()
     assert states_of(submission) == {"succeeded": 2, "held": 18}
     Rollout.objects.update(next_at="2026-01-01T00:00Z")
     round_()
