@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -32,7 +33,7 @@ class LuaQueue:
     name: str
 
     def enqueue(self, now: int, messages: Iterable[Message]) -> int:
-        return self.run("enqueue", now, *[value for each in messages for value in group(each)])
+        return self.run("enqueue", now, *chain(*map(group, messages)))
 
     def take(self, now: int, worker: str, **how: int) -> Taken:
         facts = [how[name] for name in ("lease", "confirmed", "slots", "budget", "most")]
@@ -41,27 +42,17 @@ class LuaQueue:
             number,
             sleep > 0,
             [mid.decode() for mid in diverted],
-            [
-                Given(
-                    mid.decode(),
-                    int(lease),
-                    int(expected) if expected else None,
-                    urgent == b"1",
-                    raw,
-                    returned == b"1",
-                )
-                for mid, lease, expected, urgent, raw, returned in given
-            ],
+            list(map(given_of, given)),
         )
 
     def finish(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
-        return self.run("finish", now, worker, *[value for run in runs for value in run])
+        return self.run("finish", now, worker, *chain(*runs))
 
     def ack(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
-        return self.run("ack", now, worker, *[value for lease in leases for value in lease])
+        return self.run("ack", now, worker, *chain(*leases))
 
     def done(self, now: int, worker: str, runs: Iterable[tuple[str, int, int]]) -> int:
-        return self.run("done", now, worker, *[value for run in runs for value in run])
+        return self.run("done", now, worker, *chain(*runs))
 
     def give_back(self, now: int, worker: str, leases: Iterable[tuple[str, int, int, bool]]) -> int:
         values = [value for *facts, is_rejected in leases for value in (*facts, int(is_rejected))]
@@ -71,7 +62,7 @@ class LuaQueue:
         return self.run("renew", now, worker)[0]
 
     def keep(self, now: int, worker: str, leases: Iterable[tuple[str, int]]) -> int:
-        return self.run("keep", now, worker, *[value for lease in leases for value in lease])
+        return self.run("keep", now, worker, *chain(*leases))
 
     def leave(self, now: int, worker: str, *, limit: int) -> int:
         return self.run("leave", now, worker, limit)
@@ -94,7 +85,15 @@ class LuaQueue:
         return place(self.run("find", START, mid))
 
     def owner_stats(self, now: int, names: Iterable[str]) -> dict[str, OwnerStats]:
-        return stats_of(self.run("owners", now, 0, 0, *names))
+        return {
+            row[0].decode(): OwnerStats(
+                *(int(row[5]), int(row[6]), int(row[7]), int(row[8])),
+                float(row[9]),
+                row[10] == b"1",
+                float(row[11]) if row[11] else None,
+            )
+            for row in self.run("owners", now, 0, 0, *names)
+        }
 
     def run(self, act: str, now: int, *arguments: Any) -> Any:
         return scripts.run(self.client, self.name, act, *arguments, now=now)
@@ -131,34 +130,19 @@ def group(message: Message) -> tuple[Any, ...]:
     )
 
 
+def given_of(row: Sequence[Any]) -> Given:
+    mid, lease, expected, urgent, raw, returned = row
+    known = int(expected) if expected else None
+    return Given(mid.decode(), int(lease), known, urgent == b"1", raw, returned == b"1")
+
+
 def place(found: Sequence[Any]) -> Place:
     state = found[0].decode()
     if state == "unknown":
         return Place(state)
-    owners_before, due = found[9], found[10]
-    return Place(
-        state,
-        found[1].decode(),
-        found[2].decode(),
-        None if found[3] == b"" else found[3],
-        None if owners_before == b"" else owners_before,
-        None if due == b"" else int(due),
-    )
-
-
-def stats_of(rows: Sequence[Sequence[bytes]]) -> dict[str, OwnerStats]:
-    return {
-        row[0].decode(): OwnerStats(
-            int(row[5]),
-            int(row[6]),
-            int(row[7]),
-            int(row[8]),
-            float(row[9]),
-            row[10] == b"1",
-            float(row[11]) if row[11] else None,
-        )
-        for row in rows
-    }
+    owner, submission = found[1].decode(), found[2].decode()
+    number, owners_before, due = (None if found[at] == b"" else found[at] for at in (3, 9, 10))
+    return Place(state, owner, submission, number, owners_before, None if due is None else int(due))
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The fair queue: one contract, played on the reference in Python and on the scripts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -385,26 +386,19 @@ def test_a_delayed_message_waits_for_its_time(world: World) -> None:
 
 
 def test_a_message_past_its_deadline_is_diverted(world: World) -> None:
-    """It does not start; its id is reported once, and its place is free for the next."""
-    [late] = world.publish("acme", deadline=5)
+    """Its id is reported once, it costs its owner nothing, and the next one has its place."""
+    world.owner("acme", rate=1)
+    late = world.publish("acme", 3, deadline=5)
+    world.wait(5)
+    taken = world.taken(3)
+    assert (taken.diverted, taken.messages) == (late, [])
+    assert world.stats("acme") == OwnerStats(0, 0, 0, 0, 0.0, False, None)
+    [next_late] = world.publish("acme", deadline=5)
     [fine] = world.publish("acme")
     world.wait(5)
     taken = world.taken()
-    assert taken.diverted == [late]
-    assert [given.id for given in taken.messages] == [fine]
-    assert world.state(late) == "unknown"
-
-
-def test_what_is_past_its_deadline_costs_its_owner_nothing(world: World) -> None:
-    """It is charged nothing, uses none of the rate, and leaves no count behind."""
-    world.owner("acme", rate=1)
-    world.publish("acme", 3, deadline=5)
-    world.wait(5)
-    taken = world.taken(3)
-    assert (len(taken.diverted), taken.messages) == (3, [])
-    assert world.stats("acme") == OwnerStats(0, 0, 0, 0, 0.0, False, None)
-    fine = world.publish("acme")
-    assert world.ids(3) == fine
+    assert (taken.diverted, [given.id for given in taken.messages]) == ([next_late], [fine])
+    assert world.state(next_late) == "unknown"
 
 
 # Leases ---------------------------------------------------------------------------------------
@@ -431,22 +425,15 @@ def test_a_worker_that_renews_keeps_what_it_holds(world: World) -> None:
 
 
 def test_a_lost_reply_loses_no_message(world: World) -> None:
-    """Messages leased in a take without a reply come with the next take."""
+    """Messages leased in a take without a reply come with the next take; confirmed ones stay."""
     ids = world.publish("acme", 4)
     held = world.ids(1)
     world.take(2, is_reply_lost=True)
     assert world.ids(3) == ids[1:]
     assert held == ids[:1]
-    assert world.take(5) == []
-
-
-def test_a_confirmed_take_stays(world: World) -> None:
-    """An empty take in between changes nothing, whether its reply arrives or not."""
-    world.publish("acme", 1)
-    assert len(world.take()) == 1
-    world.take(is_reply_lost=True)
-    world.take()
-    assert world.stats("acme").running == 1
+    # An empty take changes nothing, whether its reply arrives or not.
+    assert world.take(5, is_reply_lost=True) == world.take(5) == []
+    assert world.stats("acme").running == 4
 
 
 def test_the_same_attempt_published_twice_is_one(world: World) -> None:
@@ -535,25 +522,17 @@ def test_what_is_given_back_is_next(world: World) -> None:
 
 
 def test_a_worker_that_is_back_holds_what_it_names(world: World) -> None:
-    """A server that took over may not know that a run ended: its cap would stay taken."""
+    """A server that took over knows neither the last takes nor each end: none of these is lost."""
     world.owner("acme", cap=2)
     world.publish("acme", 3)
     one, other = world.take(3)
-    world.finish(other)
     assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, other.lease)]) == 0
+    world.confirmed["w1"] = 0
+    assert world.ids(3) == []
+    world.finish(other)
     assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, 99)]) == 1
     assert world.ids(3, worker="w2") == [other.id]
     assert world.ack(one) == 1
-
-
-def test_a_worker_that_is_back_keeps_what_it_names_at_its_next_take(world: World) -> None:
-    """A server that took over does not know the last takes: none of them was lost."""
-    world.publish("acme", 3)
-    one, other = world.take(2)
-    assert world.queue.keep(world.now, "w1", [(one.id, one.lease), (other.id, other.lease)]) == 0
-    world.confirmed["w1"] = 0
-    assert len(world.ids(3)) == 1
-    assert (world.ack(one), world.ack(other)) == (1, 1)
 
 
 def test_a_worker_that_leaves_holds_nothing(world: World) -> None:
@@ -629,28 +608,30 @@ def test_the_length_of_the_list_is_the_backlog(lua: World) -> None:
     assert length(lua) == 0
 
 
+def has_foreign(world: World) -> bool:
+    """Say whether a take reports messages of stock clients."""
+    return bool(world.queue.run("take", world.now, "w2", LEASE, 0, 1, 0, 1)[2])
+
+
 def test_a_foreign_message_is_told_and_adopted_once(lua: World) -> None:
     """A stock client's message is queued under its owner, and is not popped as a placeholder."""
     lua.publish("acme")
     lua.queue.client.lpush(lua.queue.name, b"{foreign}")
     lua.take()
-    is_foreign = lua.queue.run("take", lua.now, "w2", LEASE, 0, 1, 0, 1)[2]
-    assert is_foreign == 1
+    assert has_foreign(lua)
     facts = (lua.queue.name, b"{foreign}", *group(Message("f:0", "globex", body=b"{foreign}")))
     assert lua.queue.run("adopt", lua.now, *facts) == 1
     assert lua.queue.run("adopt", lua.now, *facts) == 0
     [given] = lua.take()
     assert (given.id, given.body) == ("f:0", b"{foreign}")
     assert length(lua) == 0
-
-
-def test_priority_lists_of_stock_clients_are_told(lua: World) -> None:
-    """A stock client pushes priorities to lists of their own."""
+    assert not has_foreign(lua)
+    # A stock client pushes priorities to lists of their own.
     key = f"{lua.queue.name}\x06\x163"
     lua.queue.client.lpush(key, b"{foreign}")
-    is_foreign = lua.queue.run("take", lua.now, "w1", LEASE, 0, 1, 0, 1)[2]
+    is_told = has_foreign(lua)
     lua.queue.client.delete(key)
-    assert is_foreign == 1
+    assert is_told
 
 
 def test_bad_bytes_are_put_aside_once(lua: World) -> None:
@@ -688,13 +669,20 @@ def sleep(world: World, *workers: str) -> list[int]:
 
 
 def test_one_of_those_who_sleep_keeps_watch(lua: World) -> None:
-    """One wakes for the next due time, the others sleep until they are woken."""
+    """One wakes for the next due time, the others sleep until they are woken.
+
+    When its time has passed, the next worker that finds nothing takes the watch.
+    """
     lua.publish("acme", delay=0.4)
     assert sleep(lua, "w1", "w2", "w3") == [400, 5000, 5000]
     lua.wait(0.4)
     assert lua.ids(worker="w1", most=9)
     lua.publish("acme", delay=2)
     assert sleep(lua, "w1", "w2") == [2000, 5000]
+    lua.wait(3.5)
+    assert lua.ids(worker="w3")
+    lua.publish("acme", delay=2)
+    assert sleep(lua, "w2") == [2000]
 
 
 def test_where_stock_clients_publish_somebody_looks_each_second(lua: World) -> None:
@@ -721,14 +709,6 @@ def test_a_watcher_that_has_work_hands_the_watch_on(lua: World) -> None:
     assert sleep(lua, "w2") == [1000]
 
 
-def test_a_watcher_that_is_gone_is_replaced(lua: World) -> None:
-    """The next worker that finds nothing after its time takes the watch."""
-    sleep(lua, "w1", "w2")
-    lua.wait(6.5)
-    lua.publish("acme", delay=2)
-    assert sleep(lua, "w2") == [2000]
-
-
 def test_a_token_for_each_message_and_no_more_than_sleepers(lua: World) -> None:
     """Two messages wake two of three; a hundred wake all three."""
     sleep(lua, "w1", "w2", "w3")
@@ -750,31 +730,30 @@ def test_who_takes_and_leaves_some_wakes_the_next(lua: World) -> None:
     assert tokens(lua) == 0
 
 
-@pytest.mark.parametrize("freed_by", ["resume", "cap", "finish", "lock", "give back", "leave"])
+FREED_BY: dict[str, Callable[[World, Given], Any]] = {
+    "resume": lambda world, _: world.owner("globex"),
+    "cap": lambda world, _: world.owner("stranger", cap=2),
+    "finish": lambda world, given: world.finish(given),
+    "lock": lambda world, given: world.owner("acme") or world.finish(given),
+    "give back": lambda world, given: world.give_back(given),
+    "leave": lambda world, _: world.queue.leave(world.now, "w1", limit=10),
+}
+
+
+@pytest.mark.parametrize("freed_by", FREED_BY)
 def test_what_makes_messages_takeable_wakes_sleepers(lua: World, freed_by: str) -> None:
     """No worker sleeps while there is a message for it."""
+    lua.owner("stranger", cap=1)
+    lua.publish("stranger", 2)
+    lua.take(worker="w3")
     lua.owner("acme", cap=1)
+    lua.owner("globex", is_paused=True)
+    lua.publish("globex")
     lua.publish("acme", 2, lock="db")
     [given] = lua.take()
     sleep(lua, "w2")
     assert tokens(lua) == 0
-    if freed_by == "resume":
-        lua.owner("globex", is_paused=True)
-        lua.publish("globex")
-        assert tokens(lua) == 0
-        lua.owner("globex")
-    elif freed_by == "cap":
-        lua.publish("acme")
-        lua.owner("acme", cap=2)
-    elif freed_by == "finish":
-        lua.finish(given)
-    elif freed_by == "lock":
-        lua.owner("acme")
-        lua.finish(given)
-    elif freed_by == "give back":
-        lua.give_back(given)
-    else:
-        lua.queue.leave(lua.now, "w1", limit=10)
+    FREED_BY[freed_by](lua, given)
     assert tokens(lua) == 1
 
 
