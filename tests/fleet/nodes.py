@@ -37,12 +37,6 @@ def fail() -> None:
     raise ValueError("the device said no")
 
 
-@shared_task(name="tests.gate.limits_of_request", bind=True)
-def limits_of_request(self: Any) -> list[Any]:
-    request = self.request
-    return [request.timelimit, request.time_limit, request.soft_time_limit]
-
-
 class Node:
     """A worker node without Celery's worker: a real I/O thread, gate and pool, and a loop."""
 
@@ -55,7 +49,7 @@ class Node:
         self.id = living_worker()
         self.io_thread = IOThread(made, self.id, self._post)
         self.gate = Gate(made, self.io_thread)
-        for task in map(resolve, (double, fail, nap, limits_of_request)):
+        for task in map(resolve, (double, fail, nap)):
             child.install({task.name: task}, made)
         self.pool = pool
         pool.apply_async = Entrance(pool)

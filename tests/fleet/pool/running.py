@@ -24,29 +24,43 @@ FREE = 50
 two_children = pytest.mark.parametrize("pool", [{"children": 2}], indirect=True)
 
 
-class Running:
-    """A pool of one child or more; 50 of 100 slots are free."""
+class Loop:
+    """A pool of one child or more, and the event loop in which it works."""
 
-    def __init__(self, *, children: int = 1, **options: Any) -> None:
+    def __init__(self, children: int = 1, **options: Any) -> None:
         self.hub = Hub()
         set_event_loop(self.hub)
-        self.slots = LaxBoundedSemaphore(SLOTS)
-        self.slots.value = FREE
         app = current_app._get_current_object()
-        options |= {"threads": False, "putlocks": False, "semaphore": self.slots}
-        self.tasks = TaskPool(children, app=app, initargs=(app, "w1@here"), **options)
+        options |= {"threads": False, "initargs": (app, "w1@here")}
+        self.tasks = TaskPool(children, app=app, **options)
         self.tasks.start()
         self.tasks.register_with_event_loop(self.hub)
         self.hub.call_repeatedly(0.02, lambda: None)
-        self._loop = self.hub.create_loop()
-        self.answers: list[Any] = []
-        self.errors: list[Any] = []
-        self._until = time.monotonic() + PATIENCE_SECONDS
-        self.turn_until(lambda: all(child.has_booted for child in self.processes.children))
+        self.turns = self.hub.create_loop()
 
     @property
     def processes(self) -> Any:
         return children_of(self.tasks)
+
+    def end(self) -> None:
+        for child in self.processes.children:
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
+        self.tasks.terminate()
+        set_event_loop(None)
+
+
+class Running(Loop):
+    """A pool that has booted; 50 of 100 slots are free."""
+
+    def __init__(self, *, children: int = 1, **options: Any) -> None:
+        self.slots = LaxBoundedSemaphore(SLOTS)
+        self.slots.value = FREE
+        super().__init__(children, putlocks=False, semaphore=self.slots, **options)
+        self.answers: list[Any] = []
+        self.errors: list[Any] = []
+        self._until = time.monotonic() + PATIENCE_SECONDS
+        self.turn_until(lambda: all(child.has_booted for child in self.processes.children))
 
     @property
     def pids(self) -> list[int]:
@@ -66,7 +80,7 @@ class Running:
 
     def turn(self) -> None:
         assert time.monotonic() < self._until, "the loop turned in vain"
-        next(self._loop)
+        next(self.turns)
 
     def turn_until(self, holds: Callable[[], object]) -> None:
         while not holds():
@@ -89,13 +103,6 @@ class Running:
 
     def is_lost(self) -> bool:
         return isinstance(self.error(), WorkerLostError)
-
-    def end(self) -> None:
-        for pid in self.pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.tasks.terminate()
-        set_event_loop(None)
 
 
 @pytest.fixture

@@ -22,15 +22,20 @@ __all__ = ["pool"]
 
 
 class Failing:
-    """Have the next `count` children end while they boot."""
+    """A pool of which the next children end while they boot, when it is told so."""
 
-    def __init__(self, pool: Running, *, count: int) -> None:
-        self._left = count
+    def __init__(self, pool: Running) -> None:
+        self._left = 0
         self.at: list[float] = []
         self._pool = pool
         signals.worker_process_init.connect(self._end, weak=False)
         signals.worker_before_create_process.connect(self._count, weak=False)
         self._fails = False
+
+    def kill(self, pid: int, *, next_fail: int) -> None:
+        """Kill a child, and have so many of the next ones end while they boot."""
+        self._left, self.at = next_fail, []
+        os.kill(pid, signal.SIGKILL)
 
     def _count(self, **_signal: Any) -> None:
         self._fails = self._left > 0
@@ -51,11 +56,10 @@ class Failing:
 
 
 @pytest.fixture
-def failing(pool: Running) -> Iterator[list[Failing]]:
-    made: list[Failing] = []
-    yield made
-    for each in made:
-        each.stop()
+def failing(pool: Running) -> Iterator[Failing]:
+    failing = Failing(pool)
+    yield failing
+    failing.stop()
 
 
 @pytest.fixture
@@ -65,37 +69,29 @@ def stopped() -> Iterator[None]:
     worker_state.should_stop = None
 
 
-def fail_next(pool: Running, failing: list[Failing], count: int) -> Failing:
-    """Kill a child, and have so many of the next ones end while they boot."""
-    failing.append(Failing(pool, count=count))
-    os.kill(pool.pids[0], signal.SIGKILL)
-    return failing[-1]
-
-
 def test_each_try_comes_after_twice_the_pause(
-    pool: Running, failing: list[Failing], caplog: pytest.LogCaptureFixture
+    pool: Running, failing: Failing, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A process that boots resets the count."""
     for _ in range(2):
         caplog.clear()
-        failed = fail_next(pool, failing, 3)
-        pool.turn_until(lambda failed=failed: failed.is_done)
+        failing.kill(pool.pids[0], next_fail=3)
+        pool.turn_until(lambda: failing.is_done)
         pool.call(length, "abc")
         pool.settle(len(pool.answers) + 1)
-        failed.stop()
-        first, second, third = failed.at
+        first, second, third = failing.at
         assert second - first >= 0.1 and third - second >= 0.2
         tries = [line for line in caplog.messages if "ended while it booted" in line]
         assert [line.rpartition(", ")[2] for line in tries] == ["1 of 10", "2 of 10", "3 of 10"]
 
 
 def test_no_process_is_created_during_the_pause(
-    pool: Running, failing: list[Failing], monkeypatch: pytest.MonkeyPatch
+    pool: Running, failing: Failing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even when Celery looks for missing processes."""
     monkeypatch.setattr(children, "PAUSE_SECONDS", 10.0)
-    failed = fail_next(pool, failing, 1)
-    pool.turn_until(lambda: failed.at and not pool.pids)
+    failing.kill(pool.pids[0], next_fail=1)
+    pool.turn_until(lambda: failing.at and not pool.pids)
     pool.tasks.maintain_pool()
     assert pool.pids == []
 
@@ -112,30 +108,30 @@ def test_a_child_that_ends_after_it_has_booted_is_replaced_at_once(
 
 def test_a_row_of_failed_tries_ends_the_worker(
     pool: Running,
-    failing: list[Failing],
+    failing: Failing,
     stopped: None,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Nothing more is created, and the worker stops as it does after an error of its own."""
     monkeypatch.setattr(children, "TRIES", 3)
-    failed = fail_next(pool, failing, 100)
+    failing.kill(pool.pids[0], next_fail=100)
     pool.turn_until(lambda: worker_state.should_stop is not None)
     pool.tasks.maintain_pool()
-    assert (len(failed.at), pool.pids) == (3, [])
+    assert (len(failing.at), pool.pids) == (3, [])
     assert worker_state.should_stop == EX_FAILURE
     assert "the worker ends" in caplog.messages[-1]
 
 
 @two_children
 def test_a_worker_does_not_end_while_a_process_lives(
-    pool: Running, failing: list[Failing], stopped: None, monkeypatch: pytest.MonkeyPatch
+    pool: Running, failing: Failing, stopped: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often another one fails to boot: jobs go on, and at last that one boots."""
     monkeypatch.setattr(children, "TRIES", 2)
     lives = pool.pids[1]
-    failed = fail_next(pool, failing, 4)
-    pool.turn_until(lambda: failed.is_done and len(pool.pids) == 2)
+    failing.kill(pool.pids[0], next_fail=4)
+    pool.turn_until(lambda: failing.is_done and len(pool.pids) == 2)
     assert worker_state.should_stop is None and lives in pool.pids
     pool.call(length, "abc")
     assert pool.settle(1) == [3]
@@ -182,13 +178,10 @@ def test_a_child_that_hangs_while_it_boots_is_replaced(
 
 
 @two_children
-def test_a_child_that_ends_while_it_boots_frees_no_slot(
-    pool: Running, failing: list[Failing]
-) -> None:
+def test_a_child_that_ends_while_it_boots_frees_no_slot(pool: Running, failing: Failing) -> None:
     """It had none: the slot of the running job stays taken."""
     busy = pool.begin(nap, 60)
     [idle] = [pid for pid in pool.pids if pid != busy.child.pid]
-    failing.append(Failing(pool, count=1))
-    os.kill(idle, signal.SIGKILL)
-    pool.turn_until(lambda: failing[0].is_done and len(pool.pids) == 2)
+    failing.kill(idle, next_fail=1)
+    pool.turn_until(lambda: failing.is_done and len(pool.pids) == 2)
     assert pool.slots.value == FREE - 1

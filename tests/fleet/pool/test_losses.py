@@ -111,31 +111,29 @@ def test_a_job_that_a_dying_child_has_read_is_done_by_the_next(pool: Running) ->
 
 
 @two_children
-def test_a_job_that_a_child_is_about_to_note_is_not_sent_again(pool: Running) -> None:
-    """However often the pool looks, and although another child has died: that one may go on."""
-    stopped, killed = pool.pids
-    for pid in (stopped, killed):
+@pytest.mark.parametrize("has_died", [True, False])
+def test_a_job_that_a_child_is_about_to_note_is_not_sent_again(
+    pool: Running, has_died: bool
+) -> None:
+    """However often the pool looks, and although another child has died: that one may go on.
+
+    It may sleep before it notes the job: a thread of a task holds the interpreter.
+    """
+    one, other = pool.pids
+    for pid in (one, other):
         stop(pid)
     job = pool.call(length, "abc")
     pool.processes.socket.read()
-    os.kill(killed, signal.SIGKILL)
+    if has_died:
+        os.kill(other, signal.SIGKILL)
+    else:
+        for pid in (one, other):
+            os.kill(pid, signal.SIGCONT)
     pool.turn_for(4 * LOOK_SECONDS)
     assert not job.ready()
-    os.kill(stopped, signal.SIGCONT)
-    assert pool.settle(1) == [3], "in this scene it does not have the job"
-
-
-@two_children
-def test_no_job_is_sent_again_while_no_child_has_died(pool: Running) -> None:
-    """Who has read it may sleep before it notes that: a thread of a task holds the interpreter."""
-    for pid in pool.pids:
-        stop(pid)
-    job = pool.call(length, "abc")
-    pool.processes.socket.read()
-    for pid in pool.pids:
-        os.kill(pid, signal.SIGCONT)
-    pool.turn_for(4 * LOOK_SECONDS)
-    assert not job.ready()
+    if has_died:
+        os.kill(one, signal.SIGCONT)
+        assert pool.settle(1) == [3], "in this scene it does not have the job"
 
 
 def test_a_job_that_runs_is_not_lost(pool: Running) -> None:
@@ -151,25 +149,21 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "UNREAD_LOOKS", 2)
 
 
-@pytest.mark.parametrize("text", ["abc", "a" * LARGE], ids=["small", "larger than a packet"])
-def test_a_child_that_does_not_read_is_replaced(hasty: None, pool: Running, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [("abc", False), ("a" * LARGE, False), ("abc", True)],
+    ids=["small", "larger than a packet", "read, and not noted"],
+)
+def test_a_child_that_does_not_begin_is_replaced(
+    hasty: None, pool: Running, text: str, is_read: bool
+) -> None:
     """A stopped one never would; the next one does its job, once."""
     [pid] = pool.pids
-    os.kill(pid, signal.SIGSTOP)
-    pool.call(length, text)
-    assert pool.settle(1) == [len(text)]
-    assert pool.pids != [pid] and not pool.errors
-
-
-def test_a_child_that_is_stopped_with_an_unnoted_job_is_replaced(
-    hasty: None, pool: Running
-) -> None:
-    """It has read the job and not begun it; the next one does it."""
-    [pid] = pool.pids
     stop(pid)
-    pool.call(length, "abc")
-    pool.processes.socket.read()  # in its place
-    assert (pool.settle(1), pool.errors) == ([3], [])
+    pool.call(length, text)
+    if is_read:
+        pool.processes.socket.read()  # in its place
+    assert (pool.settle(1), pool.errors) == ([len(text)], [])
     assert pool.pids != [pid]
 
 

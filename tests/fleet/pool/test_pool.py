@@ -28,8 +28,9 @@ __all__ = ["pool"]
 
 LARGE = 3_000_000
 # As by `--max-tasks-per-child 1`, and by `--max-memory-per-child 1`.
-one_job_a_child = pytest.mark.parametrize("pool", [{"maxtasksperchild": 1}], indirect=True)
-too_large = pytest.mark.parametrize("pool", [{"max_memory_per_child": 1}], indirect=True)
+one_job_a_child = pytest.mark.parametrize(
+    "pool", [{"maxtasksperchild": 1}, {"max_memory_per_child": 1}], indirect=True
+)
 
 
 def test_jobs_and_answers_of_any_length_arrive_whole(pool: Running) -> None:
@@ -93,22 +94,14 @@ def test_no_job_waits_behind_a_long_one_while_a_child_is_free(pool: Running) -> 
 
 
 @one_job_a_child
-def test_a_child_that_has_done_its_number_of_jobs_is_replaced(pool: Running) -> None:
-    """And no job is lost with it."""
+def test_a_child_that_has_reached_its_limit_is_replaced_after_its_job(pool: Running) -> None:
+    """By jobs or by memory; and no job is lost with it."""
     for text in ("a", "ab", "abc"):
         pool.call(os.getpid)
         pool.call(length, text)
     answers = pool.settle(6)
     assert len({answer for answer in answers if answer > 3}) == 3
     assert {1, 2, 3} <= set(answers)
-
-
-@too_large
-def test_a_child_that_has_grown_too_large_is_replaced(pool: Running) -> None:
-    """After its job."""
-    pool.call(os.getpid)
-    pool.call(os.getpid)
-    assert len(set(pool.settle(2))) == 2
 
 
 # --- slots ------------------------------------------------------------------------------
@@ -176,28 +169,23 @@ def test_each_job_is_done_once_while_all_are_read_back(pool: Running) -> None:
 # --- limits, and what operators do ------------------------------------------------------
 
 
-def test_a_hard_limit_ends_the_job_and_its_child(pool: Running) -> None:
-    """Its caller learns it once, by the callback for limits."""
+def deaf_nap(seconds: float) -> None:
+    """A job that ignores SIGTERM, and takes this long."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(seconds)
+
+
+@pytest.mark.parametrize("function", [nap, deaf_nap])
+def test_a_hard_limit_ends_the_job_and_its_child(pool: Running, function: Any) -> None:
+    """Its caller learns it once, by the callback for limits; a child without ears is killed."""
     told: list[Any] = []
     limits = {"timeout": 0.5, "timeout_callback": lambda **facts: told.append(facts)}
-    job = pool.call(nap, 60, **limits)
+    job = pool.call(function, 60, **limits)
     [pid] = pool.pids
     pool.turn_until(job.ready)
     pool.turn_until(lambda: pool.pids and pool.pids != [pid])
     assert (told, pool.errors) == ([{"soft": False, "timeout": 0.5}], [])
     assert pool.slots.value == FREE
-
-
-def _deaf_nap() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    time.sleep(60)
-
-
-def test_a_child_that_ignores_sigterm_is_killed_at_its_hard_limit(pool: Running) -> None:
-    """It has a tenth of a second."""
-    [pid] = pool.pids
-    pool.call(_deaf_nap, timeout=0.5)
-    pool.turn_until(lambda: pool.pids and pool.pids != [pid])
 
 
 def test_a_soft_limit_raises_in_the_job(pool: Running) -> None:

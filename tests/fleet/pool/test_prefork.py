@@ -7,19 +7,17 @@ import os
 import signal
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from celery import current_app
-from kombu.asynchronous import Hub, set_event_loop
 
-from fleet.pool import TaskPool, children_of
 from fleet.transport.held_leases import Load
 from fleet.worker.admitted import AdmittedRun
 from jobs import submit
 from jobs.models import Owner, Run
 from tests.fleet.nodes import Node, double, nap
+from tests.fleet.pool.running import Loop
 from tests.jobs.scenes import hinted, known, states
 
 pytestmark = [pytest.mark.usefixtures("committed"), pytest.mark.proof]
@@ -29,22 +27,15 @@ class PreforkNode(Node):
     """A node over one real child, with the loop in which its pool works."""
 
     def __init__(self, **options: Any) -> None:
-        self.hub = Hub()
-        set_event_loop(self.hub)
-        app = current_app._get_current_object()
-        pool = TaskPool(1, app=app, threads=False, initargs=(app, "w1@here"), **options)
-        pool.start()
-        pool.register_with_event_loop(self.hub)
-        self.hub.call_repeatedly(0.02, lambda: None)
-        self._turns = self.hub.create_loop()
+        self.loop = Loop(**options)
         self.released_count = 0
-        super().__init__(pool)
+        super().__init__(self.loop.tasks)
         self.gate._release_slot = self._release
-        self.work(until=lambda: self.processes.children[0].has_booted)
+        self.work(until=lambda: self.child.has_booted)
 
     @property
     def processes(self) -> Any:
-        return children_of(self.pool)
+        return self.loop.processes
 
     @property
     def child(self) -> Any:
@@ -55,32 +46,32 @@ class PreforkNode(Node):
         """Turn both loops until something holds."""
 
         def turned() -> bool:
-            next(self._turns)
+            next(self.loop.turns)
             return bool(until())
 
         self.turn(until=turned)
 
-    def stop_child(self) -> int:
-        """Freeze the child; return its process id."""
+    def stop_child(self) -> None:
         os.kill(self.child.pid, signal.SIGSTOP)
-        return int(self.child.pid)
 
     def holds(self, run: Run) -> AdmittedRun:
         """Return the gate's entry of a run."""
         return self.gate._held[str(run.id)]
 
-    def lose_the_broker(self) -> None:
-        """Have the pool forget the jobs that no child has read, as Celery does."""
-        waiting = self.gate.waiting_in_pool()
-        self.pool.flush()
-        self.gate.reclaim([*waiting, *self.gate.waiting_in_pool()])
+    def take_back(self, run: Run, way: str) -> None:
+        """Take a run back that no child has read, by one of the ways in which that happens."""
+        if way == "late":
+            self.holds(run).admitted_at -= 31
+            self.gate.hand_back_late()
+        elif way == "stop":
+            self.gate.close()
+        else:  # as Celery does after a lost connection
+            waiting = self.gate.waiting_in_pool()
+            self.pool.flush()
+            self.gate.reclaim([*waiting, *self.gate.waiting_in_pool()])
 
     def end(self) -> None:
-        for child in self.processes.children:
-            with suppress(ProcessLookupError):
-                os.kill(child.pid, signal.SIGKILL)
-        self.pool.terminate()
-        set_event_loop(None)
+        self.loop.end()
         super().end()
 
     def _release(self) -> None:
@@ -117,8 +108,7 @@ def test_what_no_child_takes_in_time_is_withdrawn(node: PreforkNode, acme: Owner
     job = node.holds(run).job
     node.gate.hand_back_late()
     assert node.processes.has(job)
-    node.holds(run).admitted_at -= 31
-    node.gate.hand_back_late()
+    node.take_back(run, "late")
     node.turn(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", "queued"]
     assert (hinted(), node.released_count) == ([run.id], 1)
@@ -126,14 +116,22 @@ def test_what_no_child_takes_in_time_is_withdrawn(node: PreforkNode, acme: Owner
     assert node.channel.leases.load(node.channel.holder) == Load()
 
 
-def test_what_no_child_has_read_is_handed_back_when_the_broker_is_lost(
-    node: PreforkNode, acme: Owner
+@pytest.mark.parametrize("way", ["late", "lost connection", "stop"])
+@pytest.mark.parametrize(
+    ("options", "after"), [({}, ["queued"]), ({"max_attempts": 1}, ["running", "retrying"])]
+)
+def test_what_no_child_has_read_is_taken_back(
+    node: PreforkNode, acme: Owner, way: str, options: Any, after: list[str]
 ) -> None:
-    """The pool forgets it, and would never report it."""
-    run = _unread(node, acme)
-    node.lose_the_broker()
+    """The pool would never report it; no attempt is spent.
+
+    A start that is recorded is tried again: its row would refuse that it is given back, and take it
+    for running until the lease ends.
+    """
+    run = _unread(node, acme, **options)
+    node.take_back(run, way)
     node.turn(until=lambda: not node.gate.held())
-    assert states(run) == ["queued", "admitted", "queued"]
+    assert states(run) == ["queued", "admitted", *after]
     assert run.attempt_count == 0
 
 
@@ -141,31 +139,9 @@ def test_what_no_child_has_read_is_handed_back_when_the_broker_is_lost(
 def test_what_a_child_has_read_stays_the_pool_s(node: PreforkNode, acme: Owner, way: str) -> None:
     """The child does it: its outcome is read."""
     run = _begun(node, acme, 1.0)
-    if way == "late":
-        node.holds(run).admitted_at -= 31
-        node.gate.hand_back_late()
-    else:
-        node.lose_the_broker()
+    node.take_back(run, way)
     node.work(until=lambda: not node.gate.held())
     assert states(run) == ["queued", "admitted", "running", "succeeded"]
-
-
-@pytest.mark.parametrize("way", ["late", "lost connection", "stop"])
-def test_a_recorded_start_that_no_child_has_read_is_tried_again(
-    node: PreforkNode, acme: Owner, way: str
-) -> None:
-    """Its row would refuse that it is given back, and take it for running until the lease ends."""
-    run = _unread(node, acme, max_attempts=1)
-    if way == "late":
-        node.holds(run).admitted_at -= 31
-        node.gate.hand_back_late()
-    elif way == "stop":
-        node.gate.close()
-    else:
-        node.lose_the_broker()
-    node.turn(until=lambda: not node.gate.held())
-    assert states(run) == ["queued", "admitted", "running", "retrying"]
-    assert run.attempt_count == 0
 
 
 def test_a_recorded_start_begins_while_the_node_stops(node: PreforkNode, acme: Owner) -> None:
