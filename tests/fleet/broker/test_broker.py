@@ -1,25 +1,19 @@
 """fleet/broker/broker.py: hints reach Redis in time, or the caller knows that they did not."""
 
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
 
 import pytest
 import redis
-from celery import Celery, current_app
+from celery import Celery
 
 from fleet import HEADER, Broker, BrokerUnavailable
-from tests.fleet.hinting import QUEUE, hint
+from tests.fleet.hinting import QUEUE, forked, has_worked, hint
 from tests.jobs.scenes import hinted, messages
 from tests.waiting import wait_for
-
-
-@pytest.fixture
-def broker(client: redis.Redis) -> Broker:
-    return Broker(current_app._get_current_object())
 
 
 @pytest.fixture
@@ -77,13 +71,6 @@ def test_a_refused_connection_is_told_at_once(away: Broker) -> None:
         away.backlog(QUEUE, timeout=0.2)
 
 
-def test_a_hung_broker_costs_the_deadline_once(broker: Broker, client: redis.Redis) -> None:
-    """After a failure the broker is skipped for a pause, so the next caller does not wait."""
-    client.client_pause(4_000)
-    assert unavailable(broker, timeout=0.5) < 3.5
-    assert unavailable(broker, timeout=0.5) < 0.5
-
-
 def test_threads_do_not_wait_one_after_the_other(broker: Broker, client: redis.Redis) -> None:
     """A thread that comes while another one waits shares that result, and does not try itself."""
     client.client_pause(4_000)
@@ -128,15 +115,8 @@ def test_what_waits_for_a_connection_that_fails_is_left_to_the_sweep(away: Broke
     """The next caller learns of the failure at once."""
     with suppress(BrokerUnavailable):
         away.post([hint()], (1,), timeout=5)
-    wait_for(lambda: _refuses(away), what="the failure to be known")
-
-
-def _refuses(broker: Broker) -> bool:
-    try:
-        broker.post([hint()], (2,), timeout=5)
-    except BrokerUnavailable:
-        return True
-    return False
+    with pytest.raises(BrokerUnavailable):
+        wait_for(lambda: away.post([hint()], (2,), timeout=5), what="the failure to be known")
 
 
 def test_a_connection_that_could_not_be_opened_is_tried_again(
@@ -164,18 +144,6 @@ def test_it_is_skipped_for_a_while_after_a_failure(
     unavailable(broker, timeout=5, are_in_outbox=are_in_outbox)
 
 
-def test_it_comes_back_by_itself(
-    broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After the pause in which it is skipped."""
-    monkeypatch.setattr("fleet.broker.broker.PAUSE_AFTER_FAILURE", 0.05)
-    client.client_pause(300)
-    unavailable(broker, timeout=0.1)
-
-    wait_for(lambda: published(broker), what="the broker is back")
-    assert len(hinted()) >= 1
-
-
 def test_a_broker_that_still_hangs_costs_a_caller_little(
     broker: Broker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,24 +161,12 @@ def test_a_broker_that_still_hangs_costs_a_caller_little(
     assert len(hinted()) == 1
 
 
-def forked(act: Callable[[], None]) -> int:
-    """Do something in a child, which ends with 0 if it works; return its process id."""
-    child = os.fork()
-    if not child:
-        try:
-            act()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return child
-
-
 def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
     """Parent and child publish, and neither reads the other's answer."""
     broker.publish([hint()], timeout=5)
     child = forked(lambda: broker.publish([hint() for _ in range(50)], timeout=5))
     broker.publish([hint() for _ in range(50)], timeout=5)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert has_worked(child)
     assert broker.backlog(QUEUE, timeout=5) == 101
 
 
@@ -224,5 +180,5 @@ def test_a_fork_may_happen_while_another_thread_publishes(
     wait_for(broker._lock.locked, what="the thread to hold the lock")
     child = forked(lambda: broker.publish([hint()], timeout=2))
     thread.join(200)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert has_worked(child)
     assert broker.backlog(QUEUE, timeout=5) == 2

@@ -9,14 +9,10 @@ import redis
 from celery import current_app
 
 from fleet import Broker, BrokerUnavailable, count_keys, delete_keys, messages_left, move_calls
-from tests.fleet.hinting import hint
+from tests.fleet.hinting import QUEUE as FAIR
+from tests.fleet.hinting import call, hint, pushed_by_stock
 
-FAIR, PLAIN = "jobs", "celery"
-
-
-def call(queue: str = FAIR, task: str = "tests.add", **options: Any) -> str:
-    """Call a task, and return the call's id."""
-    return str(current_app.send_task(task, (1, 2), queue=queue, **options).id)
+PLAIN = "celery"
 
 
 def taken(client: redis.Redis, queue: str) -> list[str]:
@@ -26,7 +22,7 @@ def taken(client: redis.Redis, queue: str) -> list[str]:
 
 def test_calls_move_in_order(client: redis.Redis) -> None:
     """Of every owner, delayed and parked ones too; stock takes each once."""
-    locked = {"headers": {"fairshift": {"owner": "acme", "lock": "door"}}}
+    locked: dict[str, Any] = {"headers": {"fairshift": {"owner": "acme", "lock": "door"}}}
     ids = [call() for _ in range(30)] + [call(**locked) for _ in range(2)]
     ids.append(call(eta=datetime.now(UTC) + timedelta(hours=1)))
     assert messages_left(current_app, timeout=5) == {"calls": 33}
@@ -43,11 +39,7 @@ def test_calls_move_in_order(client: redis.Redis) -> None:
 
 def test_what_a_stock_client_has_sent_moves_too(client: redis.Redis) -> None:
     """Though no worker has adopted it yet."""
-    theirs = call("stock")
-    raw = client.lpop("stock")
-    assert isinstance(raw, bytes)
-    ours = call()
-    client.lpush(FAIR, raw)
+    theirs, ours = pushed_by_stock(client), call()
     assert messages_left(current_app, timeout=5) == {"calls": 2}
     assert move_calls(current_app, {FAIR: PLAIN}, timeout=5) == 2
     assert set(taken(client, PLAIN)) == {ours, theirs}
@@ -61,12 +53,12 @@ def test_a_queue_may_keep_its_name(client: redis.Redis) -> None:
     assert taken(client, FAIR) == ids
 
 
-def test_hints_and_leased_messages_stay(client: redis.Redis) -> None:
+def test_hints_and_leased_messages_stay(broker: Broker) -> None:
     """Those are work that is not done."""
     call()
     with current_app.connection_for_read() as connection:
         assert connection.default_channel.basic_get(FAIR) is not None
-        Broker(current_app._get_current_object()).publish([hint()], timeout=5)
+        broker.publish([hint()], timeout=5)
         call(task="fairshift.system.notify")
         left = {"hints": 1, "leased": 1, "ours": 1}
         assert messages_left(current_app, timeout=5) == left

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import redis
-from celery import current_app
 
 from fleet import Broker, BrokerUnavailable
 from fleet.broker.owners import Owners, OwnerSettings
@@ -18,13 +17,20 @@ ACME, NORTHWIND = OwnerSettings("acme", weight=3), OwnerSettings("northwind")
 
 
 @pytest.fixture
-def owners(client: redis.Redis) -> Owners:
-    return Owners(Broker(current_app._get_current_object()), ["jobs", "reports"])
+def owners(broker: Broker) -> Owners:
+    return Owners(broker, ["jobs", "reports"])
 
 
 @pytest.fixture
 def queue(client: redis.Redis) -> Queue:
     return Queue(client)
+
+
+def found(owners: Owners, message: str) -> Any:
+    """Return where a message of the queue `jobs` stands."""
+    place = owners.find("jobs", message, timeout=5)
+    assert place is not None
+    return place
 
 
 def test_owners_that_wait_are_named_the_least_served_first(owners: Owners, queue: Queue) -> None:
@@ -102,11 +108,10 @@ def test_a_message_is_found_with_what_stands_before_it(owners: Owners, queue: Qu
     """Its place in its submission, its owner's backlog, and how many owners come first."""
     queue.put("acme", "a1", "a2", submission="7")
     queue.put("acme", "a3")
-    found = owners.find("jobs", "a2", timeout=5)
-    assert found is not None
-    assert (found.state, found.owner, found.submission) == ("ready", "acme", "7")
-    assert (found.place, found.of_submission, found.of_owner) == (2, 2, 3)
-    assert (found.owners_before, found.rest_seconds, found.due_seconds) == (0, None, None)
+    second = found(owners, "a2")
+    assert (second.state, second.owner, second.submission) == ("ready", "acme", "7")
+    assert (second.place, second.of_submission, second.of_owner) == (2, 2, 3)
+    assert (second.owners_before, second.rest_seconds, second.due_seconds) == (0, None, None)
     assert owners.find("jobs", "unknown", timeout=5) is None
 
 
@@ -115,22 +120,19 @@ def test_a_message_that_may_not_be_chosen_has_no_turn(owners: Owners, queue: Que
     queue.put("acme", "a1", "a2")
     owners.set([replace(ACME, max_running=1)], timeout=5)
     queue.take()
-    at_cap = owners.find("jobs", "a2", timeout=5)
-    assert at_cap is not None and (at_cap.owners_before, at_cap.running) == (None, 1)
+    at_cap, leased = found(owners, "a2"), found(owners, "a1")
+    assert (at_cap.owners_before, at_cap.running) == (None, 1)
     assert (at_cap.max_running, at_cap.place) == (1, 1)
-    leased = owners.find("jobs", "a1", timeout=5)
-    assert leased is not None and (leased.state, leased.place) == ("leased", None)
+    assert (leased.state, leased.place) == ("leased", None)
     owners.set([replace(ACME, is_paused=True)], timeout=5)
-    paused = owners.find("jobs", "a2", timeout=5)
-    assert paused is not None and paused.is_paused and paused.owners_before is None
+    paused = found(owners, "a2")
+    assert paused.is_paused and paused.owners_before is None
     queue.put("northwind", "n1", delay_seconds=60)
-    delayed = owners.find("jobs", "n1", timeout=5)
-    assert delayed is not None and delayed.state == "delayed"
-    assert delayed.due_seconds is not None and 50 < delayed.due_seconds <= 60
+    delayed = found(owners, "n1")
+    assert delayed.state == "delayed" and 50 < delayed.due_seconds <= 60
     queue.put("northwind", "n2", "n3", lock="northwind:door")
     assert (who(queue.take()), queue.take()) == (["n2"], [])
-    parked = owners.find("jobs", "n3", timeout=5)
-    assert parked is not None and parked.state == "parked"
+    assert found(owners, "n3").state == "parked"
 
 
 @pytest.mark.parametrize(

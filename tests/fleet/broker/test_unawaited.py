@@ -1,27 +1,15 @@
 """fleet/broker/unawaited.py: hints are sent without waiting, and the sender learns what arrived."""
 
-import os
 import time
 
 import pytest
 import redis
-from celery import current_app
 
 from fleet import Broker, BrokerUnavailable
 from fleet.broker.unawaited import MOST_UNANSWERED
-from tests.fleet.hinting import QUEUE, hint
+from tests.fleet.hinting import QUEUE, forked, has_worked, hint
 from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
-
-
-@pytest.fixture
-def broker(client: redis.Redis) -> Broker:
-    return Broker(current_app._get_current_object())
-
-
-def cut(client: redis.Redis) -> None:
-    """Have Redis close all connections but this one."""
-    client.client_kill_filter(_type="normal", skipme=True)
 
 
 def test_a_receipt_comes_back_once_redis_has_confirmed(broker: Broker) -> None:
@@ -67,7 +55,7 @@ def test_a_lost_connection_is_opened_again_at_once(broker: Broker, client: redis
     broker.post([hint()], (1,), timeout=5)
     wait_for(lambda: len(hinted()) == 1)
     wait_for(lambda: (1,) in broker.post([], (0,), timeout=5) or None, seconds=2)
-    cut(client)
+    client.client_kill_filter(_type="normal", skipme=True)
     last = hint()
     broker.post([last], (2,), timeout=5)
     assert last.run_id in map(str, hinted())
@@ -86,17 +74,13 @@ def test_a_refused_call_is_run_again(broker: Broker, client: redis.Redis) -> Non
 
 def test_a_fork_has_a_connection_of_its_own(broker: Broker) -> None:
     """Both may send; a reply goes to the process that asked."""
+
+    def post_twenty() -> None:
+        for number in range(20):
+            broker.post([hint()], (number,), timeout=5)
+
     broker.post([hint()], (1,), timeout=5)
-    if not (pid := os.fork()):
-        code = 1
-        try:
-            for number in range(20):
-                broker.post([hint()], (number,), timeout=5)
-            code = 0
-        finally:
-            os._exit(code)
-    for number in range(20):
-        broker.post([hint()], (number,), timeout=5)
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    child = forked(post_twenty)
+    post_twenty()
+    assert has_worked(child)
     wait_for(lambda: broker.backlog(QUEUE, timeout=5) == 41)

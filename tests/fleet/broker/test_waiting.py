@@ -9,15 +9,11 @@ from celery import Celery, current_app
 from celery.exceptions import ImproperlyConfigured
 
 from fleet import Broker, WaitingMessage, waiting_messages
-from tests.fleet.hinting import hint
+from tests.fleet.hinting import QUEUE as FAIR
+from tests.fleet.hinting import call, hint, pushed_by_stock
 
-FAIR, PLAIN = "jobs", "stock"
+PLAIN = "stock"
 both = pytest.mark.parametrize("queue", [FAIR, PLAIN])
-
-
-def call(queue: str, **options: Any) -> str:
-    """Call a task, and return the call's id."""
-    return str(current_app.send_task("tests.add", (1, 2), queue=queue, **options).id)
 
 
 def waiting(queue: str) -> dict[str, WaitingMessage]:
@@ -50,7 +46,7 @@ def test_a_long_queue_is_listed_whole(client: redis.Redis, queue: str) -> None:
 
 def test_the_state_says_why_a_message_waits(client: redis.Redis) -> None:
     """Those that a worker has are not listed."""
-    facts = {"headers": {"fairshift": {"owner": "acme", "lock": "door"}}}
+    facts: dict[str, Any] = {"headers": {"fairshift": {"owner": "acme", "lock": "door"}}}
     taken = call(FAIR, **facts)
     with current_app.connection_for_read() as connection:
         assert connection.default_channel.basic_get(FAIR).headers["id"] == taken
@@ -62,10 +58,10 @@ def test_the_state_says_why_a_message_waits(client: redis.Redis) -> None:
         assert {one.id: one.state for one in waiting(FAIR).values()} == states
 
 
-def test_a_durable_run_has_its_id_and_no_arguments(client: redis.Redis) -> None:
+def test_a_durable_run_has_its_id_and_no_arguments(broker: Broker) -> None:
     """As its row has them."""
     sent = hint()
-    Broker(current_app._get_current_object()).publish([sent], timeout=5)
+    broker.publish([sent], timeout=5)
     [message] = waiting(FAIR).values()
     assert (message.id, message.task) == (sent.run_id, sent.task)
     assert message.headers["fairshift"]["owner"] == sent.owner
@@ -73,11 +69,8 @@ def test_a_durable_run_has_its_id_and_no_arguments(client: redis.Redis) -> None:
 
 def test_what_a_stock_client_has_pushed_is_listed(client: redis.Redis) -> None:
     """Before a worker has adopted it, beside the messages of the queue."""
-    ours, theirs = call(FAIR), call(PLAIN)
-    raw = client.lpop(PLAIN)
-    assert isinstance(raw, bytes)
-    client.lpush(FAIR, raw)
-    assert waiting(FAIR).keys() == {ours, theirs}
+    sent = {call(), pushed_by_stock(client)}
+    assert waiting(FAIR).keys() == sent
 
 
 @both

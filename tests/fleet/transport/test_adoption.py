@@ -3,23 +3,14 @@
 from typing import Any
 
 import redis
-from celery import current_app
 
 from fleet.keys import queue_key
 from fleet.transport import scripts
 from fleet.transport.adoption import adopt
+from tests.fleet.hinting import QUEUE, call, pushed_by_stock
 from tests.jobs.scenes import known
 
-QUEUE = "jobs"
 MINUTE_US = 60_000_000
-
-
-def stock_message(broker: redis.Redis, task_id: str) -> bytes:
-    """Return a message as a stock client pushes it."""
-    current_app.send_task("tests.add", (1, 2), queue="stock", message_id=task_id)
-    raw = broker.lpop("stock")
-    assert isinstance(raw, bytes)
-    return raw
 
 
 def has_foreign(broker: redis.Redis) -> bool:
@@ -28,25 +19,16 @@ def has_foreign(broker: redis.Redis) -> bool:
     return bool(foreign)
 
 
-def aside(broker: redis.Redis) -> int:
-    return int(broker.llen(queue_key(QUEUE, "quarantine")))
-
-
-def test_a_stock_message_is_taken_over_where_it_stands(broker: redis.Redis, channel: Any) -> None:
-    """Before the queue's own placeholders, which stay."""
-    current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
-    broker.lpush(QUEUE, stock_message(broker, "theirs"))
-    assert has_foreign(broker)
-    adopt(channel, QUEUE)
-    assert (known(), has_foreign(broker)) == (["once:ours", "once:theirs"], False)
-    assert (broker.llen(QUEUE), aside(broker)) == (2, 0)
-
-
 def test_an_empty_string_hides_nobody(broker: redis.Redis, channel: Any) -> None:
-    """It looks like a placeholder: it is quarantined, and the message behind it is adopted."""
-    current_app.send_task("tests.add", (1, 2), queue=QUEUE, message_id="ours")
-    broker.lpush(QUEUE, stock_message(broker, "theirs"), "", "")
+    """It looks like a placeholder: it is quarantined, and the stock message behind it is adopted.
+
+    The queue's own placeholders stay.
+    """
+    call(message_id="ours")
+    pushed_by_stock(broker, message_id="theirs")
+    broker.lpush(QUEUE, "", "")
     assert has_foreign(broker)
     adopt(channel, QUEUE)
     assert (known(), has_foreign(broker)) == (["once:ours", "once:theirs"], False)
-    assert (broker.lrange(QUEUE, 0, -1), aside(broker)) == ([b"", b""], 2)
+    assert broker.lrange(QUEUE, 0, -1) == [b"", b""]
+    assert broker.llen(queue_key(QUEUE, "quarantine")) == 2

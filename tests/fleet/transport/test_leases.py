@@ -19,6 +19,7 @@ from fleet.transport.held_leases import BUFFER_US, Load
 from fleet.transport.lease_taking import Room, Taken
 from fleet.transport.leases import Leases, leases_on
 from fleet.transport.pending import FLUSH_SECONDS
+from tests.fleet.hinting import forked, has_worked
 from tests.jobs.scenes import known
 from tests.waiting import wait_for
 
@@ -39,10 +40,10 @@ def away() -> redis.Redis:
     return redis.Redis(unix_socket_path="/nowhere/redis.sock", retry=at_once)
 
 
-def put(broker: redis.Redis, *ids: str, owner: str = "acme", lock: str = "") -> None:
+def put(broker: redis.Redis, *ids: str, lock: str = "", queue: str = QUEUE) -> None:
     """Publish messages with these ids."""
-    groups = [(known, owner, "", 5, 0, "", lock, "tests.add", "{}") for known in ids]
-    scripts.run(broker, QUEUE, "enqueue", *(value for group in groups for value in group))
+    groups = [(known, "acme", "", 5, 0, "", lock, "tests.add", "{}") for known in ids]
+    scripts.run(broker, queue, "enqueue", *(value for group in groups for value in group))
 
 
 def taken(
@@ -61,12 +62,6 @@ def end(leases: Leases, tag: str, *, seconds: float = 0.01) -> None:
     leases.ack(tag)
 
 
-def make_known(broker: redis.Redis, *acts: str) -> None:
-    """Load these scripts into Redis: an unknown one runs after the others of its batch."""
-    for act in acts:
-        assert scripts.run(broker, QUEUE, act, "nobody") == 0
-
-
 def ids(tags: Sequence[str]) -> list[str]:
     return [tag.partition("#")[0] for tag in tags]
 
@@ -79,7 +74,6 @@ def counters(broker: redis.Redis) -> dict[str, int]:
 
 def test_the_next_take_says_what_is_unsaid(broker: redis.Redis, leases: Leases) -> None:
     """In one round trip, before it chooses: a run that has just ended makes room."""
-    make_known(broker, "done")
     put(broker, "a", "b", lock="door")
     [first] = taken(leases, broker)
     end(leases, first)
@@ -135,28 +129,26 @@ def test_a_server_that_took_over_is_told_what_is_held(broker: redis.Redis, lease
     assert running in leases
 
 
-def test_what_is_terminated_is_held_until_it_has_ended(broker: redis.Redis, leases: Leases) -> None:
-    """Celery acknowledges it first; its cap and lock are taken meanwhile, and it is paid for."""
+@pytest.mark.parametrize("ends_first", ["the task", "its worker"])
+def test_what_is_terminated_is_held_until_it_has_ended(
+    broker: redis.Redis, leases: Leases, ends_first: str
+) -> None:
+    """Celery acknowledges it first; its cap and lock are taken meanwhile, and it is paid for.
+
+    A worker that ends before it does not give it back.
+    """
     put(broker, "a")
     [tag] = taken(leases, broker)
     leases.start(tag)
     leases.ack(tag)
     leases.flush(broker)
     assert (tag in leases, known()) == (True, ["a"])
-    leases.finish(tag, 1)
-    leases.flush(broker)
-    assert (tag in leases, known(), counters(broker)["finished"]) == (False, [], 1)
-
-
-def test_what_is_terminated_is_not_given_back_at_the_end(
-    broker: redis.Redis, leases: Leases
-) -> None:
-    """Its worker may end before it does."""
-    put(broker, "a")
-    [tag] = taken(leases, broker)
-    leases.start(tag)
-    leases.ack(tag)
-    leases.leave(broker)
+    if ends_first == "the task":
+        leases.finish(tag, 1)
+        leases.flush(broker)
+        assert (tag in leases, counters(broker)["finished"]) == (False, 1)
+    else:
+        leases.leave(broker)
     assert known() == []
 
 
@@ -284,24 +276,6 @@ def test_a_lost_reply_costs_nothing(
     assert (numbers["finished"], numbers["acked"], numbers["unconfirmed"]) == (1, 1, 2)
 
 
-def test_a_renewed_worker_keeps_its_leases(broker: redis.Redis, leases: Leases) -> None:
-    """A worker without renewal for a lease loses them to the next take."""
-    other, short = Leases(), 300_000
-    room: dict[str, Any] = {"channel": "channel", "lease_us": short, "most": 10}
-    put(broker, "a")
-    assert leases.take(broker, QUEUE, Room(1, 0), **room).messages
-
-    def stolen() -> bool:
-        return bool(other.take(broker, QUEUE, Room(1, 0), **room).messages)
-
-    heard, *_ = scripts.run(broker, QUEUE, "renew", leases.worker)
-    for _ in range(20):
-        leases.renew(broker)
-        assert not stolen()
-    assert heard == 1
-    wait_for(stolen, what="the silent worker's message goes on elsewhere")
-
-
 def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> None:
     """One thread takes and flushes, as the loop does; others finish and acknowledge."""
     put(broker, *(str(number) for number in range(400)))
@@ -335,12 +309,10 @@ def test_a_fork_has_leases_of_its_own(broker: redis.Redis) -> None:
     put(broker, "a")
     [tag] = taken(ours, broker)
     assert leases_on("a broker") is ours
-    child = os.fork()
-    if child == 0:
-        try:
-            theirs = leases_on("a broker")
-            os._exit(0 if theirs.worker != ours.worker and tag not in theirs else 2)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def look() -> None:
+        theirs = leases_on("a broker")
+        assert theirs.worker != ours.worker and tag not in theirs
+
+    assert has_worked(forked(look))
     assert tag in leases_on("a broker")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import redis
-from celery import current_app
 
 from fleet.keys import QUEUE_KEYS, queue_key, wrong_key
 from fleet.transport import scripts
@@ -14,6 +13,7 @@ from fleet.transport.adoption import adopt
 from fleet.transport.leases import Leases
 from fleet.transport.repair import quarantine_wrong_keys
 from tests.fleet.hands import MINUTE_US, QUEUE, Scene, mended, publish
+from tests.fleet.hinting import pushed_by_stock
 from tests.jobs.scenes import known
 
 PRIORITY = f"{QUEUE}\x06\x163"
@@ -129,8 +129,7 @@ def test_what_was_held_again_halfway_is_held_once(scene: Scene) -> None:
 
 def test_a_stock_message_is_not_lost_between_two_lists(channel: Any) -> None:
     """An adoption that meets a wrong key leaves it in the list."""
-    current_app.send_task("tests.add", queue="stock", message_id="theirs")
-    channel.client.lpush(QUEUE, channel.client.lpop("stock"))
+    pushed_by_stock(channel.client, message_id="theirs")
     spoil(channel.client, queue_key(QUEUE, "eligible"), "zset")
     adopt(channel, QUEUE)
     assert (known(), channel.client.lrange(QUEUE, 0, -1)) == (["once:theirs"], [b""])
@@ -149,24 +148,26 @@ def test_a_hint_is_left_to_its_row(broker: redis.Redis) -> None:
     assert broker.lrange(QUEUE, 0, -1) == [json.dumps(call).encode()]
 
 
-def test_a_wrong_wake_up_does_not_turn_the_loop_for_ever(channel: Any) -> None:
-    """A waiting worker repairs it, and waits again: nothing is raised."""
-    spoil(channel.client, queue_key(QUEUE, "wake"), "list")
-    channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
-    with pytest.raises(TimeoutError):
-        channel.connection.client.drain_events(timeout=1)
-    assert mended(channel.client) == 1
+WAKE = queue_key(QUEUE, "wake")
 
 
-def test_junk_in_place_of_a_wake_up_wakes_nobody_for_good(
-    channel: Any, broker: redis.Redis
+@pytest.mark.parametrize(
+    ("spoilt", "repairs"),
+    [
+        (lambda client: spoil(client, WAKE, "list"), 1),
+        (lambda client: client.lpush(WAKE, "junk", b"\xff"), 0),
+    ],
+    ids=["a key of the wrong type", "junk"],
+)
+def test_a_wrong_wake_up_does_not_turn_the_loop_for_ever(
+    channel: Any, broker: redis.Redis, spoilt: Any, repairs: int
 ) -> None:
-    """Nor does a stock queue's entry that is no message: the worker continues."""
+    """A waiting worker repairs or removes it, and waits again: nothing is raised."""
+    spoilt(broker)
     channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
-    broker.lpush(queue_key(QUEUE, "wake"), "junk", b"\xff")
     with pytest.raises(TimeoutError):
         channel.connection.client.drain_events(timeout=1)
-    assert broker.llen(queue_key(QUEUE, "wake")) == 0
+    assert (mended(broker), broker.llen(WAKE)) == (repairs, 0)
 
 
 def test_what_is_put_aside_is_bounded(broker: redis.Redis) -> None:
