@@ -4,7 +4,7 @@ import json
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -53,17 +53,24 @@ def test_priorities_are_turned_round(theirs: object, ours: int) -> None:
     assert belongs(priority=theirs).priority == ours
 
 
-@pytest.mark.parametrize("eta", [NOW + timedelta(seconds=90), NOW.replace(tzinfo=None)])
-def test_an_eta_is_a_delay_from_now(eta: datetime) -> None:
-    """Clocks of machines differ; one without a zone is UTC, as Celery writes it."""
-    seconds = (eta.replace(tzinfo=UTC) - NOW).total_seconds()
-    assert belongs(eta=eta.isoformat()).delay == seconds * 1_000_000
+@pytest.mark.parametrize(
+    ("eta", "waited_seconds", "delay"),
+    [
+        ("2026-03-01T12:01:30+00:00", None, 90_000_000),
+        ("2026-03-01T12:01:30", None, 90_000_000),  # without a zone it is UTC, as Celery writes it
+        *((eta, None, 0) for eta in (None, "", "tomorrow", 7, "2020-01-01T00:00:00+00:00")),
+        (None, 2, -2_000_000),
+        *((None, seconds, 0) for seconds in (-2, True, "3", 1e300)),
+        *(("2026-03-01T12:00:03+00:00", seconds, 3_000_000) for seconds in (2, -2, "3")),
+    ],
+)
+def test_a_delay_is_from_now(eta: object, waited_seconds: object, delay: int) -> None:
+    """Clocks of machines differ. What has waited before is due before now.
 
-
-@pytest.mark.parametrize("eta", [None, "", "tomorrow", 7, "2020-01-01T00:00:00+00:00"])
-def test_what_is_no_time_to_come_is_no_delay(eta: object) -> None:
-    """The worker's own refusal of it is the better one."""
-    assert belongs(eta=eta).delay == 0
+    An ETA in the past is not used: any client can write one, and would claim a place. A value that
+    is no time is no delay: the worker's own refusal of it is the better one.
+    """
+    assert belongs(eta=eta, **{HEADER: {"waited_seconds": waited_seconds}}).delay == delay
 
 
 @pytest.mark.parametrize(
@@ -73,16 +80,6 @@ def test_what_is_no_time_to_come_is_no_delay(eta: object) -> None:
 def test_a_deadline_is_relative(seconds: object, deadline: int | None) -> None:
     """In microseconds; an invalid number means none."""
     assert belongs(**{HEADER: {"not_after_seconds": seconds}}).deadline == deadline
-
-
-@pytest.mark.parametrize(
-    ("seconds", "delay"), [(2, -2_000_000), (-2, 0), (None, 0), (True, 0), ("3", 0), (1e300, 0)]
-)
-def test_what_has_waited_before_is_due_before_now(seconds: object, delay: int) -> None:
-    """An ETA in the past is not used: any client can write one, and would claim a place."""
-    assert belongs(**{HEADER: {"waited_seconds": seconds}}).delay == delay
-    later = (NOW + timedelta(seconds=3)).isoformat()
-    assert belongs(eta=later, **{HEADER: {"waited_seconds": seconds}}).delay == 3_000_000
 
 
 @pytest.mark.parametrize("of", [str, str.encode])

@@ -51,14 +51,6 @@ def held(broker: redis.Redis, leases: Leases) -> list[str]:
     return sorted(one.decode() for one in broker.hkeys(queue_key(QUEUE, "held", leases.worker)))
 
 
-def end_one(broker: redis.Redis, leases: Leases) -> None:
-    """Take two messages, end the first, and have another one wait."""
-    put(broker, "a", "b")
-    [first, _] = taken(leases, broker)
-    end(leases, first)
-    put(broker, "c")
-
-
 def test_a_queue_is_asked_one_thing_at_a_time(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
@@ -76,7 +68,10 @@ def test_what_a_lost_connection_took_along_comes_back(
     broker: redis.Redis, leases: Leases, connection: Any
 ) -> None:
     """The messages with the next take; operations sent with the lost one are sent again."""
-    end_one(broker, leases)
+    put(broker, "a", "b")
+    [first, _] = taken(leases, broker)
+    end(leases, first)
+    put(broker, "c")
     pending = begin(leases, broker, connection)
     connection.disconnect()
     with pytest.raises(redis.ConnectionError):
@@ -198,20 +193,13 @@ def turn(channel: Any) -> None:
             channel._brpop_read()
 
 
-def publish(queue: str, *names: str) -> None:
-    for name in names:
-        group = (name, "acme", "", 5, 0, "", "", "tests.add", "{}")
-        with current_app.connection_for_write() as connected:
-            scripts.run(connected.default_channel.client, queue, "enqueue", *group)
-
-
 def test_a_queue_that_was_empty_is_asked_again_beside_a_busy_one(
     broker: redis.Redis, channel: Any
 ) -> None:
     """Whenever there is room: a backlog of one queue does not delay another queue."""
-    publish(OTHER, *(f"other-{number}" for number in range(20)))
+    put(broker, *(f"other-{number}" for number in range(20)), queue=OTHER)
     wait_for(lambda: turn(channel) or len(channel._arrived) == 2)
-    publish(QUEUE, "mine")
+    put(broker, "mine")
     seen: list[str] = []
     for _ in range(30):
         while channel._arrived:
@@ -226,43 +214,24 @@ def test_a_queue_that_was_empty_is_asked_again_beside_a_busy_one(
     assert len(seen) <= 8
 
 
-def test_a_cancelled_queue_keeps_nothing_that_is_on_its_way(
-    broker: redis.Redis, channel: Any
+@pytest.mark.parametrize("way", ["cancel", "close"])
+def test_a_channel_gives_back_what_is_on_its_way(
+    broker: redis.Redis, channel: Any, way: str
 ) -> None:
-    """A stopping worker cancels its consumers, and its pool drains for minutes."""
-    publish(QUEUE, "a", "b")
+    """A stopping worker cancels its consumers and drains for minutes; others need not wait.
+
+    A channel that closes waits for the reply, for a second at most.
+    """
+    channel.basic_cancel(f"of {OTHER}")
+    put(broker, "a", "b")
     wait_for(lambda: channel.connection.cycle._register_BRPOP(channel) or channel.has_pending_take)
     channel._in_poll.can_read(timeout=5)
-    for queue in (QUEUE, OTHER):
-        channel.basic_cancel(f"of {queue}")
-    channel.settle_all()
+    assert held(broker, channel.leases) == ["a", "b"]
+    if way == "cancel":
+        channel.basic_cancel(f"of {QUEUE}")
+        channel.settle_all()
+    else:
+        channel.close()
     assert not channel.has_pending_take
+    assert held(broker, channel.leases) == []
     assert [scripts.run(broker, QUEUE, "find", name)[0] for name in "ab"] == [b"ready", b"ready"]
-
-
-def test_a_channel_that_closes_gives_back_what_is_on_its_way(broker: redis.Redis) -> None:
-    """It waits for the reply, for a second at most: others need not wait for the lease."""
-    hub = Hub()
-    set_event_loop(hub)
-    try:
-        for name in "ab":
-            current_app.send_task("tests.add", queue=QUEUE, message_id=name)
-        with current_app.connection_for_read() as connected:
-            connected.transport.register_with_event_loop(connected.transport, hub)
-            channel = connected.channel()
-            channel.basic_consume(QUEUE, no_ack=False, callback=print, consumer_tag="1")
-            channel.qos.prefetch_count = 2
-            cycle = connected.transport.cycle
-            while not held(broker, channel.leases):
-                cycle._register_BRPOP(channel)
-                channel._in_poll.can_read(timeout=5)
-                if not held(broker, channel.leases):
-                    with suppress(Empty):
-                        channel._brpop_read()  # the queue was not primed yet
-            assert channel.has_pending_take
-            assert held(broker, channel.leases) == ["once:a", "once:b"]
-            channel.close()
-        assert held(broker, channel.leases) == []
-        assert scripts.run(broker, QUEUE, "find", "once:a")[0] == b"ready"
-    finally:
-        set_event_loop(None)

@@ -21,20 +21,6 @@ from fleet.transport.poller import Poller
 LOST = ConnectionError("the connection was cut")
 
 
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(poller, "monotonic", clock)
-    return clock
-
-
 class Channel:
     """The attributes of a channel that a poller uses."""
 
@@ -44,31 +30,32 @@ class Channel:
         self.holder = object()
 
 
-def polling(*brokers: str, is_in_loop: bool = True) -> Poller:
+def polling(*brokers: str) -> Poller:
     """A poller with one channel, to a server of these addresses."""
-    channel = Channel(brokers)
     made = Poller()
-    made.is_in_loop = is_in_loop
-    made.add(channel)
+    made.is_in_loop = True
+    made.add(Channel(brokers))
     return made
 
 
-def test_a_lost_connection_is_opened_again_for_a_minute(clock: Clock) -> None:
+def test_a_lost_connection_is_opened_again_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then Celery's consumer starts anew."""
+    now = 1_000.0
+    monkeypatch.setattr(poller, "monotonic", lambda: now)
     one = polling("redis://a")
     assert one.survives(LOST)
-    clock.now += poller.PATIENCE_SECONDS
+    now += poller.PATIENCE_SECONDS
     assert one.survives(LOST)
-    clock.now += 0.1
+    now += 0.1
     assert not one.survives(LOST)
 
 
-def test_where_celery_knows_another_broker_it_goes_there_at_once(clock: Clock) -> None:
+def test_where_celery_knows_another_broker_it_goes_there_at_once() -> None:
     """`broker_url` with several addresses: they stand by for just this."""
     assert not polling("redis://a", "redis://b").survives(LOST)
 
 
-def test_what_answers_next_may_be_another_server(clock: Clock) -> None:
+def test_what_answers_next_may_be_another_server() -> None:
     """It is given what is held here before it hands out more."""
     one = polling("redis://a")
     [channel] = one._channels
