@@ -21,31 +21,24 @@ def succeed() -> int:
     return 1
 
 
-def test_what_begins_after_its_window_has_closed_does_nothing(pool: Child) -> None:
-    """Even its last attempt is not lost by that; until the close it begins as usual."""
+@pytest.mark.parametrize(
+    ("limit", "error_type"),
+    [("closes_at", "WindowClosed"), ("begins_by", "NotBegun")],
+    ids=["its window has closed", "its process was frozen"],
+)
+def test_what_comes_too_late_does_nothing(pool: Child, limit: str, error_type: str) -> None:
+    """Not even a last attempt is lost by that; until its limit it begins as usual."""
     begun: list[int] = []
 
     def begin(number: int) -> None:
         begun.append(number)
 
-    report, error = pool.fly(begin, 1, attempt=3, closes_at=time.monotonic() - 0.001)
-    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, "WindowClosed")
-    assert (type(error).__name__, begun) == ("Retry", [])
-    report, _ = pool.fly(begin, 2, closes_at=time.monotonic() + 60)
-    assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
-
-
-def test_what_its_process_comes_to_too_late_does_nothing(pool: Child) -> None:
-    """It was frozen, and another worker has the run: not even a last attempt is lost."""
-    begun: list[int] = []
-
-    def begin(number: int) -> None:
-        begun.append(number)
-
-    report, error = pool.fly(begin, 1, attempt=3, begins_by=time.monotonic() - 0.001)
-    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, "NotBegun")
+    past: dict[str, Any] = {limit: time.monotonic() - 0.001}
+    report, error = pool.fly(begin, 1, attempt=3, **past)
+    assert (report.kind, report.delay, report.error_type) == (Kind.RETRYING, 0, error_type)
     assert (report.cause, type(error).__name__, begun) == ("not begun", "Retry", [])
-    report, _ = pool.fly(begin, 2, begins_by=time.monotonic() + 60)
+    to_come: dict[str, Any] = {limit: time.monotonic() + 60}
+    report, _ = pool.fly(begin, 2, **to_come)
     assert (report.kind, begun) == (Kind.SUCCEEDED, [2])
 
 

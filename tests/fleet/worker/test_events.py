@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -46,42 +47,25 @@ class Monitor:
         self._pubsub.close()
 
 
-@pytest.fixture
-def monitor(broker: redis.Redis) -> Iterator[Monitor]:
-    monitor = Monitor(broker)
-    yield monitor
-    monitor.close()
-
-
 def tell(dispatcher: EventDispatcher, uuid: str) -> None:
     """Send a task's event, and let the timer fire."""
     dispatcher.send("task-received", uuid=uuid)
     dispatcher.flush()
 
 
-def made(dispatcher: EventDispatcher) -> int:
-    """Return how many events of tasks wait to be sent."""
-    return len(dispatcher._group_buffer["task"])
-
-
-def test_who_listens_hears_every_task(dispatcher: EventDispatcher, monitor: Monitor) -> None:
-    """As with Celery's own."""
-    for number in range(3):
-        tell(dispatcher, str(number))
-    events = monitor.heard()
+@pytest.mark.parametrize("before", [[], ["into the void"]])
+def test_who_listens_hears_every_task(
+    dispatcher: EventDispatcher, broker: redis.Redis, before: list[str]
+) -> None:
+    """As with Celery's own; at the latest a second after the last event without a listener."""
+    for uuid in before:
+        tell(dispatcher, uuid)
+    with closing(Monitor(broker)) as monitor:
+        if before:
+            time.sleep(DEAF_SECONDS)
+        for number in range(3):
+            tell(dispatcher, str(number))
+        events = monitor.heard()
     assert [event["uuid"] for event in events] == ["0", "1", "2"]
     assert {event["type"] for event in events} == {"task-received"}
     assert {event["hostname"] for event in events} == {"w@here"}
-
-
-def test_who_begins_to_listen_hears_what_comes_then(
-    dispatcher: EventDispatcher, broker: redis.Redis
-) -> None:
-    """At the latest a second after the last event without a listener."""
-    tell(dispatcher, "into the void")
-    monitor = Monitor(broker)
-    time.sleep(DEAF_SECONDS)
-    for number in range(3):
-        tell(dispatcher, str(number))
-    assert [event["uuid"] for event in monitor.heard()] == ["0", "1", "2"]
-    monitor.close()

@@ -14,7 +14,6 @@ from fleet.worker.failures import (
     format_traceback,
     safe_text,
 )
-from tests.tasks import SpeechlessError
 
 MARK = 60  # characters of the sentence that says how many were left out
 
@@ -26,11 +25,6 @@ def test_the_text_fits_and_can_be_stored(text: str, times: int) -> None:
     assert len(shown) <= MESSAGE_CHARACTERS + MARK
     assert "\x00" not in shown
     assert shown.encode().decode() == shown
-
-
-def test_an_error_that_cannot_be_shown_is_still_told() -> None:
-    """With the error that its text raised."""
-    assert safe_text(SpeechlessError()) == "(its text could not be read: RuntimeError)"
 
 
 @pytest.mark.parametrize(

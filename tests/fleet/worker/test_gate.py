@@ -11,7 +11,6 @@ from celery.concurrency.solo import TaskPool
 from fleet import HEADER
 from fleet.worker import gate as gate_module
 from jobs import submit
-from jobs.catalog.registry import job
 from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
@@ -30,10 +29,6 @@ from tests.jobs.scenes import (
 )
 
 pytestmark = pytest.mark.usefixtures("committed")
-
-
-@job(name="tests.gate.durable")
-def durable() -> None: ...
 
 
 class FailingPool(TaskPool):
@@ -150,25 +145,20 @@ def test_nothing_starts_when_the_lease_of_its_worker_has_ended(node: Node, acme:
     assert states(run) == ["queued", "admitted", "queued"]
 
 
-def test_a_child_is_not_to_begin_after_the_lease_of_its_worker(node: Node, acme: Owner) -> None:
-    """The lease as of the last check, if it ends before the run's own start deadline."""
+@pytest.mark.parametrize("seconds_less", [0, 9], ids=["its own deadline", "its worker's lease"])
+def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner, seconds_less: float) -> None:
+    """Frozen between the gate's check and its own, it would begin another worker's run.
+
+    By the run's own start deadline, or the end of its worker's lease if that is earlier.
+    """
     run = submit(double, 1, owner=acme)
     node.admit()
     held = node.gate._held[str(run.id)]
-    ends = held.admitted_at + setting("LEASE_SECONDS") - 9
-    node.gate.lease_ends = lambda: ends
+    begins_by = held.admitted_at + setting("LEASE_SECONDS") - seconds_less
+    if seconds_less:
+        node.gate.lease_ends = lambda: begins_by
     node.begin()
-    assert held.request.request_dict[HEADER]["begins_by"] == ends
-
-
-def test_a_child_knows_by_when_it_is_to_begin(node: Node, acme: Owner) -> None:
-    """Frozen between the gate's check and its own, it would begin another worker's run."""
-    run = submit(double, 1, owner=acme)
-    node.admit()
-    held = node.gate._held[str(run.id)]
-    node.begin()
-    begins_by = held.request.request_dict[HEADER]["begins_by"]
-    assert begins_by == held.admitted_at + setting("LEASE_SECONDS")
+    assert held.request.request_dict[HEADER]["begins_by"] == begins_by
 
 
 def test_what_is_handed_back_gets_no_slot_before_its_row_says_so(node: Node, acme: Owner) -> None:

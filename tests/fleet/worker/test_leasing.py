@@ -46,26 +46,21 @@ def app() -> Iterator[Celery]:
         yield app
 
 
-def worker_of(app: Celery) -> Any:
-    """Return the attributes of a worker that the step uses; its pool runs jobs at once."""
+@pytest.fixture
+def worker(app: Celery) -> Any:
+    """The attributes of a worker that the step uses; its pool runs jobs at once."""
 
     def apply_async(*_args: Any, **options: Any) -> str:
         options["callback"]((False, None, 0.01))
         return "applied"
 
     pool = SimpleNamespace(apply_async=apply_async)
-    return SimpleNamespace(
-        app=app,
-        pool=pool,
-        pool_cls=None,
-        consumer_cls=DEFAULT_CONSUMER,
-    )
+    return SimpleNamespace(app=app, pool=pool, pool_cls=None, consumer_cls=DEFAULT_CONSUMER)
 
 
 @pytest.fixture
-def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
+def started(worker: Any, broker: redis.Redis) -> Iterator[FairQueues]:
     """The step of a worker that has started."""
-    worker = worker_of(app)
     step = FairQueues(worker)
     step.create(worker).start(worker)
     yield step
@@ -84,47 +79,42 @@ def started(app: Celery, broker: redis.Redis) -> Iterator[FairQueues]:
     ids=["stock", "without sentinel", "another broker"],
 )
 def test_another_transport_for_fair_queues_is_refused(
-    app: Celery, found: dict[str, str], error: str
+    worker: Any, found: dict[str, str], error: str
 ) -> None:
     """Otherwise messages would lie in a queue without a worker; the error says what to do."""
-    app.conf.update(found)
+    worker.app.conf.update(found)
     with pytest.raises(ImproperlyConfigured, match=error):
-        FairQueues(worker := worker_of(app)).create(worker)
+        FairQueues(worker).create(worker)
 
 
-@pytest.fixture
-def untested(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another line of billiard than the installed one is the tested one."""
-    monkeypatch.setitem(TESTED, "billiard", ("4.0.0",))
-
-
-@pytest.mark.usefixtures("untested")
-def test_fair_queues_are_not_served_on_untested_versions(app: Celery) -> None:
+def test_fair_queues_are_not_served_on_untested_versions(
+    worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Code that Fairshift overrides may have changed; an option accepts that."""
+    # Another line of billiard than the installed one is the tested one.
+    monkeypatch.setitem(TESTED, "billiard", ("4.0.0",))
     with pytest.raises(Refused, match=r"billiard 4\.3\.\d+ \(tested: 4\.0\.0\)"):
-        FairQueues(worker := worker_of(app)).create(worker)
-    app.conf.broker_transport_options = {**FAIR, "allow_untested_versions": True}
+        FairQueues(worker).create(worker)
+    worker.app.conf.broker_transport_options = {**FAIR, "allow_untested_versions": True}
     FairQueues(worker).create(worker)
 
 
-def test_on_fair_queues_everything_is_acknowledged_late(app: Celery) -> None:
-    """Whatever the task asks: a message acked early belongs to no worker while it runs."""
-    step = FairQueues(worker := worker_of(app))
-    step.create(worker)
-    assert all(task.acks_late for task in app.tasks.values())
+@pytest.mark.parametrize(("queues", "are_late"), [(["jobs", "system"], True), (["system"], False)])
+def test_on_fair_queues_everything_is_acknowledged_late(
+    worker: Any, queues: list[str], are_late: bool
+) -> None:
+    """Whatever the task asks: a message acked early belongs to no worker while it runs.
+
+    On stock queues alone tasks are acknowledged as they say: there is nothing to charge.
+    """
+    worker.app.amqp.queues.select(queues)
+    FairQueues(worker).create(worker)
+    assert all(task.acks_late for task in worker.app.tasks.values()) == are_late
 
 
-def test_on_stock_queues_tasks_are_acknowledged_as_they_say(app: Celery) -> None:
-    """A worker that consumes no fair queue has nothing to charge."""
-    app.amqp.queues.select(["system"])
-    step = FairQueues(worker := worker_of(app))
-    step.create(worker)
-    assert not app.tasks["tests.step.early"].acks_late
-
-
-def test_its_consumer_stays_while_the_broker_is_away(app: Celery) -> None:
+def test_its_consumer_stays_while_the_broker_is_away(worker: Any) -> None:
     """Durable runs or not. A consumer of the project's own is left alone."""
-    step = FairQueues(worker := worker_of(app))
+    step = FairQueues(worker)
     step.create(worker)
     assert worker.consumer_cls is Consumer
     worker.consumer_cls = "elsewhere:Consumer"
@@ -145,32 +135,22 @@ def took(app: Celery, *, in_pool: bool = False) -> str:
         return leases.worker
 
 
-def test_what_the_pool_does_not_have_goes_back_before_it_drains(
-    started: FairQueues, app: Celery
-) -> None:
-    """Another worker runs it meanwhile; the pool's jobs stay until they have ended."""
-    took(app)
-    took(app, in_pool=True)
-    assert hinted() == []
-    started.stop(None)
-    assert len(hinted()) == 1
-
-
 @pytest.mark.parametrize("way", ["stopped", "terminated"])
 def test_leases_are_given_back_at_the_end(
     started: FairQueues, app: Celery, broker: redis.Redis, way: str
 ) -> None:
-    """After the pool has drained, or at once; others need not wait for the lease."""
-    took(app, in_pool=way == "stopped")
+    """Others need not wait for the lease: at once, or those of the pool after it has drained."""
+    took(app)
+    took(app, in_pool=True)
     assert hinted() == []
     assert broker.zcard(queue_key("jobs", "workers")) == 1
     if way == "stopped":
         started.stop(None)
-        assert hinted() == []
+        assert len(hinted()) == 1, "what the pool does not have"
         signals.worker_shutdown.send(sender=None)
     else:
         started.terminate(None)
-    assert len(hinted()) == 1
+    assert len(hinted()) == 2
     assert broker.zcard(queue_key("jobs", "workers")) == 0
 
 
@@ -203,20 +183,10 @@ def test_a_worker_without_a_broker_ends_all_the_same(
     assert "leases end by themselves" in caplog.text
 
 
-def test_leases_are_renewed_beside_the_loop(
-    started: FairQueues, app: Celery, broker: redis.Redis
-) -> None:
-    """A solo pool runs its task in the loop; the message stays this worker's."""
-    worker, key = took(app), queue_key("jobs", "workers")
-    before = broker.zscore(key, worker)
-    assert before is not None
-    wait_for(lambda: (broker.zscore(key, worker) or 0) > before + 1_000_000)
-
-
 def test_the_renewal_outlives_a_lost_broker(
     started: FairQueues, app: Celery, broker: redis.Redis
 ) -> None:
-    """It continues over another connection."""
+    """It continues beside the loop, in which a solo pool runs its task, over another connection."""
     worker, key = took(app), queue_key("jobs", "workers")
     for _ in range(3):
         before = broker.zscore(key, worker) or 0

@@ -1,7 +1,7 @@
 """A report that PostgreSQL refuses for good fails its run, and no other."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,15 +10,11 @@ from fleet import Kind, Report
 from fleet.worker.io_thread import IOThread
 from jobs.models import Attempt, Owner, Run
 from jobs.wiring import application
+from tests.fleet.worker.test_io_thread import do_all
 from tests.jobs.scenes import admitted, ask, living_worker, submitted
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("committed")
-
-
-def do_all(*steps: Callable[[], None]) -> None:
-    for step in steps:
-        step()
 
 
 @pytest.fixture

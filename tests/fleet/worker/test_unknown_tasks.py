@@ -75,26 +75,19 @@ def knowing_worker(*, queues: tuple[str, ...] = ("jobs",)) -> Description:
 def test_a_hint_goes_back_to_the_queue_when_another_worker_knows_its_task(
     node: OldNode, acme: Owner
 ) -> None:
-    """At once the first time: an idle worker that knows it starts the run within milliseconds."""
+    """At once the first time: an idle worker that knows it starts the run within milliseconds.
+
+    One that comes back rests in Redis, where it takes no slot of this worker.
+    """
     run = submit(double, 1, owner=acme)
     knowing_worker()
     node.has_settled(node.meet())
     run.refresh_from_db()
     assert (run.state, run.blocked_by) == ("queued", "")
-    again = node.channel.basic_get("jobs")
-    assert again is not None, "the hint is in the queue"
+    again = node.has_settled(node.meet())
     assert again.headers["id"] == str(run.id)
-
-
-def test_a_hint_that_comes_back_rests_in_the_queue(node: OldNode, acme: Owner) -> None:
-    """In Redis, where it takes no slot of this worker, and leaves the others to it."""
-    submit(double, 1, owner=acme)
-    knowing_worker()
-    for _ in range(2):
-        node.has_settled(node.meet())
     assert node.channel.basic_get("jobs") is None
-    assert len(known()) == 1
-    assert node.pauses == []
+    assert (len(known()), node.pauses) == (1, [])
 
 
 def test_pauses_grow_and_end_with_an_offer() -> None:
@@ -108,7 +101,10 @@ def test_pauses_grow_and_end_with_an_offer() -> None:
 def test_a_hint_is_dropped_when_no_worker_of_the_queue_knows_its_task(
     node: OldNode, acme: Owner, queues: tuple[str, ...]
 ) -> None:
-    """Its row waits, and the queue is rid of it: no worker takes it again and again."""
+    """Its row waits, and the queue is rid of it: no worker takes it again and again.
+
+    A worker that knows the task frees it with its first heartbeat.
+    """
     run = submit(double, 1, owner=acme)
     if queues:
         knowing_worker(queues=queues)
@@ -116,12 +112,6 @@ def test_a_hint_is_dropped_when_no_worker_of_the_queue_knows_its_task(
     run.refresh_from_db()
     assert (run.state, run.blocked_by, run.token) == ("queued", "task", 0)
     assert known() == []
-
-
-def test_a_worker_that_boots_frees_what_has_waited_for_it(node: OldNode, acme: Owner) -> None:
-    """With its first heartbeat only."""
-    run = submit(double, 1, owner=acme)
-    node.has_settled(node.meet())
     knowing_worker()
     run.refresh_from_db()
     assert run.blocked_by == ""
