@@ -25,23 +25,9 @@ def run_python(code: str, **environ: str) -> Done:
 
 
 def test_process_ends_at_the_given_pass() -> None:
-    """FAULT=name:n ends the process by SIGKILL at the n-th pass, not before and not after."""
+    """FAULT=name:n is a power cut at the n-th pass: SIGKILL, not before and not after."""
     ended = run_python(PASSES, FAULT=f"{POINT}:3")
     assert (ended.returncode, ended.stdout.split()) == (-signal.SIGKILL, ["1", "2", "3"])
-
-
-def test_no_cleanup_runs() -> None:
-    """A fault is a power cut: neither finally nor atexit runs."""
-    code = f"""
-import atexit
-from fleet.crash_points import crash_point
-atexit.register(print, "atexit", flush=True)
-try:
-    crash_point({POINT!r})
-finally:
-    print("finally", flush=True)
-"""
-    assert run_python(code, FAULT=f"{POINT}:1").stdout == ""
 
 
 def test_a_marked_fault_does_not_fire_again(tmp_path: Path) -> None:

@@ -126,16 +126,6 @@ def on_others(tree: ast.AST) -> set[str]:
     return {name for name in found if is_private(name)} - OTHERS
 
 
-def test_the_search_sees_each_way_to_a_private_name() -> None:
-    """By dot, by text, past a property, by import; a name on `self` belongs to that class."""
-    code = """
-from celery._state import _task_stack
-job._job = self._own = getattr(job, "_cache", None) or request.__dict__["_payload"]
-"""
-    assert on_others(ast.parse(code)) == {"_task_stack", "_job", "_cache", "_payload"}
-    assert on_self(ast.parse(code)) == {"_own"}
-
-
 def touched(module: ModuleType) -> set[str]:
     """Return the private names of Celery, billiard and Kombu in one module of ours."""
     tree = ast.parse(source(module))

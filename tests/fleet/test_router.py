@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ ADMITTED = {
 SHARED = {"owner": "shared", "submission": ""}
 ACME = {"owner": "acme", "submission": ""}
 ACME_7 = {"owner": "acme", "submission": "7"}
+DOOR = {**ACME_7, "lock": "door"}
+NORTHWIND = {"owner": "northwind", "submission": ""}
 
 
 def nothing(*_args: Any) -> None: ...
@@ -72,11 +75,36 @@ def world() -> Iterator[World]:
         before_task_publish.disconnect(look)
 
 
-def test_what_nobody_claims_is_shared(world: World) -> None:
-    """However it is sent."""
-    world.call.delay()
-    world.app.send_task("tests.unknown")
-    assert world.said() == [SHARED, SHARED]
+@pytest.mark.parametrize(
+    ("parent", "scope", "own", "owner"),
+    [
+        (None, None, None, SHARED),
+        (None, None, DOOR, DOOR),
+        (None, NORTHWIND, None, NORTHWIND),
+        (None, NORTHWIND, DOOR, DOOR),
+        (ACME, None, None, ACME),
+        (ACME, None, NORTHWIND, NORTHWIND),
+        (ACME, NORTHWIND, None, NORTHWIND),  # a task of the platform may act for a customer
+        (ACME, NORTHWIND, DOOR, DOOR),
+    ],
+)
+def test_the_owner_of_a_call(world: World, parent: Any, scope: Any, own: Any, owner: Any) -> None:
+    """What the call says itself comes first, then its scope, then the task that makes it.
+
+    Other headers of the caller stay.
+    """
+    headers = {"trace": "x", **(owner_header(**own) if own else {})}
+
+    def act() -> None:
+        with acting_for(**scope) if scope else nullcontext():
+            world.call.apply_async(headers=headers)
+
+    if parent:
+        world.run(world.task(act), facts=parent)
+    else:
+        act()
+    assert world.sent[0][0]["trace"] == "x"
+    assert world.said() == [owner]
 
 
 def test_a_scope_owns_the_calls_that_are_made_in_it(world: World) -> None:
@@ -91,7 +119,8 @@ def test_a_scope_owns_the_calls_that_are_made_in_it(world: World) -> None:
     with pytest.raises(LookupError), acting_for("acme"):
         raise LookupError
     call.delay()
-    assert world.said() == [SHARED]
+    world.app.send_task("tests.unknown")
+    assert world.said() == [SHARED, SHARED]
 
 
 def test_scopes_nest_and_the_innermost_counts_whole(world: World) -> None:
@@ -100,7 +129,7 @@ def test_scopes_nest_and_the_innermost_counts_whole(world: World) -> None:
         with acting_for("northwind"):
             world.call.delay()
         world.call.delay()
-    assert world.said() == [{"owner": "northwind", "submission": ""}, {**ACME_7, "lock": "door"}]
+    assert world.said() == [NORTHWIND, DOOR]
 
 
 def test_a_scope_decorates(world: World) -> None:
@@ -138,23 +167,7 @@ def test_threads_and_async_tasks_have_scopes_of_their_own(world: World) -> None:
     assert [facts["owner"] for facts in world.said()] == ["shared", "acme"]
 
 
-def test_what_the_call_says_itself_comes_first(world: World) -> None:
-    """Before the scope and the task that makes it; other headers of the caller stay."""
-    with acting_for("northwind"):
-        world.call.apply_async(headers=owner_header("acme", submission=7, lock="door"))
-        world.call.apply_async(headers={"trace": "x"})
-    headers = world.sent[1][0]
-    assert world.said() == [{**ACME_7, "lock": "door"}, {"owner": "northwind", "submission": ""}]
-    assert headers["trace"] == "x"
-
-    def parent() -> None:
-        world.call.apply_async(headers=owner_header("northwind"))
-
-    world.run(world.task(parent), facts=ACME)
-    assert world.said() == [{"owner": "northwind", "submission": ""}]
-
-
-@pytest.mark.parametrize("facts", [ACME_7, {**ACME_7, "lock": "door"}, ADMITTED])
+@pytest.mark.parametrize("facts", [ACME_7, DOOR, ADMITTED])
 def test_a_child_inherits_owner_and_submission(world: World, facts: dict[str, Any]) -> None:
     """Of a plain task and of a durable run; groups, chains and chords, whatever headers they have.
 
@@ -206,20 +219,8 @@ def test_a_retry_keeps_owner_and_lock(world: World) -> None:
         with acting_for("northwind"):
             raise task.retry(countdown=1)
 
-    facts = {**ACME_7, "lock": "door"}
-    world.run(world.task(fail, bind=True), facts=facts)
-    assert world.said() == [facts]
-
-
-def test_a_scope_inside_a_task_comes_before_its_parent(world: World) -> None:
-    """A task of the platform may act for a customer."""
-
-    def parent() -> None:
-        with acting_for("northwind"):
-            world.call.delay()
-
-    world.run(world.task(parent), facts=ACME)
-    assert world.said() == [{"owner": "northwind", "submission": ""}]
+    world.run(world.task(fail, bind=True), facts=DOOR)
+    assert world.said() == [DOOR]
 
 
 def test_a_scope_s_priority_is_for_calls_without_one(world: World) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from fleet.beat import scheduler
 from fleet.beat.due import send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
 from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, LeaseScheduler
+from fleet.beat.signals import deferred_signals
 from tests.flows.world import broker_client
 
 QUEUE = "led"
@@ -210,22 +212,46 @@ def test_a_signal_amid_a_round_does_not_close_it(world: World) -> None:
     assert held == [True]
 
 
-def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
-    """Otherwise the next leader would send it once more."""
+def stop(*_given: object) -> None:
+    raise SystemExit
 
-    def stop(*_given: object) -> None:
-        raise SystemExit
 
-    publish = world.one.send_task
-    world.one.send_task = lambda *args, **options: (
-        publish(*args, **options),
-        signal.raise_signal(signal.SIGTERM),
-    )
+@pytest.fixture
+def _handler() -> Iterator[None]:
+    """A handler of SIGTERM that raises, as Celery's does."""
     before = signal.signal(signal.SIGTERM, stop)
-    try:
-        with pytest.raises(SystemExit):
-            world.one.tick()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("_handler")
+def test_a_signal_amid_a_publish_waits_for_its_note(world: World) -> None:
+    """Otherwise the next leader would send it once more; the signal's handler comes back."""
+    publish = world.one.send_task
+
+    def publish_and_signal(*args: object, **options: object) -> None:
+        publish(*args, **options)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+
+    world.one.send_task = publish_and_signal
+    with pytest.raises(SystemExit):
+        world.one.tick()
+    assert signal.getsignal(signal.SIGTERM) is stop
     assert len(world.sent()) == 1
     assert world.shared.unsent() == []
+
+
+@pytest.mark.usefixtures("_handler")
+def test_another_thread_defers_no_signals() -> None:
+    """Nothing is changed there: a beat inside of a worker runs in one."""
+    seen = []
+
+    def within() -> None:
+        with deferred_signals():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=within)
+    thread.start()
+    thread.join()
+    assert seen == [stop]
