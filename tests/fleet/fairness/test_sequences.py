@@ -98,10 +98,10 @@ class Sequence:
             lease=LEASE,
             confirmed=self.confirmed[worker],
             slots=slots,
-            budget=self.random.choice((0, SECOND // 2, 9 * SECOND, 9 * SECOND)),
+            budget=self.random.choice((0, SECOND // 2, *[9 * SECOND] * 4)),
             most=slots + self.random.randint(0, 4),
         )
-        if self.random.randint(0, 5):  # else the reply is lost
+        if self.random.randint(0, 9):  # else the reply is lost
             self.confirmed[worker] = taken.number
         if taken.is_empty:
             # No slot stays idle while something may run.
@@ -160,7 +160,7 @@ class Sequence:
         )
 
     def withdraw(self) -> None:
-        numbers = self.random.sample(range(61), self.random.randint(1, 4))
+        numbers = self.random.sample(range(61), 4)
         self.both("withdraw", [f"m{number}:0" for number in numbers])
 
     def purge(self) -> None:

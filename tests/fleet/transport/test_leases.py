@@ -1,11 +1,10 @@
 """fleet/transport/leases.py: each operation is sent once, and an unsent one is not lost."""
 
 import os
-import queue
 import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -279,25 +278,13 @@ def test_a_lost_reply_costs_nothing(
 def test_threads_say_everything_once(broker: redis.Redis, leases: Leases) -> None:
     """One thread takes and flushes, as the loop does; others finish and acknowledge."""
     put(broker, *(str(number) for number in range(400)))
-    ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-
-    def work() -> None:
-        while (tag := ended.get()) is not None:
-            end(leases, tag, seconds=0.001)
-
-    workers = [threading.Thread(target=work) for _ in range(2)]
-    for worker in workers:
-        worker.start()
     count = 0
-    while count < 400:
-        tags = taken(leases, broker, 7)
-        count += len(tags)
-        for tag in tags:
-            ended.put(tag)
-    for _ in workers:
-        ended.put(None)
-    for worker in workers:
-        worker.join(200)
+    with ThreadPoolExecutor(2) as others:
+        while count < 400:
+            tags = taken(leases, broker, 7)
+            count += len(tags)
+            for tag in tags:
+                others.submit(end, leases, tag, seconds=0.001)
     leases.flush(broker)
     assert (known(), leases.load("channel")) == ([], Load())
     assert (counters(broker)["finished"], counters(broker)["acked"]) == (400, 400)

@@ -114,23 +114,28 @@ def io_thread(fake: FakeApplication, monkeypatch: pytest.MonkeyPatch) -> Iterato
     assert not io_thread.is_alive()
 
 
-def asking(io_thread: IOThread, fake: FakeApplication, *run_ids: str) -> list[bool]:
+def asking(
+    io_thread: IOThread, fake: FakeApplication, *run_ids: str, is_urgent: bool = True
+) -> list[bool]:
     """Ask for runs; their verdicts go to the fake's list of answers."""
     return [
         io_thread.request_admission(
             AdmissionRequest(run_id, "tests.add"),
             lambda verdict, _at, run_id=run_id: fake.answers.append((run_id, verdict)),  # type: ignore[misc]
+            is_urgent=is_urgent,
         )
         for run_id in run_ids
     ]
 
 
 def telling(
-    io_thread: IOThread, fake: FakeApplication, run_id: str, kind: Kind, token: int = 1
+    io_thread: IOThread, fake: FakeApplication, run_id: str, kind: Kind, *, is_urgent: bool = True
 ) -> None:
     """Report; the state goes to the fake's list of answers."""
-    report = Report(run_id, token, kind, time.monotonic())
-    io_thread.report(report, lambda state: fake.answers.append((run_id, state)))
+    report = Report(run_id, 1, kind, time.monotonic())
+    io_thread.report(
+        report, lambda state: fake.answers.append((run_id, state)), is_urgent=is_urgent
+    )
 
 
 def wait_for_answers(fake: FakeApplication, count: int) -> list[Any]:
@@ -162,23 +167,14 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(io_thread_module, name, 60.0)
 
 
-def gather(io_thread: IOThread, fake: FakeApplication, *run_ids: str) -> None:
-    """Report and ask for each of these runs, without hurry."""
-    for run_id in run_ids:
-        report = Report(run_id, 1, Kind.SUCCEEDED, time.monotonic())
-        io_thread.report(report, fake.answers.append, is_urgent=False)
-        io_thread.request_admission(
-            AdmissionRequest(run_id, "tests.add"), lambda *_: None, is_urgent=False
-        )
-
-
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("hurry", ["report", "ask", "flush"])
 def test_all_goes_with_what_somebody_waits_for(
     io_thread: IOThread, fake: FakeApplication, hurry: str
 ) -> None:
     """A report, a question, or the end of the worker."""
-    gather(io_thread, fake, "a")
+    telling(io_thread, fake, "a", Kind.SUCCEEDED, is_urgent=False)
+    asking(io_thread, fake, "a", is_urgent=False)
     if hurry == "report":
         telling(io_thread, fake, "b", Kind.SUCCEEDED)
     elif hurry == "ask":
