@@ -31,15 +31,6 @@ def unavailable(broker: Broker, *, timeout: float = 0.2, are_in_outbox: bool = F
     return time.monotonic() - started
 
 
-def published(broker: Broker) -> bool:
-    """Try to publish a hint."""
-    try:
-        broker.publish([hint()], timeout=0.5)
-    except BrokerUnavailable:
-        return False
-    return True
-
-
 def test_a_hint_is_a_celery_message_of_the_user_s_task(broker: Broker) -> None:
     """Under the run's id, with the facts that scheduling needs, the attempt as `retries`.
 
@@ -157,7 +148,14 @@ def test_a_broker_that_still_hangs_costs_a_caller_little(
     assert unavailable(broker, timeout=5) < 0.6
     assert unavailable(broker, timeout=5) < 0.1
     wait_for(client.ping, what="the end of the pause")
-    wait_for(lambda: published(broker), what="the connection to serve them")
+
+    def is_published() -> bool:
+        with suppress(BrokerUnavailable):
+            broker.publish([hint()], timeout=0.5)
+            return True
+        return False
+
+    wait_for(is_published, what="the connection to serve them")
     assert len(hinted()) == 1
 
 
