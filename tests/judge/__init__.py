@@ -2,7 +2,7 @@
 
 It reads three things: the log that tasks append to, the submitters' log, and the rows of
 runs and attempts by plain SQL. It imports nothing of Fairshift, so that the system is not
-judged by itself. `python -m tests.judge --log F --submits G` prints the verdict.
+judged by itself.
 """
 
 from tests.judge.checker import judge

@@ -2,10 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from tests.judge.rows import MissedRow, Rule, TriggeredRow
-from tests.judge.schedules import Case, Era, due_times, judge_schedules
+from tests.judge.schedules import Case, Era, judge_schedules
 from tests.judge.verdict import Verdict
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -80,21 +78,3 @@ def test_a_pause_is_recorded_and_nothing_runs_in_it() -> None:
     assert found(judged([], eras=paused)) == {"unaccounted"}
     ran = judged(DUE[:1], (0, 4, 5, "paused"), eras=paused)
     assert found(ran) == {"not_due", "due_twice"}
-
-
-@pytest.mark.parametrize(
-    ("rule", "seconds"),
-    [
-        (Rule(schedule="interval", interval_minutes=3, phase=1, shard=119), [119.5]),
-        (Rule(schedule="cron", cron="*/2 * * * *", zone="Asia/Kolkata"), [0, 120]),
-        (Rule(schedule="cron", cron="1 * * * *", end_at=NOON + 59 * SECOND), []),
-        (Rule(schedule="cron", cron="* * * * *", start_at=NOON + 120 * SECOND), [120]),
-        (Rule(schedule="once", once_at=NOON + 60 * SECOND), [60]),
-        (Rule(schedule="once", once_at=NOON + 180 * SECOND), []),
-    ],
-)
-def test_due_times(rule: Rule, seconds: list[float]) -> None:
-    """By phase and shard, by the stepped clock, or once; bounded on both sides."""
-    # Noon of that day is a minute that 3 divides.
-    times = due_times(rule, start=NOON, end=NOON + 3 * 60 * SECOND)
-    assert [(due - NOON) / SECOND for due in times] == seconds

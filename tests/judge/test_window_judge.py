@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from tests.judge.log import TaskEvent
 from tests.judge.rows import AdmittedRow
 from tests.judge.scene import NOON
-from tests.judge.verdict import Verdict
 from tests.judge.window_judge import Asked, Hours, judge_windows
 
 RUN = "run-1"
@@ -25,12 +24,12 @@ def hours(*spans: tuple[float, float], since: float = -60, cut_off: float = 0) -
     )
 
 
-def judged(
+def found(
     *eras: Hours, admitted: float, started: float | None = None, needed: float = 0
-) -> Verdict:
-    """Judge one run of one owner."""
+) -> set[str]:
+    """Judge one run of one owner; return the kinds of which something was found."""
     begun = [started] if started is not None else []
-    return judge_windows(
+    verdict = judge_windows(
         {"acme": eras},
         asked={RUN: Asked(owner="acme", needed=timedelta(seconds=needed))},
         admissions=[AdmittedRow(run_id=RUN, token=1, at=at(admitted))],
@@ -40,10 +39,7 @@ def judged(
         ],
         boot=NOON,
     )
-
-
-def found(*eras: Hours, **facts: float) -> set[str]:
-    return set(judged(*eras, **facts).findings)
+    return set(verdict.findings)
 
 
 def test_an_admission_belongs_inside_an_opening() -> None:
@@ -77,9 +73,3 @@ def test_a_change_counts_from_its_commit_on() -> None:
     assert found(before, after, admitted=3.9, started=10.1) == {"started_late"}
     assert found(before, after, admitted=3.9, started=20) == {"started_late"}
     assert found(before, after, admitted=25, started=25) == set()
-
-
-def test_the_figures_say_what_was_looked_at() -> None:
-    """Openings are those between the first admission and the last."""
-    figures = judged(hours((0, 3), (6, 9)), admitted=1, started=1).figures
-    assert figures == {"owners": 1, "changes": 0, "openings": 1, "admissions": 1, "starts": 1}
