@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from fleet.stack.programs import beat, job_worker, system_worker
-from tests.chaos.world import TASKS, Caller
+from tests.chaos.world import World
 from tests.flows.installation import Installation, installed
-from tests.flows.processes import ALONE, Process
 from tests.flows.recurring import ZONES, Recurring, job_of
 
 # Longer than a worker waits for a Redis that hangs (`socket_timeout`).
 ENVIRON = {
-    "FAIRSHIFT_TASKS": TASKS,
     "FAIRSHIFT_LEASE_SECONDS": "8",
     "FAIRSHIFT_MISFIRE_GRACE_SECONDS": "10",
 }
@@ -39,28 +37,22 @@ class Plan:
     away_share: float = 0.3
 
 
-class Scheduled:
-    """Beats, system workers and job workers by name; each that is killed is followed by another."""
+class Scheduled(World):
+    """Beats, system workers and job workers, two of each kind at least, with recurring jobs."""
 
     def __init__(self, installation: Installation, *, beats: int) -> None:
-        self.installation = installation
+        super().__init__(
+            installation,
+            workers=("worker-0", "worker-1"),
+            slots=2,
+            systems=("system-0", "system-1"),
+            beats=tuple(f"beat-{number}" for number in range(beats)),
+            environ=ENVIRON,
+        )
         self.recurring = Recurring(
             installation.servers.postgres.url, installation.folder, installation.tasks.path
         )
-        programs = [beat(f"beat-{number}") for number in range(beats)]
-        programs += [system_worker(f"system-{number}") for number in range(2)]
-        programs += [job_worker(f"worker-{number}", slots=2) for number in range(2)]
-        self._programs = {program.name: program for program in programs}
-        self.processes: dict[str, Process] = {}
         self.done: Counter[str] = Counter()
-
-    def begin(self) -> None:
-        """Return when all of them work, and the pulse beats."""
-        self.installation.begin()
-        for name in self._programs:
-            self.start(name)
-        self.installation.ready(seconds=120)
-        self.recurring.beating()
 
     def play(self, plan: Plan, chance: Random) -> None:
         """Disturb the installation for `seconds`; afterwards all servers are up."""
@@ -70,17 +62,12 @@ class Scheduled:
             act()
             self.look()
 
-    def look(self) -> None:
-        """Fail when a process has ended by itself."""
-        for name, process in self.processes.items():
-            assert process.is_alive, f"{name} ended by itself:\n{process.log_end()}"
-
     def _acts(self, plan: Plan, chance: Random) -> list[tuple[float, Callable[[], None]]]:
         """Return the disturbances, each with its second."""
         acts: list[tuple[float, Callable[[], None]]] = []
         for _ in range(plan.kills):
             name = chance.choice(sorted(self._programs))
-            acts.append((chance.uniform(0, plan.seconds), lambda name=name: self._kill(name)))
+            acts.append((chance.uniform(0, plan.seconds), partial(self._kill, name)))
         acts += [
             (chance.uniform(0, plan.seconds), self._kill_postgres)
             for _ in range(plan.postgres_kills)
@@ -91,20 +78,10 @@ class Scheduled:
             acts.append((end, self._thaw_redis if freezes else self._start_redis))
         return acts
 
-    def start(self, name: str) -> None:
-        """Start a program, or its next process when the last one has ended."""
-        self.processes[name] = self.installation.start(
-            self._programs[name],
-            options=() if name.startswith("beat") else ALONE,
-            **self.installation.urls,
-            **ENVIRON,
-        )
-
     # --- what is done -------------------------------------------------------------------
 
     def _kill(self, name: str) -> None:
-        self.processes[name].kill()
-        self.start(name)
+        self.replace(name)
         self.done[f"{name.partition('-')[0]} killed"] += 1
 
     def _kill_postgres(self) -> None:
@@ -127,17 +104,16 @@ class Scheduled:
 
 
 @contextmanager
-def scheduled(folder: Path, *, beats: int) -> Iterator[tuple[Scheduled, Caller]]:
-    """Such an installation at work, and a caller; afterwards nothing of it is left."""
+def scheduled(folder: Path, *, beats: int) -> Iterator[Scheduled]:
+    """Such an installation at work, whose pulse beats; afterwards nothing of it is left."""
     with installed(folder, runs=False) as installation:
-        caller = Caller(installation)
+        scene = Scheduled(installation, beats=beats)
         try:
-            scene = Scheduled(installation, beats=beats)
-            scene.begin()
-            yield scene, caller
+            scene.begin(seconds=120)
+            scene.recurring.beating()
+            yield scene
         finally:
-            caller.kill()
-            installation.stop()
+            scene.end()
 
 
 def _absences(plan: Plan, chance: Random) -> list[tuple[float, float]]:
@@ -163,7 +139,11 @@ def steady_jobs(number: int, *, ends_at: datetime, chance: Random) -> list[dict[
 
 def lenient_jobs(number: int, *, ends_at: datetime, chance: Random) -> list[dict[str, Any]]:
     """Return jobs of which due times in an outage may be recorded as missed."""
-    policies = [{"misfire": "once"}, {"misfire": "skip"}, {"misfire": "all", "misfire_cap": 1}]
+    policies: list[dict[str, Any]] = [
+        {"misfire": "once"},
+        {"misfire": "skip"},
+        {"misfire": "all", "misfire_cap": 1},
+    ]
     return _mixed("lenient", number, ends_at=ends_at, chance=chance, policies=policies)
 
 

@@ -53,9 +53,7 @@ def _pass(scene: World, runs: int) -> None:
     for start in range(0, runs, CHUNK):
         owner = ("acme", "globex")[start // CHUNK % 2]
         scene.records(min(CHUNK, runs - start), seconds=0, owner=owner)
-        while scene.open_count() > MOST_OPEN:
-            scene.look()
-            time.sleep(0.1)
+        scene.until(lambda: scene.open_count() <= MOST_OPEN)
     scene.drained(seconds=DRAIN_SECONDS)
 
 

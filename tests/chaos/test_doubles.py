@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.figures import amount, dice
-from tests.chaos.world import Caller, World, world
+from tests.chaos.world import Caller, world
 
 RUNS = amount("RUNS", 100_000)
 REPLAYS = amount("REPLAYS", 5)
@@ -26,7 +26,8 @@ def test_doubles(tmp_path: Path) -> None:
         for start in range(0, RUNS, CHUNK):
             ids = scene.records(min(CHUNK, RUNS - start), seconds=0)
             replayer.ask("replay", ids=ids, times=REPLAYS, task="tests.record")
-            _wait_for_room(scene)
+            # Hints of ended and of waiting runs are replayed.
+            scene.until(lambda: scene.open_count() <= MOST_OPEN)
         scene.drained(seconds=DRAIN_SECONDS)
         replayer.close()
         figures = scene.verdict().figures
@@ -34,10 +35,3 @@ def test_doubles(tmp_path: Path) -> None:
         assert figures["starts"] == figures["runs"] == RUNS
         assert scene.installation.count(TOKENS) == 0
         assert scene.states() == {"succeeded": RUNS}
-
-
-def _wait_for_room(scene: World) -> None:
-    """Wait while too many runs are open: hints of ended and of waiting runs are replayed."""
-    while scene.open_count() > MOST_OPEN:
-        scene.look()
-        time.sleep(0.1)

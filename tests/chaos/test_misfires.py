@@ -32,11 +32,11 @@ def test_misfires(tmp_path: Path) -> None:
     Due times that it leaves out are recorded, and nothing ran at another time.
     """
     chance = dice(SECONDS=SECONDS, JOBS=JOBS)
-    with scheduled(tmp_path, beats=2) as (scene, caller):
+    with scheduled(tmp_path, beats=2) as scene:
         before = scene.recurring.moment()
         ends_at = before + timedelta(seconds=SECONDS) + AFTER
         jobs = _jobs(ends_at=ends_at, chance=chance)
-        caller.ask("upsert", jobs=jobs)
+        scene.caller.ask("upsert", jobs=jobs)
         scene.recurring.made(jobs, before=before, ends_at=ends_at)
         gone = [name for name in scene.processes if not name.startswith("worker")]
         for name in gone:

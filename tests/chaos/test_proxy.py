@@ -3,13 +3,14 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.chaos.figures import amount, dice
 from tests.chaos.tasks import noted
-from tests.chaos.world import Caller, World
-from tests.flows.installation import ENDED, installed
+from tests.chaos.world import Caller, World, world
+from tests.flows.installation import ENDED
 from tests.flows.processes import Process
 from tests.proxy import NONE, Faults, Proxy
 
@@ -33,20 +34,14 @@ DRAINED_SECONDS = 120
 def proxied(tmp_path: Path) -> Iterator[tuple[World, Proxy]]:
     """Two workers, the system's worker and beat, each of which reaches Redis through a proxy."""
     chance = dice(SECONDS=SECONDS)
-    with (
-        installed(tmp_path, runs=False) as installation,
-        Proxy(installation.servers.redis.url, seed=chance.randrange(10**6)) as proxy,
-    ):
-        installation.urls["REDIS_URL"] = proxy.url
-        lease = {"FAIRSHIFT_LEASE_SECONDS": str(LEASE_SECONDS)}
-        # With mingle and gossip: they publish after each reconnect.
-        scene = World(installation, workers=("one", "two"), slots=2, options=(), **lease)
-        try:
+    lease: dict[str, Any] = {"FAIRSHIFT_LEASE_SECONDS": str(LEASE_SECONDS)}
+    # With mingle and gossip: they publish after each reconnect.
+    with world(tmp_path, slots=2, options=(), begins=False, **lease) as scene:
+        urls = scene.installation.urls
+        with Proxy(urls["REDIS_URL"], seed=chance.randrange(10**6)) as proxy:
+            urls["REDIS_URL"] = proxy.url
             scene.begin()
             yield scene, proxy
-        finally:
-            scene.caller.kill()
-            installation.stop()
 
 
 @pytest.fixture

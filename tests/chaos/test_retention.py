@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,8 +19,7 @@ import pytest
 from fleet.crash_points import KNOWN
 from tests.chaos.figures import amount, dice, spread
 from tests.chaos.long_ago import Old, archived, as_sql, is_same, must_stay, old_runs
-from tests.chaos.world import World
-from tests.flows.installation import installed
+from tests.chaos.world import World, world
 from tests.waiting import wait_for
 
 RUNS = amount("RUNS", 50_000)
@@ -62,12 +62,12 @@ def test_retention(tmp_path: Path, runs: int, kills: int, every: int) -> None:
     chance = dice(RUNS=runs, KILLS=kills)
     (tmp_path / "archive").mkdir()
     (tmp_path / "once").mkdir()
-    environ = {
+    environ: dict[str, Any] = {
         "FAIRSHIFT_ARCHIVE_FOLDER": str(tmp_path / "archive"),
         "FAULT": ",".join(FAULTS),
         "FAULT_ONCE_DIR": str(tmp_path / "once"),
     }
-    with _world(tmp_path, **environ) as scene:
+    with world(tmp_path, workers=("one",), begins=False, **environ) as scene:
         today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         old = _put_in(scene, runs, today=today, days=list(range(60, 320, every)), chance=chance)
         stays = must_stay(old, today=today)
@@ -101,18 +101,6 @@ def test_retention(tmp_path: Path, runs: int, kills: int, every: int) -> None:
             f"{took:.0f} s; {figures['files']} files of {figures['bytes']:,} bytes, "
             f"{again} lines twice; a reader of all that stays, {len(reads)} times: {spread(reads)}"
         )
-
-
-@contextmanager
-def _world(folder: Path, **environ: str) -> Iterator[World]:
-    """A world that is not at work yet."""
-    with installed(folder, runs=False) as installation:
-        scene = World(installation, workers=("one",), slots=4, **environ)
-        try:
-            yield scene
-        finally:
-            scene.caller.kill()
-            installation.stop()
 
 
 def _put_in(

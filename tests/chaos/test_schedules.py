@@ -32,7 +32,7 @@ def test_schedules(tmp_path: Path) -> None:
         SECONDS=SECONDS, JOBS=JOBS, BEATS=BEATS, KILLS=KILLS, POSTGRES_KILLS=POSTGRES_KILLS
     )
     editors: list[Editor] = []
-    with scheduled(tmp_path, beats=BEATS) as (scene, caller):
+    with scheduled(tmp_path, beats=BEATS) as scene:
         try:
             before = scene.recurring.moment()
             ends_at = before + timedelta(seconds=SECONDS)
@@ -41,7 +41,7 @@ def test_schedules(tmp_path: Path) -> None:
                 *steady_jobs(JOBS * 3 // 5, ends_at=ends_at, chance=chance),
                 *lenient_jobs(JOBS - JOBS * 3 // 5 - edited, ends_at=ends_at, chance=chance),
             ]
-            caller.ask("upsert", jobs=jobs)
+            scene.caller.ask("upsert", jobs=jobs)
             scene.recurring.made(jobs, before=before, ends_at=ends_at)
             editors += [
                 Editor(

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -78,7 +78,7 @@ class Caller:
 
 
 class World:
-    """Workers by name, the system's worker and beat, on servers of their own."""
+    """Workers, system workers and beats by name, on servers of their own."""
 
     def __init__(
         self,
@@ -87,15 +87,17 @@ class World:
         workers: tuple[str, ...],
         slots: int,
         systems: tuple[str, ...] = ("system",),
+        beats: tuple[str, ...] = ("beat",),
         options: Sequence[str] = ALONE,
-        **environ: str,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.installation = installation
+        self.workers, self._beats = workers, beats
         self._options = options
-        self.workers = workers
-        self._environ = {**installation.urls, "FAIRSHIFT_TASKS": TASKS, **environ}
+        self._environ = environ or {}
         self._programs = {name: job_worker(name, slots=slots) for name in workers}
-        self._programs |= {name: system_worker(name) for name in systems} | {"beat": beat()}
+        self._programs |= {name: system_worker(name) for name in systems}
+        self._programs |= {name: beat(name) for name in beats}
         self._keys = count(1)
         self.processes: dict[str, Process] = {}
         self.log = installation.tasks
@@ -103,16 +105,27 @@ class World:
         installation.begin()
         self.caller = Caller(installation)
 
-    def begin(self) -> None:
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables of its programs, beside those of each process of a scene."""
+        return {**self.installation.urls, "FAIRSHIFT_TASKS": TASKS, **self._environ}
+
+    def begin(self, *, seconds: float = 30) -> None:
         """Return when all of them work."""
         for name in self._programs:
             self.start(name)
-        self.installation.ready()
+        self.installation.ready(seconds=seconds)
+
+    def end(self) -> None:
+        """Leave no process behind."""
+        self.caller.kill()
+        self.installation.stop()
 
     def start(self, name: str) -> Process:
         """Start a program, or its next process when the last one has ended."""
+        options = () if name in self._beats else self._options
         self.processes[name] = self.installation.start(
-            self._programs[name], options=self._options if name != "beat" else (), **self._environ
+            self._programs[name], options=options, **self.environ
         )
         return self.processes[name]
 
@@ -198,14 +211,23 @@ def world(
     workers: tuple[str, ...] = ("one", "two"),
     slots: int = 4,
     systems: tuple[str, ...] = ("system",),
+    options: Sequence[str] = ALONE,
+    begins: bool = True,
     **environ: str,
 ) -> Iterator[World]:
-    """A world at work; afterwards nothing of it is left."""
+    """A world, at work if it `begins`; afterwards nothing of it is left."""
     with installed(folder, runs=False) as installation:
-        made = World(installation, workers=workers, slots=slots, systems=systems, **environ)
+        made = World(
+            installation,
+            workers=workers,
+            slots=slots,
+            systems=systems,
+            options=options,
+            environ=environ,
+        )
         try:
-            made.begin()
+            if begins:
+                made.begin()
             yield made
         finally:
-            made.caller.kill()
-            installation.stop()
+            made.end()
