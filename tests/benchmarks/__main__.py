@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -48,7 +49,10 @@ def main() -> None:
             "errors": errors,
             "seconds": time.monotonic() - began,
         }
-        Path(given.json).write_text(json.dumps(written, indent=1, default=str) + "\n")
+        text = json.dumps(written, indent=1, default=str)
+        # The samples of a figure are one line, so that a person can read them.
+        lines = re.sub(r"\[[^][{}]*\]", lambda samples: " ".join(samples[0].split()), text)
+        Path(given.json).write_text(f"{lines}\n")
     sys.exit(1 if errors else 0)
 
 

@@ -1,8 +1,6 @@
 """The arithmetic of the benchmarks, on numbers that can be checked by hand."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.benchmarks.figures import (
     Ran,
@@ -13,8 +11,6 @@ from tests.benchmarks.figures import (
     received,
     share_error,
 )
-
-POSITIVE = st.floats(min_value=0.001, max_value=1000)
 
 
 def test_percentile_is_a_value_that_was_measured() -> None:
@@ -48,15 +44,6 @@ def test_small_owner_behind_a_large_one_has_half_of_the_slots() -> None:
     ends = ideal_ends({"large": 300.0, "small": 0.4}, slots=4)
     assert ends["small"] == pytest.approx(0.2)
     assert ends["large"] == pytest.approx(300.4 / 4)
-
-
-@given(st.dictionaries(st.sampled_from("abcdef"), POSITIVE, min_size=1), st.integers(1, 16))
-def test_no_slot_rests_while_there_is_work(work: dict[str, float], slots: int) -> None:
-    """The last end is all work divided by the slots, and less work never ends later."""
-    ends = ideal_ends(work, slots=slots)
-    assert max(ends.values()) == pytest.approx(sum(work.values()) / slots)
-    by_work = sorted(work, key=work.__getitem__)
-    assert [ends[owner] for owner in by_work] == sorted(ends.values())
 
 
 def test_shares_count_only_while_everyone_has_work() -> None:

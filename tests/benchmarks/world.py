@@ -1,7 +1,7 @@
 """Where members measure: one Redis, one database, worker processes, and the tasks' log."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -137,6 +137,28 @@ class World:
         self.publish(side, (Call("bench.count", "warm") for _ in range(want)))
         self.wait_done(stack, before + want)
 
+    def wait(
+        self,
+        condition: Callable[[], bool],
+        *,
+        what: Callable[[], str],
+        seconds: float,
+        every: float,
+        stack: Stack | None = None,
+    ) -> float:
+        """Return the seconds until a condition holds; a program that ends meanwhile fails it.
+
+        Raises BenchmarkError when it does not hold in time: `what` says what is missing then.
+        """
+        began = time.monotonic()
+        while not condition():
+            if stack is not None:
+                stack.watch()
+            if time.monotonic() - began > seconds:
+                raise BenchmarkError(f"{what()}; {self.log_ends()}")
+            time.sleep(every)
+        return time.monotonic() - began
+
     def done(self) -> int:
         """Return how many tasks have counted."""
         return int(self.redis.get(COUNTER) or 0)
@@ -169,16 +191,18 @@ class World:
 
     def wait_ran(self, stack: Stack, owner: str, want: int, *, patience: float = 30) -> list[Ran]:
         """Return the runs of one owner when there are this many."""
-        deadline = time.monotonic() + patience
-        while True:
-            runs = [ran for ran in self.ran() if ran.owner == owner]
-            if len(runs) >= want:
-                return runs
-            if time.monotonic() > deadline:
-                got = f"{owner} had {len(runs)} of {want} runs"
-                raise BenchmarkError(f"{got} in {patience:g} s; {self.log_ends()}")
-            stack.watch()
-            time.sleep(0.01)
+
+        def runs() -> list[Ran]:
+            return [ran for ran in self.ran() if ran.owner == owner]
+
+        self.wait(
+            lambda: len(runs()) >= want,
+            what=lambda: f"{owner} had {len(runs())} of {want} runs in {patience:g} s",
+            seconds=patience,
+            every=0.01,
+            stack=stack,
+        )
+        return runs()
 
     def log_ends(self, *, lines: int = 5) -> str:
         """Return the ends of the workers' logs."""

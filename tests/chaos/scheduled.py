@@ -31,7 +31,6 @@ class Plan:
     """How long a run lasts, and how often each disturbance happens."""
 
     seconds: int
-    beats: int
     kills: int
     postgres_kills: int
     away_share: float = 0.3

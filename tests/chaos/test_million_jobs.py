@@ -4,12 +4,9 @@ The promise is 300 ms a page on a machine that does nothing else. SLACK is how m
 page may take before the test fails: others may use the machine, too.
 """
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +16,6 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from jobs.core import sql
 from jobs.models import Job, Membership, Owner, Role
 from tests.chaos.figures import amount, dice
 from tests.jobs.conftest import _real_commits, broker, committed, db  # noqa: F401  fixtures
@@ -106,20 +102,6 @@ def member(slug: str) -> Client:
     return browser(user)
 
 
-def work_seconds() -> float:
-    """Return the processor time of this process and of its database connection's, where known.
-
-    It is what a page takes when nobody else uses the machine, but for waits for the disk.
-    """
-    [row] = sql.query("SELECT pg_backend_pid() AS pid")
-    with suppress(OSError):
-        user, system = (
-            Path(f"/proc/{row['pid']}/stat").read_text().rpartition(")")[2].split()[11:13]
-        )
-        return time.process_time() + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-    return time.process_time()
-
-
 class Stopwatch:
     """Measures pages, and remembers those that were slow at their best."""
 
@@ -128,17 +110,14 @@ class Stopwatch:
 
     def __call__(self, what: str, ask: Callable[[], Any], *, status: int = 200) -> Any:
         seconds = []
-        worked = work_seconds()
         for _ in range(TRIES):
             began = time.monotonic()
             answer = ask()
             seconds.append(time.monotonic() - began)
             assert answer.status_code == status, what
-        worked = (work_seconds() - worked) / TRIES
         best, middle = min(seconds), statistics.median(seconds)
         late = "  over the limit" if best > LIMIT_SECONDS else ""
-        figures = f"{best * 1000:5.0f} ms, median {middle * 1000:5.0f}, work {worked * 1000:4.0f}"
-        print(f"{figures}  {what}{late}")
+        print(f"{best * 1000:5.0f} ms, median {middle * 1000:5.0f}  {what}{late}")
         if best > LIMIT_SECONDS * SLACK:
             self.slow[what] = best
         return answer

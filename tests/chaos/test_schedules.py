@@ -55,7 +55,7 @@ def test_schedules(tmp_path: Path) -> None:
             ]
             for editor in editors:
                 editor.start()
-            plan = Plan(seconds=SECONDS, beats=BEATS, kills=KILLS, postgres_kills=POSTGRES_KILLS)
+            plan = Plan(seconds=SECONDS, kills=KILLS, postgres_kills=POSTGRES_KILLS)
             scene.play(plan, chance)
             for editor in editors:
                 editor.end()

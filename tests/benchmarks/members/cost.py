@@ -24,7 +24,7 @@ from tests.benchmarks.scale.measured import (
     point_name,
 )
 from tests.benchmarks.scale.readings import MAIN, bytes_on_disk, reading
-from tests.benchmarks.world import START_SECONDS, BenchmarkError, World
+from tests.benchmarks.world import START_SECONDS, World
 
 WORKERS: Final = (1, 2, 4)
 MOST_RATE: Final = 2_500.0
@@ -177,13 +177,13 @@ class _Log:
 
     def wait(self, stack: Stack, want: int) -> None:
         """Return when it has this many lines more."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while self._count() < want:
-            stack.watch()
-            if time.monotonic() > deadline:
-                ends = self._world.log_ends()
-                raise BenchmarkError(f"{self._lines} of {want} runs have ended; {ends}")
-            time.sleep(POLL_SECONDS)
+        self._world.wait(
+            lambda: self._count() >= want,
+            what=lambda: f"{self._lines} of {want} runs have ended",
+            seconds=PATIENCE_SECONDS,
+            every=POLL_SECONDS,
+            stack=stack,
+        )
 
     def _count(self) -> int:
         with self._world.log.open("rb") as log:

@@ -210,18 +210,23 @@ def _send(world: World, calls: Sequence[tuple[str, Any]]) -> None:
 def _read(world: World, stack: Stack, verb: str, count: int) -> float:
     """Have the inbox read as the pulse has it, each second; return the calls/s until the last."""
     want = 0 if verb == "delete" else count
-    began = time.monotonic()
     asked_at = 0.0
-    while _done(verb) != want:
-        now = time.monotonic()
-        if now - began > 10 * START_SECONDS:
-            raise BenchmarkError(f"{verb}: {_done(verb)} of {count}; {world.log_ends()}")
-        if now - asked_at >= 1:
-            asked_at = now
+
+    def is_read() -> bool:
+        nonlocal asked_at
+        if time.monotonic() - asked_at >= 1:
+            asked_at = time.monotonic()
             world.fair.app.send_task("fairshift.system.read_inbox", queue="system")
-        stack.watch()
-        time.sleep(POLL_SECONDS)
-    return count / (time.monotonic() - began)
+        return _done(verb) == want
+
+    took = world.wait(
+        is_read,
+        what=lambda: f"{verb}: {_done(verb)} of {count}",
+        seconds=10 * START_SECONDS,
+        every=POLL_SECONDS,
+        stack=stack,
+    )
+    return count / took
 
 
 def _jobs(count: int, *, turn: int) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """durable: how fast no-op durable runs are done that were submitted before the worker starts."""
 
-import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from statistics import median
@@ -86,13 +85,13 @@ def drained_of(
 
 def wait_recorded(world: World, stack: Stack, submissions: Sequence[int]) -> float:
     """Return after how many seconds all rows have succeeded."""
-    began = time.monotonic()
-    while missing := _unrecorded(submissions):
-        stack.watch()
-        if time.monotonic() > began + RECORDED_SECONDS:
-            raise BenchmarkError(f"{missing} rows have not succeeded; {world.log_ends()}")
-        time.sleep(POLL_SECONDS)
-    return time.monotonic() - began
+    return world.wait(
+        lambda: not _unrecorded(submissions),
+        what=lambda: f"{_unrecorded(submissions)} rows have not succeeded",
+        seconds=RECORDED_SECONDS,
+        every=POLL_SECONDS,
+        stack=stack,
+    )
 
 
 def submitted(

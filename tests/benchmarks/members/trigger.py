@@ -7,7 +7,7 @@ from fleet.stack.programs import system_worker
 from fleet.stack.stack import Program
 from tests.benchmarks.million import MIX, OWNERS, put_in
 from tests.benchmarks.rows import Row, compared
-from tests.benchmarks.world import BenchmarkError, World
+from tests.benchmarks.world import World
 
 LOAD_TEST = 288_000.0
 """Triggers a minute in project44's load test."""
@@ -83,11 +83,13 @@ def _rate(world: World, *, minutes: int) -> float:
 def _wait_done(world: World, want: int) -> float:
     from jobs.models import Tick
 
-    until = time.monotonic() + PATIENCE_SECONDS
-    while (done := Tick.objects.filter(done_at__isnull=False).count()) < want:
-        if time.monotonic() > until:
-            raise BenchmarkError(f"{done} of {want} ticks are done; {world.log_ends()}")
-        time.sleep(POLL_SECONDS)
+    done = Tick.objects.filter(done_at__isnull=False)
+    world.wait(
+        lambda: done.count() >= want,
+        what=lambda: f"{done.count()} of {want} ticks are done",
+        seconds=PATIENCE_SECONDS,
+        every=POLL_SECONDS,
+    )
     return time.monotonic()
 
 
@@ -110,12 +112,13 @@ def _beat_rate(world: World, *, entries: int, seconds: float) -> float:
     beat = Program("beat-stock", [*command, "--loglevel", "WARNING", "--pidfile="])
     try:
         with world.up(beat) as stack:
-            until = time.monotonic() + PATIENCE_SECONDS
-            while not world.redis.llen(world.stock.queue):
-                stack.watch()
-                if time.monotonic() > until:
-                    raise BenchmarkError(f"beat has sent nothing; {world.log_ends()}")
-                time.sleep(POLL_SECONDS)
+            world.wait(
+                lambda: bool(world.redis.llen(world.stock.queue)),
+                what=lambda: "beat has sent nothing",
+                seconds=PATIENCE_SECONDS,
+                every=POLL_SECONDS,
+                stack=stack,
+            )
             before, began = world.redis.llen(world.stock.queue), time.monotonic()
             time.sleep(seconds)
             sent = world.redis.llen(world.stock.queue) - before

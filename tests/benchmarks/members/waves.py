@@ -12,7 +12,7 @@ from uuid import uuid4
 from fleet import Admission, AdmissionRequest, Kind, Node, Report
 from fleet.stack.programs import beat, system_worker
 from tests.benchmarks.rows import Row
-from tests.benchmarks.world import BenchmarkError, World
+from tests.benchmarks.world import World
 
 PARTS: Final = ("1%", "2%", "3%", "4%", "100%")
 BEFORE_SECONDS: Final = 5.0
@@ -43,7 +43,7 @@ def measure(world: World) -> list[Row]:
 
     def queue(wave: int) -> float:
         verbs.release(made)
-        return _wait(made, wave)
+        return _wait(world, made, wave)
 
     # Of the first waves, which are released before.
     released = iter(list(made.runs.order_by("id")[: count // 20].values_list("id", flat=True)))
@@ -86,18 +86,18 @@ def _rollout(submission: Any) -> Any:
     return Rollout.objects.get(pk=submission.pk)
 
 
-def _wait(submission: Any, wave: int) -> float:
+def _wait(world: World, submission: Any, wave: int) -> float:
     """Return the seconds until all runs of a wave are queued."""
     from jobs.models import Run
 
     last = _rollout(submission).waves[wave - 1]["last"]
     held = Run.objects.filter(submission=submission, state="held", id__lte=last)
-    began = time.monotonic()
-    while held.exists():
-        if time.monotonic() - began > PATIENCE_SECONDS:
-            raise BenchmarkError(f"{held.count()} runs of wave {wave} are still held")
-        time.sleep(POLL_SECONDS)
-    return time.monotonic() - began
+    return world.wait(
+        lambda: not held.exists(),
+        what=lambda: f"{held.count()} runs of wave {wave} are still held",
+        seconds=PATIENCE_SECONDS,
+        every=POLL_SECONDS,
+    )
 
 
 @contextmanager
