@@ -5,7 +5,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection, RemoteDisconnected
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -58,27 +58,6 @@ def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start
     assert report["events"] == {"fw-0001": [event]}
 
 
-def test_a_device_that_fails_works_after_at_most_two_retries(start_server: Start) -> None:
-    """Every kind of failure is seen by the client, is in the report, and doubles nothing."""
-    server = start_server("--devices", "8", "--lab-devices", "0", "--failing-share", "1")
-    for device in [f"fw-{number:04}" for number in range(1, 9)]:
-        for attempt in (1, 2, 3):
-            try:
-                status, _ = activate(server.connect(patience=1), device, attempt=attempt)
-            except (RemoteDisconnected, ConnectionResetError, TimeoutError):
-                continue
-            if status == 200:
-                break
-            assert status == 503
-        else:
-            pytest.fail(f"{device} did not work at the third attempt")
-    report = the_report(server)
-    assert (report["verified"], report["doubled"]) == (8, 0)
-    reasons = {e["reason"] for log in report["events"].values() for e in log if "reason" in e}
-    assert reasons == {"unavailable", "dropped", "slow", "answer lost"}
-    assert report["activations"] > 8, "an activation whose answer was lost is repeated"
-
-
 def test_a_second_activation_without_a_failure_is_doubled(start_server: Start) -> None:
     """The judge counts a second activation of a healthy device."""
     server = start_server(*ONE_DEVICE)
@@ -101,16 +80,8 @@ def test_bytes_that_are_no_request_stop_nothing(one_server: RunningServer) -> No
 @pytest.mark.parametrize(
     "body",
     [
-        "",
-        "{",
-        "[]",
-        "[" * 60_000,
-        '{"version": "42"}',
-        '{"version": true}',
-        '{"version": 0}',
-        '{"version": 99999999999}',
-        '{"version": NaN}',
-        '{"version": 42, "run": 7}',
+        *("", "{", "[]", "[" * 60_000, '{"version": "42"}', '{"version": true}', '{"version": 0}'),
+        *('{"version": 99999999999}', '{"version": NaN}', '{"version": 42, "run": 7}'),
         '{"version": 42, "attempt": -1}',
     ],
 )
@@ -122,16 +93,10 @@ def test_a_wrong_body_gets_400_and_the_connection_lives(
     connection.request("PUT", "/devices/fw-0001/ruleset", body)
     response = connection.getresponse()
     assert response.status == 400
-    assert json.loads(response.read())["error"].split(":")[0] in {
-        "body",
-        "version",
-        "run",
-        "attempt",
-    }
-    assert call(connection, "GET", "/devices/fw-0001") == (
-        200,
-        {"device": "fw-0001", "version": 41},
-    )
+    name = json.loads(response.read())["error"].split(":")[0]
+    assert name in {"body", "version", "run", "attempt"}
+    shown = call(connection, "GET", "/devices/fw-0001")
+    assert shown == (200, {"device": "fw-0001", "version": 41})
 
 
 def test_sigterm_ends_it_with_open_connections(start_server: Start) -> None:
@@ -166,18 +131,24 @@ def test_a_customers_device_keeps_hours_and_reports_what_does_not(
     now = time.time()
     path = tmp_path / "customers.json"
     customers = [
+        Customer("contoso", ("contoso-1",), AGREED, (now - 3_600,)),
         Customer("globex", ("globex-1",), AGREED, (now - 1, now + 3_600)),
         Customer("litware", ("litware-1",), UNAPPROVED, (now - 1,)),
     ]
     write_customers(customers, path)
     connection = start_server(*ONE_DEVICE, "--customers", str(path)).connect()
-    for name in ("globex-1", "litware-1"):
+    for name in ("contoso-1", "globex-1", "litware-1"):
         content = {"version": 42, "run": "run", "attempt": 1}
         status, _ = call(connection, "PUT", f"/devices/{name}/firmware", content)
         assert status == 200
     report = call(connection, "GET", "/firmware?version=42")[1]
-    assert report["customers"] == {"globex": 1, "litware": 1}
-    assert [event["device"] for event in report["outside"]] == ["litware-1"] * 2
+    assert report["customers"] == {"contoso": 1, "globex": 1, "litware": 1}
+    facts = [(event["device"], event["status"], event["what"]) for event in report["outside"]]
+    assert facts == [
+        (name, status, what)
+        for name, status in (("contoso-1", AGREED), ("litware-1", UNAPPROVED))
+        for what in ("began", "ended")
+    ]
     assert call(connection, "PUT", "/devices/fw-0001/firmware", content)[0] == 404
 
 

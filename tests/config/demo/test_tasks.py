@@ -54,6 +54,9 @@ def test_it_raises_on_each_failure_and_works_when_tried_again(
                 errors.append(error)
     seen = report(server)
     assert (seen["verified"], seen["doubled"]) == (kinds, 0)
+    assert seen["activations"] > kinds, "an activation whose answer was lost is repeated"
+    events = [event for log in seen["events"].values() for event in log]
+    assert {event["reason"] for event in events if "reason" in event} == set(PLANNED_FAILURES)
     assert len(errors) == seen["failed_attempts"]
     assert {ReadTimeoutError, tasks.DeviceError} < {type(error) for error in errors}
 

@@ -95,15 +95,14 @@ def test_the_login_is_told_once_and_is_nobody_elses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
+    ("command", "option", "value"),
     [
-        ("--concurrency", "257"),
-        ("--port", "70000"),
-        ("--flower-port", "0"),
-        ("--grace", "-1"),
+        *(("up", "--concurrency", "257"), ("up", "--port", "70000"), ("up", "--flower-port", "0")),
+        *(("up", "--grace", "-1"), ("demo", "--devices", "0"), ("demo", "--devices", "100001")),
+        *(("demo", "--workers", "two"), ("demo", "--port", "70000")),
     ],
 )
-def test_impossible_numbers_are_refused(option: str, value: str) -> None:
-    """The error names the option and the limits, before anything starts."""
+def test_impossible_numbers_are_refused(command: str, option: str, value: str) -> None:
+    """The error names the option, its value and its limits, before anything starts."""
     with pytest.raises(CommandError, match=rf"{option}: '{value}' is no (whole )?number from \d"):
-        call_command("up", option, value)
+        call_command(command, option, value)
