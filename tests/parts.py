@@ -12,69 +12,35 @@ from typing import Final
 TESTS: Final = Path(__file__).parent
 EVERYTHING: Final = ("",)
 
+
+def _flows(*names: str) -> tuple[str, ...]:
+    return tuple(f"flows/test_{name}.py" for name in names)
+
+
 WORKER: Final = (
     *("fleet/pool", "fleet/worker", "chaos/test_mixed.py"),
-    *(
-        f"flows/test_{name}.py"
-        for name in (
-            *(
-                "autoscale",
-                "boots",
-                "busy",
-                "callbacks",
-                "cancel",
-                "draining",
-                "forks",
-                "idle_workers",
-                "kills",
-                "looks",
-                "run_logs",
-                "scarce",
-            ),
-            *("inside", "lost_broker", "lost_connections", "misbehaving", "own_settings", "owners"),
-            "pools",
-            *("silent_postgres", "worker_without_redis"),
-            *("unkept", "unknown_tasks", "worker_edges", "worker_stops"),
-        )
-    ),
+    *_flows("autoscale", "boots", "busy", "callbacks", "cancel", "draining", "forks"),
+    *_flows("idle_workers", "inside", "kills", "looks", "lost_broker", "lost_connections"),
+    *_flows("misbehaving", "own_settings", "owners", "pools", "run_logs", "scarce"),
+    *_flows("silent_postgres", "unkept", "unknown_tasks", "worker_edges", "worker_stops"),
+    *_flows("worker_without_redis"),
 )
 QUEUE: Final = (
     *("fleet/transport", "contrast", "chaos/test_hostile.py", "chaos/test_mixed.py", "mutations"),
-    *(
-        f"flows/test_{name}.py"
-        for name in (
-            *("drop_in", "refused_password"),
-            *("acl", "broker_faults", "epochs", "foreign", "forged", "lost_broker"),
-            *("lost_connections", "plain_celery", "remote", "wrong_types"),
-        )
-    ),
+    *_flows("acl", "broker_faults", "drop_in", "epochs", "foreign", "forged", "lost_broker"),
+    *_flows("lost_connections", "plain_celery", "refused_password", "remote", "wrong_types"),
 )
 INSTALLING: Final = (
-    *("compose", "config", "flows/test_demo.py", "flows/test_from_celery.py", "lived_in"),
-    *("flows/test_own_project.py", "flows/test_own_settings.py", "flows/test_wheel.py"),
+    *("compose", "config", "lived_in"),
+    *_flows("demo", "from_celery", "own_project", "own_settings", "wheel"),
 )
 SITE: Final = (
-    *("browser", "chaos/test_web.py", "flows/test_canary.py", "flows/test_web_faults.py"),
-    "flows/test_pooled_isolation.py",
+    *("browser", "chaos/test_web.py"),
+    *_flows("canary", "pooled_isolation", "web_faults"),
 )
-STORAGE: Final = (
-    *("chaos/test_proxy.py", "flows/test_postgres_faults.py"),
-    "flows/test_poolers.py",
-)
-RECURRING: Final = (
-    *(
-        "flows/test_clocks.py",
-        "flows/test_beats.py",
-        "flows/test_recurring.py",
-        "flows/test_schedules.py",
-    ),
-    "flows/test_inbox.py",
-)
-DOCTOR: Final = (
-    *("flows/test_doctor.py", "flows/test_doctor_waits.py", "jobs/management", "compose"),
-    "flows/test_faults.py",
-)
-
+STORAGE: Final = ("chaos/test_proxy.py", *_flows("poolers", "postgres_faults"))
+RECURRING: Final = _flows("beats", "clocks", "inbox", "recurring", "schedules")
+DOCTOR: Final = ("compose", "jobs/management", *_flows("doctor", "doctor_waits", "faults"))
 FLEET_RUN: Final = "flows/test_fleet_run_kills.py"
 
 PARTS: Final[dict[str, tuple[str, ...]]] = {

@@ -2,24 +2,22 @@
 
 from typing import Final
 
-from tests.mutations.mutation import Mutation
+from tests.mutations.mutation import broken
 
 ROUNDS: Final = "tests/jobs/system/retention/test_rounds.py::test_"
 
 ROWS: Final = (
-    Mutation(
+    broken(
         "runs of a submission with open runs are not removed",
         "what must stay is not removed",
-        "AND true",
-        (
-            f"{ROUNDS}a_run_stays_while_its_submission_has_open_runs",
-            f"{ROUNDS}a_run_stays_while_its_backfill_makes_runs",
-        ),
+        f"{ROUNDS}a_run_stays_while_its_submission_has_open_runs",
+        f"{ROUNDS}a_run_stays_while_its_backfill_makes_runs",
+        instead="AND true",
     ),
-    Mutation(
+    broken(
         "a run that stays is in the new partition",
         "what must stay is not removed",
-        "WHERE false AND ({system/history_leaves}) IS NOT TRUE",
-        (f"{ROUNDS}few_runs_that_stay_share_a_partition",),
+        f"{ROUNDS}few_runs_that_stay_share_a_partition",
+        instead="WHERE false AND ({system/history_leaves}) IS NOT TRUE",
     ),
 )

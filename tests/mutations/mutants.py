@@ -74,7 +74,8 @@ def play(folder: Path, tests: Sequence[str], *, servers: Mapping[str, str]) -> V
         check=False,
     )
     cases = ET.parse(report).iter("testcase") if report.exists() else ()
-    failures, errors = {}, {}
+    failures: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for case in cases:
         file, _, in_class = case.get("classname", "").partition(".Test")
         name = f"{file.replace('.', '/')}.py::{in_class and f'Test{in_class}::'}{case.get('name')}"

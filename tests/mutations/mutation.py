@@ -17,14 +17,26 @@ class Mutation:
     holds: str
     """The promise that rests on it: its number, or the idea."""
 
-    instead: str
-    """The line that takes the guarded line's place."""
-
     tests: tuple[str, ...]
     """All of them fail when the guard is broken."""
 
-    fails_with: str = ASSERTION
-    """A part of what each of them then says."""
+    instead: str
+    """The line that takes the guarded line's place; without one it is removed."""
 
-    is_quick: bool = False
-    """Played in every run of the suite, and not only with the whole table."""
+    fails_with: str
+    """A part of what each of the tests then says."""
+
+    is_quick: bool
+    """Played in every `make proof`, and not only with the whole table."""
+
+
+def broken(
+    guard: str,
+    holds: str,
+    *tests: str,
+    instead: str = "",
+    fails_with: str = ASSERTION,
+    is_quick: bool = False,
+) -> Mutation:
+    """Return a row of the table."""
+    return Mutation(guard, holds, tests, instead, fails_with, is_quick)

@@ -3,18 +3,15 @@
 `make chaos WHAT=mutations` plays the whole table, about seven seconds a row.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from celery import current_app
 from django.conf import settings
 from django.db import connection
 
-from fleet.transport import scripts
 from tests.mutations import (
     in_context,
     in_queue,
@@ -72,20 +69,6 @@ def test_every_guard_has_a_row_and_every_row_a_guard() -> None:
     for name, path, at in guards(PROJECT):
         row = next(row for row in TABLE if row.guard == name)
         assert path.read_text().splitlines()[at].strip() != row.instead, name
-
-
-def test_every_broken_script_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise its tests fail with the syntax error, and nothing is known about the guard."""
-    lua = tmp_path / "fleet/transport/lua"
-    monkeypatch.setattr(scripts, "files", lambda _package: lua.parent)
-    with current_app.connection_for_write() as connected:
-        client = connected.default_channel.client
-        for row in in_queue.ROWS:
-            shutil.copytree(PROJECT / "fleet/transport/lua", lua, dirs_exist_ok=True)
-            break_guard(row, tmp_path)
-            for path in lua.glob("*.lua"):
-                # Not the cached function, which may have returned this script before.
-                client.script_load(scripts.source.__wrapped__(path.stem))
 
 
 def test_every_test_of_the_table_exists() -> None:
