@@ -1,14 +1,14 @@
 """When calendars are open, found by stepping a clock: what the project's answer is judged by.
 
-It shares no code with the project, reads rules by itself (those that the generator of the tests
-writes) and knows entries only by the names of their fields. All of it is in whole minutes.
+It shares no code with the project, has dateutil expand each rule from its beginning (the project
+begins near what is asked for) and knows entries only by the names of their fields. All of it is in
+whole minutes.
 
 An occurrence starts when the clock first shows its time, or right after the gap that its time
 fell into. A window is over when the clock first shows its end, or a later time; a freeze when it
 has shown its end for the last time. Rules in hours and minutes count elapsed time.
 """
 
-from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -17,14 +17,14 @@ from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from dateutil.rrule import rrule, rrulestr
+
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)
 MARGIN = timedelta(hours=5)
 """So long a clock is watched before and after: longer than one is set back by."""
 
 STEP = timedelta(hours=18)
-
-WEEK = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _occurrences(entry: Any, start: datetime, end: datetime) -> Iterator[tuple[d
         shown = newest + MINUTE
         while shown <= wall:
             # Those that the clock skipped start now, as the one that it shows does.
-            if _starts_at(entry, asked, shown):
+            if _starts_at(entry, shown):
                 over = _over(entry, showing, index, shown + entry.duration)
                 if over is not None:
                     yield showing.moment(index), showing.moment(over)
@@ -124,119 +124,35 @@ def _over(entry: Any, showing: Showing, index: int, finish: datetime) -> int | N
     return max((i for i in again if walls[i] == finish), default=later)
 
 
-def _starts_at(entry: Any, asked: dict[str, str], wall: datetime) -> bool:
+def _starts_at(entry: Any, wall: datetime) -> bool:
     if wall in entry.excluded:
         return False
     if wall in entry.added:
         return True
-    if not asked:
+    if not entry.rule:
         return wall == entry.starts
-    if wall < entry.starts or (wall.hour, wall.minute) not in _times(entry.rule, entry.starts):
-        return False
     return wall in _walls(entry.rule, entry.starts, entry.zone, wall.date())
 
 
 @cache
 def _walls(rule: str, starts: datetime, zone: str, day: date) -> frozenset[datetime]:
     """Return the times of a day that a rule asks for."""
-    asked = read(rule)
-    found = set(_asked_of(rule, starts, day))
-    until = asked.get("UNTIL")
-    if until and until.endswith("Z"):
-        limit = datetime.fromisoformat(until)
-        showing = watch(zone, limit - 2 * DAY, limit + MINUTE)
-        highest = max(showing.walls)
-        found = {wall for wall in found if wall <= highest}
-    elif until:
-        limit = datetime.fromisoformat(until)
-        found = {w for w in found if (w <= limit if "T" in until else w.date() <= limit.date())}
-    if "COUNT" in asked:
-        before, earlier = 0, starts.date()
-        while earlier < day:
-            before += len(_asked_of(rule, starts, earlier))
-            earlier += DAY
-        found = set(sorted(found)[: max(0, int(asked["COUNT"]) - before)])
-    return frozenset(found)
+    begin = datetime.combine(day, clock_time())
+    found = frozenset(_expanded(rule, starts).between(begin, begin + DAY - MINUTE, inc=True))
+    until = read(rule).get("UNTIL")
+    if not until:
+        return found
+    highest = datetime.fromisoformat(until)
+    if until.endswith("Z"):
+        highest = max(watch(zone, highest - 2 * DAY, highest + MINUTE).walls)
+    return frozenset(wall for wall in found if wall <= highest)
 
 
 @cache
-def _asked_of(rule: str, starts: datetime, day: date) -> tuple[datetime, ...]:
-    """Return the same, with neither COUNT nor UNTIL."""
-    asked = read(rule)
-    if "BYSETPOS" not in asked:
-        times = _times(rule, starts) if _on(rule, starts, day) else ()
-        return tuple(w for w in sorted(_at(day, time) for time in times) if w >= starts)
-    # The generator chooses places in months only.
-    days = [day.replace(day=n) for n in range(1, monthrange(day.year, day.month)[1] + 1)]
-    walls = sorted(
-        _at(one, time) for one in days if _on(rule, starts, one) for time in _times(rule, starts)
-    )
-    places = [int(place) for place in asked["BYSETPOS"].split(",")]
-    indices = {place - 1 if place > 0 else len(walls) + place for place in places}
-    chosen = [walls[index] for index in sorted(indices) if 0 <= index < len(walls)]
-    return tuple(wall for wall in chosen if wall.date() == day and wall >= starts)
-
-
-def _at(day: date, time: tuple[int, int]) -> datetime:
-    return datetime.combine(day, clock_time(*time))
-
-
-@cache
-def _on(rule: str, starts: datetime, day: date) -> bool:
-    """Tell whether a day is in a period of the rule and passes its parts for days."""
-    asked = read(rule)
-    frequency, every = asked["FREQ"], int(asked.get("INTERVAL", 1))
-    first = starts.date()
-    if frequency == "DAILY":
-        periods = (day - first).days
-    elif frequency == "WEEKLY":
-        monday = WEEK.index(asked.get("WKST", "MO"))
-        week = [one - (one.weekday() - monday) % 7 * DAY for one in (first, day)]
-        periods = (week[1] - week[0]).days // 7
-    elif frequency == "MONTHLY":
-        periods = (day.year - first.year) * 12 + day.month - first.month
-    else:
-        periods = day.year - first.year
-    if periods < 0 or periods % every:
-        return False
-    months = asked.get("BYMONTH")
-    if months and str(day.month) not in months.split(","):
-        return False
-    length = monthrange(day.year, day.month)[1]
-    dates, names = asked.get("BYMONTHDAY"), asked.get("BYDAY")
-    if dates and not {str(day.day), str(day.day - length - 1)} & set(dates.split(",")):
-        return False
-    if names and not set(_names(day, frequency, bool(months))) & set(names.split(",")):
-        return False
-    if not dates and not names:
-        if frequency == "WEEKLY":
-            return day.weekday() == first.weekday()
-        if frequency in ("MONTHLY", "YEARLY") and day.day != first.day:
-            return False
-        if frequency == "YEARLY" and not months:
-            return day.month == first.month
-    return True
-
-
-def _names(day: date, frequency: str, in_month: bool) -> Iterator[str]:
-    """Yield the BYDAY names of a day: SA, 2SA, -1SA; of its month, or of its year."""
-    name = WEEK[day.weekday()]
-    yield name
-    if frequency == "MONTHLY" or in_month:
-        number, length = day.day, monthrange(day.year, day.month)[1]
-    else:
-        number = day.timetuple().tm_yday
-        length = date(day.year, 12, 31).timetuple().tm_yday
-    yield f"{(number - 1) // 7 + 1}{name}"
-    yield f"-{(length - number) // 7 + 1}{name}"
-
-
-@cache
-def _times(rule: str, starts: datetime) -> frozenset[tuple[int, int]]:
-    asked = read(rule)
-    hours = asked.get("BYHOUR", str(starts.hour)).split(",")
-    minutes = asked.get("BYMINUTE", str(starts.minute)).split(",")
-    return frozenset((int(hour), int(minute)) for hour in hours for minute in minutes)
+def _expanded(rule: str, starts: datetime) -> rrule:
+    """Return all times of a rule from its beginning; dateutil knows no UNTIL of another clock."""
+    parts = [part for part in rule.split(";") if not part.startswith("UNTIL=")]
+    return rrulestr(";".join(parts), dtstart=starts, cache=True)
 
 
 def _elapsed(
