@@ -13,7 +13,7 @@ import redis
 from config.embedded.accounts import Account, server_account
 from fleet.stack.stack import free_port
 from tests.state_dirs import new_state_dir
-from tests.waiting import wait_for
+from tests.waiting import answers, wait_for
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
@@ -21,7 +21,7 @@ POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 @contextmanager
 def debian_servers() -> Iterator[dict[str, str]]:
     """Run both on TCP, empty; yield the variables that name them."""
-    with _own_folder() as (folder, account), ExitStack() as ending:
+    with own_folder() as (folder, account), ExitStack() as ending:
         yield {
             "DATABASE_URL": ending.enter_context(_postgres(folder, account)),
             "REDIS_URL": ending.enter_context(_redis(folder, account)),
@@ -29,7 +29,8 @@ def debian_servers() -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def _own_folder() -> Iterator[tuple[Path, Account]]:
+def own_folder() -> Iterator[tuple[Path, Account]]:
+    """Yield a folder for a server of Debian's, and the account that it runs under."""
     account = server_account()
     folder = new_state_dir()
     account.give(folder)
@@ -40,7 +41,10 @@ def _own_folder() -> Iterator[tuple[Path, Account]]:
 
 
 @contextmanager
-def _running(command: list[str], folder: Path, account: Account) -> Iterator[None]:
+def running(
+    command: list[str], folder: Path, account: Account, *, ending: int = signal.SIGINT
+) -> Iterator[None]:
+    """Run a server, which this signal ends."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -53,12 +57,12 @@ def _running(command: list[str], folder: Path, account: Account) -> Iterator[Non
     try:
         yield
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         process.wait(200)
 
 
 @contextmanager
-def _postgres(folder: Path, account: Account, *options: str) -> Iterator[str]:
+def _postgres(folder: Path, account: Account) -> Iterator[str]:
     program = POSTGRES[-1]
     port, data = free_port(0), folder / "data"
     subprocess.run(
@@ -71,31 +75,24 @@ def _postgres(folder: Path, account: Account, *options: str) -> Iterator[str]:
         check=True,
     )
     url = f"postgresql://app@127.0.0.1:{port}/postgres"
-
-    def answers() -> bool:
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    command = [str(program), "-D", str(data), "-p", str(port), "-k", str(folder), *options]
-    with _running(command, folder, account):
-        wait_for(answers, what="PostgreSQL answers")
+    command = [str(program), "-D", str(data), "-p", str(port), "-k", str(folder)]
+    with running(command, folder, account):
+        wait_for(lambda: connects(url), what="PostgreSQL answers")
         yield url
 
 
 @contextmanager
 def _redis(folder: Path, account: Account) -> Iterator[str]:
     port = free_port(0)
-    client = redis.Redis(port=port)
-
-    def answers() -> bool:
-        try:
-            return bool(client.ping())
-        except redis.ConnectionError:
-            return False
-
-    with _running(["redis-server", "--port", str(port), "--save", ""], folder, account):
-        wait_for(answers, what="Redis answers")
+    with running(["redis-server", "--port", str(port), "--save", ""], folder, account):
+        wait_for(lambda: answers(redis.Redis(port=port)), what="Redis answers")
         yield f"redis://127.0.0.1:{port}/0"
+
+
+def connects(url: str) -> bool:
+    """Say whether PostgreSQL, or what stands before it, accepts a connection."""
+    try:
+        psycopg.connect(url, autocommit=True).close()
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -1,18 +1,13 @@
 """Debian's PgBouncer before a scene's PostgreSQL, in any of its three modes."""
 
-import shutil
-import subprocess
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-import psycopg
-
-from config.embedded.accounts import server_account
 from fleet.stack.stack import free_port
-from tests.state_dirs import new_state_dir
+from tests.debian import connects, own_folder, running
 from tests.waiting import wait_for
 
 PROGRAM: Final = "/usr/sbin/pgbouncer"
@@ -36,36 +31,16 @@ def pgbouncer(url: str, *, mode: str, size: int = 10) -> Iterator[str]:
     parts = urlsplit(url)
     where = parse_qs(parts.query)
     port = free_port(0)
-    folder = new_state_dir()
-    account = server_account()
-    account.give(folder)
-    config = Path(folder, "pgbouncer.ini")
-    config.write_text(
-        CONFIG.format(
-            host=where["host"][0], server_port=where["port"][0], port=port, mode=mode, size=size
-        )
-    )
-    process = subprocess.Popen(
-        [PROGRAM, "--quiet", str(config)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        user=account.uid,
-        group=account.gid,
-        extra_groups=account.extra_groups,
-    )
     behind = f"postgresql://postgres@127.0.0.1:{port}{parts.path}"
-
-    def answers() -> bool:
-        with suppress(psycopg.OperationalError):
-            psycopg.connect(behind, autocommit=True).close()
-            return True
-        return False
-
-    try:
-        wait_for(answers, what="PgBouncer answers")
-        yield behind
-    finally:
-        process.kill()
-        process.wait()
-        shutil.rmtree(folder)
+    with own_folder() as (folder, account):
+        config = folder / "pgbouncer.ini"
+        config.write_text(
+            CONFIG.format(
+                host=where["host"][0], server_port=where["port"][0], port=port, mode=mode, size=size
+            )
+        )
+        command = [PROGRAM, "--quiet", str(config)]
+        # After SIGINT it would wait for its clients.
+        with running(command, folder, account, ending=signal.SIGKILL):
+            wait_for(lambda: connects(behind), what="PgBouncer answers")
+            yield behind
