@@ -45,10 +45,6 @@ TAKEN_BACK = """
 SELECT count(*) FROM jobs_run r, jsonb_array_elements(r.history) AS m (move)
 WHERE m.move ->> 0 = 'held' AND m.move ->> 2 = 'window closed'
 """
-OPENED = "SELECT min(started_at), max(queued_at) FROM jobs_run"
-FROZEN = """
-SELECT count(*), max(to_timestamp((history -> -1 ->> 1)::float8)) FROM jobs_run WHERE state = 'held'
-"""
 STILL_OPEN = "SELECT state, count(*) FROM jobs_run WHERE ended_at IS NULL GROUP BY state"
 
 
@@ -172,11 +168,6 @@ def test_windows(tmp_path: Path) -> None:
         assert open_still == [("held", len(customers.unfit))]
         cancelled = stopped + len(customers.unfit)
         assert scene.states() == {"succeeded": fit - stopped, "cancelled": cancelled}
-
-
-def _after(moment: object, since: datetime) -> float:
-    assert isinstance(moment, datetime)
-    return (moment - since).total_seconds()
 
 
 def _ended(scene: World, count: int, *, seconds: float) -> bool:

@@ -133,21 +133,6 @@ class Story:
         """End the process without a log line."""
         return self._close(outcome, then="retrying" if again else "failed")
 
-    def give_back(self) -> "Story":
-        self.number -= 1
-        self._close("given back", then="queued")
-        self.scene.change(self, attempt_count=self.row.attempt_count - 1)
-        return self
-
-    def cancel(self) -> "Story":
-        if self.row.state != "running":
-            return self.move("cancelled")
-        return self.move("cancelling")._close("cancelled", then="cancelled")
-
-    def reopen(self) -> "Story":
-        """Let an operator retry it, with a fresh set of attempts."""
-        return self.move("queued", attempt_count=0)
-
     def _close(self, outcome: str, then: str, **columns: Any) -> "Story":
         self.scene.attempts.append(
             AttemptRow(

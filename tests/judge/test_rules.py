@@ -26,6 +26,12 @@ def test_a_run_that_has_not_ended_is_lost(scene: Scene, state: str) -> None:
     assert scene.found() == {"lost"}
 
 
+def test_a_committed_run_without_a_row_is_lost(scene: Scene) -> None:
+    """The submitter was told that it is there."""
+    del scene.runs[scene.run("acme-1").id]
+    assert scene.facts("lost") == "committed by submit acme-1, has no row"
+
+
 def test_a_rolled_back_run_that_exists_is_a_ghost(scene: Scene) -> None:
     """The ids noted before COMMIT convict, also when `failed` names none."""
     run = scene.run().start().succeed()
@@ -101,6 +107,16 @@ def test_an_attempt_that_denies_its_row_is_found(
     scene.run().start().fail(again=True).start().succeed()
     scene.change_attempt(place, **change)
     assert fact in scene.facts(kind)
+
+
+def test_each_token_has_one_attempt_and_the_newest_has_the_outcome(scene: Scene) -> None:
+    """A token without an attempt was lost; an outcome of another token is a stale one's."""
+    run = scene.run().start().fail(again=True).start().succeed()
+    scene.change(run, outcome_token=3)
+    assert scene.facts("stale") == "outcome of token 3, row is at 2"
+    scene.change(run, outcome_token=2)
+    del scene.attempts[-2]
+    assert scene.facts("attempts") == "token 1 has 0 attempts"
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])

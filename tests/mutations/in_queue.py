@@ -4,11 +4,9 @@ from typing import Final
 
 from tests.mutations.mutation import broken
 
-OWNERS: Final = "tests/fleet/broker/test_owners.py::test_"
 SENDER: Final = "tests/fleet/broker/test_sender.py::test_"
 QUEUE: Final = "tests/fleet/fairness/test_queue.py::test_"
 EPOCHS: Final = "tests/fleet/transport/test_epochs.py::test_"
-LEASES: Final = "tests/fleet/transport/test_leases.py::test_"
 REJECTED: Final = "tests/fleet/transport/test_rejected.py::test_"
 REPAIR: Final = "tests/fleet/transport/test_repair.py::test_"
 GATE: Final = "tests/fleet/worker/test_gate.py::test_"
