@@ -37,6 +37,14 @@ class Bodies:
         """Return the starts of the bodies that are alive in the children of a worker."""
         return [event for event in self.alive.values() if event.parent_pid == worker]
 
+    def most_at_once(self, runs: set[str]) -> int:
+        """Return how many bodies of these runs were alive together at most, by their order."""
+        again, most = Bodies(self.path), 0
+        for event in self.seen:
+            again._note(event)
+            most = max(most, sum(start.run in runs for start in again.alive.values()))
+        return most
+
     def _note(self, event: TaskEvent) -> None:
         self.seen.append(event)
         body = (event.run, event.token, event.pid)
@@ -56,23 +64,3 @@ class Bodies:
                 ]
                 for body in dead:
                     del self.alive[body]
-
-
-def most_at_once(events: list[TaskEvent], runs: set[str]) -> int:
-    """Return how many bodies of these runs were alive together at most, by their order."""
-    alive: dict[tuple[int | None, int], TaskEvent] = {}
-    most = 0
-    for event in events:
-        match event.event:
-            case "start" if event.run in runs:
-                alive[event.token, event.pid] = event
-                most = max(most, len(alive))
-            case "end" if event.run in runs:
-                alive.pop((event.token, event.pid), None)
-            case "killed":
-                alive = {
-                    body: start
-                    for body, start in alive.items()
-                    if event.pid not in (start.pid, start.parent_pid)
-                }
-    return most

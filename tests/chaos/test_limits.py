@@ -6,10 +6,8 @@ from random import Random
 
 import pytest
 
-from tests.chaos.bodies import most_at_once
 from tests.chaos.figures import amount, dice
 from tests.chaos.world import World, world
-from tests.judge import read_task_events
 
 KILLS = amount("KILLS", 100)
 FLUSHES = amount("FLUSHES", 10)
@@ -40,8 +38,8 @@ def test_limits(tmp_path: Path) -> None:
             if number in flushes:
                 scene.installation.servers.client().flushall()
         scene.drained()
-        events = read_task_events(scene.log.path)
-        most = {kind: most_at_once(events, ids) for kind, ids in runs.items()}
+        bodies = scene.look()
+        most = {kind: bodies.most_at_once(ids) for kind, ids in runs.items()}
         print(f"{KILLS} kills, {len(flushes)} flushes; at once {most}")
         scene.verdict()
         assert most.pop("free") > 1
