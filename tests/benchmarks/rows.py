@@ -1,7 +1,7 @@
 """What a member hands back: figures, each with what it is compared to. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
@@ -62,19 +62,8 @@ class Row:
 
     def as_json(self, member: str) -> dict[str, Any]:
         """Return the row for the JSON file."""
-        return {
-            "member": member,
-            "what": self.what,
-            "unit": self.unit,
-            "figure": self.figure,
-            "baseline": self.baseline,
-            "against": self.against,
-            "ratio": self.ratio,
-            "spread": self.spread,
-            "target": self.target,
-            "is_met": self.is_met,
-            "samples": {name: list(values) for name, values in self.samples.items()},
-        }
+        found = {"ratio": self.ratio, "spread": self.spread, "target": self.target}
+        return {"member": member, **asdict(self), **found, "is_met": self.is_met}
 
 
 def compared(

@@ -1,7 +1,7 @@
 """The outcome of each test, and how two sides compare."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,7 +83,7 @@ class Comparison:
         return all(counts.total() for counts in self.totals.values()) and not self.unnamed
 
     def report(self) -> str:
-        """Return the comparison as tables of Markdown."""
+        """Return the comparison as text."""
         lines = [
             f"{side}: " + ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
             for side, counts in self.totals.items()
@@ -91,30 +91,18 @@ class Comparison:
         lines += [
             "",
             f"{len(self.differences)} differ, {len(self.unnamed)} of them without a reason.",
-            "",
-            *_table(
-                ("test", "stock", "fair", "first line of the error", "reason"),
-                (
-                    (
-                        test,
-                        stock.outcome,
-                        fair.outcome,
-                        fair.error or stock.error,
-                        self.named.get(test, "none"),
-                    )
-                    for test, stock, fair in self.differences
-                ),
+            *(
+                f"- {test}: stock {stock.outcome}, fair {fair.outcome}"
+                f" ({fair.error or stock.error}); reason: {self.named.get(test, 'none')}"
+                for test, stock, fair in self.differences
             ),
         ]
         if self.unstable:
-            lines += ["", "Differed in the suite, not when run alone:", ""]
+            lines += ["", "Differed in the suite, not when run alone:"]
             lines += [f"- {test}" for test in self.unstable]
         if self.bad_on_both:
-            lines += ["", "Fail on stock, too:", ""]
-            lines += _table(
-                ("test", "first line of the error"),
-                ((test, result.error) for test, result in self.bad_on_both),
-            )
+            lines += ["", "Fail on stock, too:"]
+            lines += [f"- {test}: {result.error}" for test, result in self.bad_on_both]
         return "\n".join(lines)
 
 
@@ -143,9 +131,3 @@ def compare(
         ],
         named=named,
     )
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    made = [list(head), *map(list, rows)]
-    made.insert(1, ["---"] * len(made[0]))
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in made]
