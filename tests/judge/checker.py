@@ -36,7 +36,7 @@ def judge(
         task_events=task_events, submit_events=submit_events, runs=runs, attempts=attempts
     )
     found = {name: list(rule(evidence)) for name, rule in RULES.items()}
-    return Verdict(**found, figures=_count(evidence))
+    return Verdict(found=found, figures=_count(evidence))
 
 
 def _count(evidence: Evidence) -> dict[str, int]:

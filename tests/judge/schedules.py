@@ -122,36 +122,41 @@ def judge_schedules(
 def _judge_runs(
     verdict: Verdict, key: str, due: Due, runs: Sequence[datetime], records: Sequence[MissedRow]
 ) -> None:
+    """Find runs of no due time (not_due), and due times that have neither or both.
+
+    One without a run and a record is unaccounted; one with two of them is due_twice.
+    """
     for moment, times in sorted(Counter(runs).items()):
         if times > 1:
-            verdict.due_twice.append(Finding(key, f"{times} runs for {moment}"))
+            verdict.found["due_twice"].append(Finding(key, f"{times} runs for {moment}"))
         if moment not in due.runs | due.perhaps:
             why = "in a pause" if moment in due.paused else "when it was not due"
-            verdict.not_due.append(Finding(key, f"ran {why}: {moment}"))
+            verdict.found["not_due"].append(Finding(key, f"ran {why}: {moment}"))
     ran = set(runs)
     for moment in sorted(due.runs | due.paused):
         inside = sum(record.first_at <= moment <= record.last_at for record in records)
         if not inside and moment not in ran:
-            verdict.unaccounted.append(Finding(key, f"neither run nor recorded: {moment}"))
+            verdict.found["unaccounted"].append(Finding(key, f"neither run nor recorded: {moment}"))
         if inside + (moment in ran) > 1 and moment not in due.perhaps:
             said = f"{moment in ran:d} run and {inside} records of {moment}"
-            verdict.due_twice.append(Finding(key, said))
+            verdict.found["due_twice"].append(Finding(key, said))
 
 
 def _judge_records(
     verdict: Verdict, key: str, due: Due, records: Sequence[MissedRow], reasons: frozenset[str]
 ) -> None:
+    """Find records that do not say what was missed, or why (misrecorded)."""
     sure = sorted(due.runs | due.paused)
     every = sorted(due.runs | due.paused | due.perhaps)
     for record in records:
         low, high = _between(sure, record), _between(every, record)
         if not low <= record.count <= high:
             said = f"{record.count} due times, not {low} to {high}, in {record}"
-            verdict.misrecorded.append(Finding(key, said))
+            verdict.found["misrecorded"].append(Finding(key, said))
         if not {record.first_at, record.last_at} <= set(every):
-            verdict.misrecorded.append(Finding(key, f"ends beside due times: {record}"))
+            verdict.found["misrecorded"].append(Finding(key, f"ends beside due times: {record}"))
         if record.reason not in reasons:
-            verdict.misrecorded.append(Finding(key, f"there is no such reason: {record}"))
+            verdict.found["misrecorded"].append(Finding(key, f"there is no such reason: {record}"))
 
 
 def _between(moments: Sequence[datetime], record: MissedRow) -> int:

@@ -1,6 +1,7 @@
 """The verdict: the findings, under a name for each kind of broken promise."""
 
-from dataclasses import dataclass, field, fields
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LISTED = 10
@@ -17,46 +18,15 @@ class Finding(NamedTuple):
 class Verdict:
     """Every finding by kind, and the figures of the scene; `ok` when nothing was found."""
 
-    # Committed, but not ended; or ended without ever having been started.
-    lost: list[Finding] = field(default_factory=list)
-    # Exists or ran although its submit failed, was rolled back or never was.
-    ghosts: list[Finding] = field(default_factory=list)
-    # A submit that is neither fully there nor fully absent.
-    torn: list[Finding] = field(default_factory=list)
-    # Started more often than once, plus lost leases, plus retries.
-    excess_starts: list[Finding] = field(default_factory=list)
-    # Two bodies of one run at the same time, without a frozen or killed process.
-    overlaps: list[Finding] = field(default_factory=list)
-    # The standing outcome is not that of the newest token.
-    stale: list[Finding] = field(default_factory=list)
-    # The history does not replay to the state by allowed moves.
-    history: list[Finding] = field(default_factory=list)
-    # Tokens that do not increase, or that were never issued.
-    tokens: list[Finding] = field(default_factory=list)
-    # Not exactly one ended attempt for each token.
-    attempts: list[Finding] = field(default_factory=list)
-    # A due time that has neither its run nor a record that it was missed.
-    unaccounted: list[Finding] = field(default_factory=list)
-    # A run of a job that was not due then.
-    not_due: list[Finding] = field(default_factory=list)
-    # Two runs for one due time, or a run and a record, or two records.
-    due_twice: list[Finding] = field(default_factory=list)
-    # A record of missed due times that does not say what was missed, or why.
-    misrecorded: list[Finding] = field(default_factory=list)
-    # Admitted while the calendars of its owner were closed, or about to close.
-    admitted_outside: list[Finding] = field(default_factory=list)
-    # A body that began after the last moment that its admission left it.
-    started_late: list[Finding] = field(default_factory=list)
-    # A body that began while calendars were closed that never changed.
-    started_outside: list[Finding] = field(default_factory=list)
+    found: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+    """By kind, also by those of which nothing was found. Each rule says what its kind means."""
+
     figures: dict[str, int] = field(default_factory=dict)
 
     @property
     def findings(self) -> dict[str, list[Finding]]:
         """The kinds of which something was found."""
-        kinds = {kind.name: getattr(self, kind.name) for kind in fields(self)}
-        del kinds["figures"]
-        return {name: found for name, found in kinds.items() if found}
+        return {name: found for name, found in self.found.items() if found}
 
     @property
     def ok(self) -> bool:

@@ -73,12 +73,8 @@ def judge_windows(
     began = [event for event in starts if event.event == "start" and event.run in asked]
     late, figures = list(_late(began, lasts, boot)), _figures(hours, admitted)
     closed = list(_closed(began, hours, asked, boot))
-    return Verdict(
-        admitted_outside=outside,
-        started_late=late,
-        started_outside=closed,
-        figures=figures | {"starts": len(began)},
-    )
+    found = {"admitted_outside": outside, "started_late": late, "started_outside": closed}
+    return Verdict(found=found, figures=figures | {"starts": len(began)})
 
 
 def _last_start(hours: Sequence[Hours], at: datetime, *, needed: timedelta) -> datetime | None:

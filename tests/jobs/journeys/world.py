@@ -351,7 +351,7 @@ class World:
         """After every step: the judge finds nothing, and the rows agree with each other."""
         self.rows = read_runs()
         verdict = self.log.verdict(self.rows)
-        verdict.lost.clear()
+        verdict.found["lost"].clear()
         assert verdict.ok, verdict.report()
         active = [run for run in self.rows if run["state"] in ACTIVE]
         locks = (run["lock_key"] for run in active if run["lock_key"])
