@@ -36,8 +36,6 @@ def reading(world: World, *, mains: Mapping[int, str] | None = None) -> Reading:
     The children of a process of the kind MAIN are counted as CHILDREN, those of others with it.
     Raises BenchmarkError if a server is not on this machine.
     """
-    stats, commands = world.redis.info("stats"), world.redis.info("commandstats")
-    scripts = commands.get("cmdstat_evalsha", {}), commands.get("cmdstat_eval", {})
     with connection.cursor() as cursor:
         # Commits of this session are counted at once; other sessions report each second.
         cursor.execute("SELECT pg_stat_force_next_flush()")
@@ -62,15 +60,7 @@ def reading(world: World, *, mains: Mapping[int, str] | None = None) -> Reading:
         at=time.monotonic(),
         machine=_machine(),
         cpu=cpu,
-        counts={
-            "WAL bytes": wal,
-            "commits of PostgreSQL": commits,
-            "round trips to Redis": stats["total_reads_processed"],
-            "scripts of Redis": sum(found.get("calls", 0) for found in scripts),
-            "script µs of Redis": sum(found.get("usec", 0) for found in scripts),
-            "bytes to and from Redis": stats["total_net_input_bytes"]
-            + stats["total_net_output_bytes"],
-        },
+        counts={"WAL bytes": wal, "commits of PostgreSQL": commits},
         connections=(sessions, world.redis.info("clients")["connected_clients"]),
     )
 
