@@ -45,8 +45,6 @@ class Row:
         if self.at_least is None and self.at_most is None:
             return ""
         unit = f" {self.unit}" if self.of_figure else "×"
-        if self.at_least is not None and self.at_most is not None:
-            return f"{self.at_least:.3g} to {self.at_most:.3g}{unit}"
         sign, limit = ("≥", self.at_least) if self.at_least is not None else ("≤", self.at_most)
         return f"{sign} {limit:g}{unit}"
 

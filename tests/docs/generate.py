@@ -8,7 +8,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,10 +86,15 @@ def celery_settings(_before: str) -> str:
     """Return a line for the settings of Celery with the same effect; ours are marked."""
     notes = {name: effect for name, effect in NOTES.items() if not KEPT.match(effect)}
     effects = {name: f"Fairshift's: {effect}" for name, (_make, effect) in OURS.items()} | notes
+    return _alike((f"`CELERY_{name.upper()}`", effect) for name, effect in sorted(effects.items()))
+
+
+def _alike(meanings: Iterable[tuple[str, str]]) -> str:
+    """Return a line for all names with the same meaning."""
     alike: dict[str, list[str]] = {}
-    for name, effect in sorted(effects.items()):
-        alike.setdefault(effect, []).append(f"`CELERY_{name.upper()}`")
-    return "\n".join(f"- {', '.join(names)}: {effect}" for effect, names in alike.items())
+    for name, meaning in meanings:
+        alike.setdefault(meaning, []).append(name)
+    return "\n".join(f"- {', '.join(names)}: {meaning}" for meaning, names in alike.items())
 
 
 def states(_before: str) -> str:
@@ -116,10 +121,7 @@ def events(_before: str) -> str:
     """Return the events of the two catalogues by name, those with the same advice in one line."""
     catalogues = [*vars(fleet_events).values(), *vars(jobs_events).values()]
     found = {each.name: each.advice for each in catalogues if isinstance(each, Event)}
-    alike: dict[str, list[str]] = {}
-    for name, advice in sorted(found.items()):
-        alike.setdefault(advice, []).append(f"`{name}`")
-    return "\n".join(f"- {', '.join(names)}: {advice}" for advice, names in alike.items())
+    return _alike((f"`{name}`", advice) for name, advice in sorted(found.items()))
 
 
 def checks(_before: str) -> str:
@@ -247,11 +249,10 @@ def metrics(_before: str) -> str:
     """Return a line for families of metrics with the same meaning, with their labels."""
     from jobs.pages.metrics.families import FAMILIES
 
-    alike: dict[str, list[str]] = {}
-    for family in FAMILIES:
-        labels = f" ({', '.join(family.labels)})" if family.labels else ""
-        alike.setdefault(family.help, []).append(f"`{family.full_name}`{labels}")
-    return "\n".join(f"- {', '.join(names)}: {meaning}" for meaning, names in alike.items())
+    def shown(labels: Sequence[str]) -> str:
+        return f" ({', '.join(labels)})" if labels else ""
+
+    return _alike((f"`{one.full_name}`{shown(one.labels)}", one.help) for one in FAMILIES)
 
 
 PARTS: Final[dict[str, Callable[[str], str]]] = {
