@@ -1,6 +1,7 @@
 """README.md and the pages on submitting and the demo: commands, code and tables are right."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -38,76 +39,69 @@ def test_code_is_python() -> None:
         compile(block.text, block.info, "exec")
 
 
-@pytest.mark.django_db
-def test_first_example_stores_a_run_for_each_device() -> None:
+@pytest.fixture
+def northwind(db: None) -> Iterator[Owner]:
+    """The owner of the examples, whose tasks are forgotten afterwards."""
+    yield Owner.objects.create(slug="northwind")
+    for name in [name for name in current_app.tasks if name.startswith("readme.")]:
+        current_app.tasks.pop(name)
+
+
+def example(name: str) -> str:
+    [found] = blocks(README, info=f"python {name}")
+    return found.text
+
+
+def played(code: str, **given: Any) -> dict[str, Any]:
+    """Run code as a module of the reader's; return its names."""
+    names = {"__name__": "readme", **given}
+    exec(compile(code, "README.md", "exec"), names)
+    return names
+
+
+def test_first_example_stores_a_run_for_each_device(northwind: Owner) -> None:
     """The example at the top does what the sentence above it says."""
-    Owner.objects.create(slug="northwind")
-    [example] = blocks(README, info="python example")
-    given = {
-        "__name__": "readme",
-        "publish_ruleset": lambda: 7,
-        "device_names": ["edge-1", "edge-2", "edge-3"],
-    }
-    try:
-        exec(compile(example.text, "README.md", "exec"), given)
-        task = given["activate_ruleset"]
-        assert offer_of(task).policy["max_attempts"] == 5  # type: ignore[arg-type]
-        runs = Run.objects.filter(submission__label="ruleset 7").order_by("id")
-        assert [(run.state, run.target.name, run.arguments) for run in runs if run.target] == [
-            (State.QUEUED, name, ([], {"device": name, "version": 7}))
-            for name in ("edge-1", "edge-2", "edge-3")
-        ]
-    finally:
-        current_app.tasks.pop("readme.activate_ruleset", None)
+    devices = ["edge-1", "edge-2", "edge-3"]
+    names = played(example("example"), publish_ruleset=lambda: 7, device_names=devices)
+    assert offer_of(names["activate_ruleset"]).policy["max_attempts"] == 5
+    runs = Run.objects.filter(submission__label="ruleset 7").order_by("id")
+    assert [(run.state, run.target.name, run.arguments) for run in runs if run.target] == [
+        (State.QUEUED, name, ([], {"device": name, "version": 7})) for name in devices
+    ]
 
 
-@pytest.mark.django_db
-def test_the_start_submits_a_run_that_says_why_it_waits() -> None:
+def test_the_start_submits_a_run_that_says_why_it_waits(northwind: Owner) -> None:
     """As its comments say; a worker would execute the task."""
-    Owner.objects.create(slug="northwind")
-    [start] = blocks(README, info="python start")
-    assert len(start.text.strip().splitlines()) <= 15
-    given: dict[str, Any] = {"__name__": "readme"}
-    try:
-        exec(compile(start.text, "README.md", "exec"), given)
-        run = given["run"]
-        assert run.state == State.QUEUED and run.why_waiting() in start.text
-        args, kwargs = run.arguments
-        assert repr(given["greet"](*args, **kwargs)).replace("'", '"') in start.text
-    finally:
-        current_app.tasks.pop("readme.greet", None)
+    start = example("start")
+    assert len(start.strip().splitlines()) <= 15
+    names = played(start)
+    run = names["run"]
+    assert run.state == State.QUEUED and run.why_waiting() in start
+    args, kwargs = run.arguments
+    assert repr(names["greet"](*args, **kwargs)).replace("'", '"') in start
 
 
-@pytest.mark.django_db
-def test_recurring_example_makes_jobs_and_may_be_repeated() -> None:
+def test_recurring_example_makes_jobs_and_may_be_repeated(northwind: Owner) -> None:
     """Each job has the schedule that it names; the same call again changes nothing."""
-    Owner.objects.create(slug="northwind")
-    [example] = blocks(README, info="python recurring")
-    code = compile(example.text, "README.md", "exec")
     jobs = Job.objects.order_by("key")
-    exec(code, {})
+    played(example("recurring"))
     kinds = list(jobs.values_list("key", "schedule"))
     assert kinds == [("clear-sessions", "cron"), ("health-edge-7", "interval")]
     # A trigger writes the time of every change.
     made = list(jobs.values_list("changed_at", flat=True))
-    exec(code, {})
+    played(example("recurring"))
     assert list(jobs.values_list("changed_at", flat=True)) == made
 
 
-@pytest.mark.django_db
-def test_the_example_of_windows_opens_on_nights_of_the_weekend() -> None:
+def test_the_example_of_windows_opens_on_nights_of_the_weekend(northwind: Owner) -> None:
     """By the clock of its zone, and only after an approval."""
-    Owner.objects.create(slug="northwind")
     get_user_model().objects.create(username="ada", is_superuser=True)
-    [example] = blocks(README, info="python windows")
-    asked, approved = example.text.split("calendars.approve(window")
-    given: dict[str, Any] = {}
-    exec(compile(asked, "README.md", "exec"), given)
+    asked, approved = example("windows").split("calendars.approve(window")
+    names = played(asked)
     assert not Opening.objects.exists()
-    exec(compile(f"calendars.approve(window{approved}", "README.md", "exec"), given)
-    begins = [
-        opening.opens_at.astimezone(ZoneInfo("Europe/Berlin")) for opening in Opening.objects.all()
-    ]
+    played(f"calendars.approve(window{approved}", **names)
+    zone = ZoneInfo("Europe/Berlin")
+    begins = [opening.opens_at.astimezone(zone) for opening in Opening.objects.all()]
     # One that has begun a day ago or more is clipped.
     whole = begins[1:]
     assert whole
