@@ -7,6 +7,8 @@ page may take before the test fails: others may use the machine, too.
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -149,37 +151,31 @@ def test_million_jobs(fleet: Client) -> None:
     for name, client in (("all", fleet), ("big", member("owner-1")), ("one", member("owner-8"))):
         # The owner of a thousand jobs has no page so far behind.
         for query in [query for query in QUERIES if name != "one" or query not in FAR]:
-            watch(f"{name}: jobs{query}", lambda c=client, q=query: c.get(jobs + q))
+            watch(f"{name}: jobs{query}", partial(client.get, jobs + query))
         for query in ("", "?reason=overlap"):
             missed = reverse("admin:jobs_missed_changelist") + query
-            watch(f"{name}: missed spans{query}", lambda c=client, u=missed: c.get(u))
-        for model, field, term in (
-            ("job", "owner", "owner-77"),
-            ("job", "target", "switch-1999"),
-            ("job", "target", "switch"),
-            ("job", "target", ""),
+            watch(f"{name}: missed spans{query}", partial(client.get, missed))
+        for field, term in (
+            *(("owner", "owner-77"), ("target", "switch-1999")),
+            *(("target", "switch"), ("target", "")),
         ):
-            given = {"app_label": "jobs", "model_name": model, "field_name": field, "term": term}
+            given = {"app_label": "jobs", "model_name": "job", "field_name": field, "term": term}
             auto = reverse("admin:autocomplete", query=given)
-            watch(f"{name}: {field} begins {term!r}", lambda c=client, u=auto: c.get(u))
+            watch(f"{name}: {field} begins {term!r}", partial(client.get, auto))
+
+    def save(what: str, url: str, sent: dict[str, Any], *, changed: str) -> None:
+        """Save a form, each time with another value of this field."""
+        new = (f"new-{number}" for number in count())
+        watch(what, lambda: fleet.post(url, {**sent, changed: next(new)}), status=302)
+
     for kind in ("interval", "cron", "once"):
         job = Job.objects.filter(schedule=kind).order_by("-id")[0]
         url = reverse("admin:jobs_job_change", args=[job.pk])
-        sent = form_of(watch(f"the page of a job by {kind}", lambda u=url: fleet.get(u)))
-        numbers = iter(range(TRIES))
-        watch(
-            f"saving a job by {kind}",
-            lambda u=url, s=sent, n=numbers: fleet.post(u, {**s, "name": f"name {next(n)}"}),
-            status=302,
-        )
+        sent = form_of(watch(f"the page of a job by {kind}", partial(fleet.get, url)))
+        save(f"saving a job by {kind}", url, sent, changed="name")
     add = reverse("admin:jobs_job_add")
-    watch("the page of a new job", lambda: fleet.get(add))
-    numbers = iter(range(TRIES))
-    watch(
-        "saving a new job",
-        lambda: fleet.post(add, {**sent, "owner": job.owner_id, "key": f"new-{next(numbers)}"}),
-        status=302,
-    )
+    watch("the page of a new job", partial(fleet.get, add))
+    save("saving a new job", add, {**sent, "owner": job.owner_id}, changed="key")
     assert not watch.slow
 
 

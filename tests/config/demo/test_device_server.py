@@ -131,22 +131,22 @@ def test_a_customers_device_keeps_hours_and_reports_what_does_not(
     now = time.time()
     path = tmp_path / "customers.json"
     customers = [
-        Customer("contoso", ("contoso-1",), AGREED, (now - 3_600,)),
+        Customer("fabrikam", ("fabrikam-1",), AGREED, (now - 3_600,)),
         Customer("globex", ("globex-1",), AGREED, (now - 1, now + 3_600)),
         Customer("litware", ("litware-1",), UNAPPROVED, (now - 1,)),
     ]
     write_customers(customers, path)
     connection = start_server(*ONE_DEVICE, "--customers", str(path)).connect()
-    for name in ("contoso-1", "globex-1", "litware-1"):
+    for name in ("fabrikam-1", "globex-1", "litware-1"):
         content = {"version": 42, "run": "run", "attempt": 1}
         status, _ = call(connection, "PUT", f"/devices/{name}/firmware", content)
         assert status == 200
     report = call(connection, "GET", "/firmware?version=42")[1]
-    assert report["customers"] == {"contoso": 1, "globex": 1, "litware": 1}
+    assert report["customers"] == {"fabrikam": 1, "globex": 1, "litware": 1}
     facts = [(event["device"], event["status"], event["what"]) for event in report["outside"]]
     assert facts == [
         (name, status, what)
-        for name, status in (("contoso-1", AGREED), ("litware-1", UNAPPROVED))
+        for name, status in (("fabrikam-1", AGREED), ("litware-1", UNAPPROVED))
         for what in ("began", "ended")
     ]
     assert call(connection, "PUT", "/devices/fw-0001/firmware", content)[0] == 404
