@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -36,9 +35,6 @@ MINUTELY = {
     "close of the day: chain",
 }
 SECONDS = {"each 10 s": 10, "each 15 s": 15, "each 20 s": 20}
-EXPECTED = {*MINUTELY, *SECONDS, "once"}
-TIMES = 3
-"""How often each interval is seen."""
 
 
 class Crm:
@@ -48,8 +44,8 @@ class Crm:
         self.folder, self.record = folder / name, folder / f"{name}.record"
         shutil.copytree(Path(__file__).parent / "project", self.folder)
         with psycopg.connect(urls["DATABASE_URL"], autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[arg-type]
-        self.environ = {
+            connection.execute(f'CREATE DATABASE "{name}"')
+        self.environ: dict[str, str] = {
             **{key: os.environ[key] for key in ("HOME", "LANG") if key in os.environ},
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "PYTHONPATH": f"{self.folder}:{PROJECT}",
@@ -58,7 +54,6 @@ class Crm:
             "CRM_RECORD": str(self.record),
             "CELERY_BROKER_URL": urls["REDIS_URL"].removesuffix("/0") + f"/{number}",
         }
-        self.has_fairshift = name == "ours"
         self.manage("makemigrations people")
         self.manage("migrate -v 0")
 
@@ -111,8 +106,3 @@ class Crm:
         """Return what its tasks have noted."""
         text = self.record.read_text() if self.record.exists() else ""
         return [json.loads(line) for line in text.splitlines()]
-
-    def has_done_all(self) -> bool:
-        """Say whether each entry that is due soon has run, and each interval some times."""
-        counts = Counter(row["entry"] for row in self.done())
-        return counts.keys() >= EXPECTED and all(counts[name] >= TIMES for name in SECONDS)

@@ -1,7 +1,8 @@
 """A project that has lived with Celery and beat takes Fairshift in, and leaves it again.
 
-By the order of docs/start/from-celery.md. Each due time is sent once, whoever sends it; nothing of
-Fairshift is left.
+By the order of docs/start/from-celery.md. The project has split settings, users with an e-mail
+login, queues and routes of its own, results, chords and 18 PeriodicTasks, and runs on Debian's
+servers. What ran is read from a file that its tasks write.
 """
 
 import json
@@ -98,13 +99,17 @@ def _minutes(start: float, end: float) -> int:
 
 
 def test_in_and_out_again(tmp_path: Path) -> None:
-    """The same work goes on, none is done twice or lost, and the servers are as before."""
+    """The same work goes on, none is done twice or lost, and the servers are as before.
+
+    Each due time is sent once, whoever sends it, with the same arguments and by the same queue.
+    """
     with debian_servers() as urls:
         crm = Crm(tmp_path, urls, name="crm", number=0)
         crm.shell("import entries")
         time_of = Calendar(crm)
         with time_of.running(*STOCK):
             _see_each_minute(crm)
+        on_stock = crm.done()
         before = {sql: _rows(crm, sql) for sql in (CATALOGUE, ENTRIES)}
         due = json.loads(crm.shell(DUE))
         assert due.keys() == {"each hour", "nightly", "monthly"}
@@ -112,10 +117,13 @@ def test_in_and_out_again(tmp_path: Path) -> None:
         crm.has_fairshift = True
         crm.manage("migrate -v 0")
         crm.shell("from jobs.models import Owner\nOwner.objects.create(slug='crm')")
+        _may_be_deployed(crm)
         with time_of.running(*OURS):
             crm.manage("fleet import-beat --owner crm --plan")
-            crm.manage("fleet import-beat --owner crm")
+            _takes_over(crm)
             _see_each_minute(crm)
+            assert _calls(crm.done()[len(on_stock) :]) == _calls(on_stock), crm.logs()[-5000:]
+            _shows_them(crm)
             crm.shell(CALLS)
             assert "would export" in crm.manage("fleet leave --plan").stdout
             leaving = _leave(crm)
@@ -136,6 +144,49 @@ def test_in_and_out_again(tmp_path: Path) -> None:
         seconds = time_of.stopped_at - time_of.begun_at
         for name, period in SECONDS.items():
             assert counts[name] <= seconds / period + 3
+
+
+def _may_be_deployed(crm: Crm) -> None:
+    """`check --deploy` finds no error; the settings are split, and the project's own."""
+    said = crm.manage("check --deploy --fail-level ERROR").stderr
+    assert "fairshift.E" not in said
+    listed = json.loads(crm.manage("fleet settings --json").stdout)["settings"]
+    settings = {row["name"]: (row["value"], row["set_by"]) for row in listed}
+    assert settings["task_time_limit"] == ("60", "project")
+    queues = set(settings["task_queues"][0].split(", "))
+    assert queues == {"celery", "mail", "reports", "jobs", "system", "notices"}
+
+
+def _takes_over(crm: Crm) -> None:
+    """The import names each entry, and why one stays with beat; `once` has run before."""
+    report = json.loads(crm.manage("fleet import-beat --owner crm --json").stdout)["entries"]
+    verdicts = {row["name"]: (row["verdict"], row["field"]) for row in report if not row["is_ours"]}
+    assert len(verdicts) == 18
+    stay = {name: told for name, told in verdicts.items() if told[0] != "imported"}
+    assert stay.keys() == {"per tenant", "switched off", "over", "once"}, stay
+    assert all(row["attempts"] == 1 for row in report if row["verdict"] == "imported")
+
+
+def _calls(done: list[dict[str, Any]]) -> set[str]:
+    """Return what has run: entry, task, arguments and queue, whose default one has another name."""
+    rows = [{**row, "at": 0, "queue": row["queue"].replace("celery", "jobs")} for row in done]
+    return {json.dumps(row, sort_keys=True) for row in rows if row["entry"] != "once"}
+
+
+def _shows_them(crm: Crm) -> None:
+    """A person with an e-mail login sees the runs."""
+    code = (
+        "from crm.people.models import Person\nfrom django.test import Client\n"
+        "from jobs.models import Run\n"
+        "person = Person(email='ann@crm.example', is_staff=True, is_superuser=True)\n"
+        "person.set_password('secret')\nperson.save()\n"
+        "client = Client(headers={'host': 'localhost'})\n"
+        "assert client.login(email='ann@crm.example', password='secret')\n"
+        "page = client.get('/fairshift/runs/')\n"
+        "print(page.status_code, 'invoice' in page.content.decode())\n"
+        "print(Run.objects.failed().count())\n"
+    )
+    assert crm.shell(code).split() == ["200", "True", "0"]
 
 
 def _counts(crm: Crm) -> Counter[str]:
@@ -171,6 +222,6 @@ def _is_gone(crm: Crm, url: str) -> None:
 
 
 def _rows(crm: Crm, statement: str) -> list[Any]:
-    facts = {"dbname": crm.environ["CRM_DATABASE"], "port": crm.environ["CRM_PORT"]}
+    facts: dict[str, Any] = {"dbname": crm.environ["CRM_DATABASE"], "port": crm.environ["CRM_PORT"]}
     with psycopg.connect(host="127.0.0.1", user="app", **facts) as connection:
-        return connection.execute(statement).fetchall()  # type: ignore[arg-type]
+        return connection.execute(statement).fetchall()
