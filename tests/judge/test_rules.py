@@ -13,6 +13,14 @@ from tests.judge.rows import HistoryEntry
 from tests.judge.scene import NOON, WORKER, Scene
 
 
+@pytest.fixture
+def scene() -> Scene:
+    """A scene in which an ordinary run of another owner has already succeeded."""
+    scene = Scene()
+    scene.run("stranger-1").start().succeed()
+    return scene
+
+
 @pytest.mark.parametrize("state", ["queued", "held", "scheduled", "retrying"])
 def test_a_run_that_has_not_ended_is_lost(scene: Scene, state: str) -> None:
     """A scene at rest has no open runs."""
