@@ -1,6 +1,6 @@
 """All that pages show, put in by SQL: runs, jobs, owners, submissions, audit, workers, rollups."""
 
-from typing import Final
+from typing import Any, Final
 
 from tests.benchmarks import million, runs_in_rows
 
@@ -74,7 +74,11 @@ def put_in(*, runs: int, jobs: int, audited: int) -> None:
     million.put_in(jobs, history="full")
     runs_in_rows.put_in(runs, owner=OWNER)
     others = list(Owner.objects.exclude(pk=mine.pk).order_by("pk"))
-    facts = {"owner": mine.pk, "owners": [one.pk for one in others], "others": len(others)}
+    facts: dict[str, Any] = {
+        "owner": mine.pk,
+        "owners": [one.pk for one in others],
+        "others": len(others),
+    }
     submissions = runs // RUNS_OF_A_SUBMISSION
     with connection.cursor() as cursor:
         cursor.execute(_SUBMISSIONS, {**facts, "count": submissions})

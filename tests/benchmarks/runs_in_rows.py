@@ -1,6 +1,6 @@
 """Millions of ended runs, put in by SQL, and one query for each filter of their list."""
 
-from typing import Final
+from typing import Any, Final
 
 OWNERS: Final = 20
 """Half of the runs are of the first one, whose list is read."""
@@ -76,7 +76,7 @@ def put_in(count: int, *, owner: str) -> None:
     )
     rows = Job.objects.filter(owner=mine, key__in=keys).order_by("pk")
     targets = Target.objects.filter(owner=mine, name__in=keys).order_by("pk")
-    facts = {
+    facts: dict[str, Any] = {
         "owner": mine.pk,
         "others": others,
         "count_others": len(others),

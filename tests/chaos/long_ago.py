@@ -67,7 +67,7 @@ def as_sql(runs: list[Old], owners: dict[str, int]) -> str:
     """Return a statement that inserts runs, each ended one with an attempt."""
     rows = ", ".join(
         f"('{run.id}', {owners[run.owner]}, '{run.state}', '{run.at.isoformat()}', "
-        f"{_text(run.ended_at and run.ended_at.isoformat())}, {run.submission or 'NULL'}, "
+        f"{_text(run.ended_at)}, {run.submission or 'NULL'}, "
         f"{run.number})"
         for run in runs
     )
@@ -117,5 +117,5 @@ def is_same(line: dict[str, Any], run: Old) -> bool:
     )
 
 
-def _text(value: str | None) -> str:
-    return "NULL" if value is None else f"'{value}'"
+def _text(moment: datetime | None) -> str:
+    return "NULL" if moment is None else f"'{moment.isoformat()}'"

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def _submit(scene: World, chance: Random, number: int) -> list[str]:
         {"seconds": chance.choice([0, 0.02]), "times": chance.choice([0, 0, 0, 1, 9])}
         for _ in range(number // 10)
     ]
-    options = chance.sample(
+    options: list[dict[str, Any]] = chance.sample(
         [
             *({"max_attempts": 2}, {"max_attempts": 5}, {"countdown": 2.0}, {"priority": 9}),
             *({"deadline_seconds": 0.5}, {"owner": "globex"}, {}, {}, {}, {}),
