@@ -19,7 +19,7 @@ def _flows(*names: str) -> tuple[str, ...]:
 
 WORKER: Final = (
     *("fleet/pool", "fleet/worker", "chaos/test_mixed.py"),
-    *_flows("autoscale", "boots", "busy", "callbacks", "cancel", "draining", "forks"),
+    *_flows("busy", "callbacks", "cancel", "draining", "forks"),
     *_flows("idle_workers", "inside", "kills", "looks", "lost_broker", "lost_connections"),
     *_flows("misbehaving", "own_settings", "owners", "pools", "run_logs", "scarce"),
     *_flows("silent_postgres", "unkept", "unknown_tasks", "worker_edges", "worker_stops"),

@@ -68,15 +68,6 @@ def run(name: object, seconds: float = 0.0) -> None:
     _log("end", name)
 
 
-@app.task(name="contrast.tries", bind=True, max_retries=2)
-def tries(self: Any, name: object) -> None:
-    """Ask for another try, at once, as often as that is granted."""
-    _log("start", name)
-    if self.request.retries < self.max_retries:
-        raise self.retry(countdown=0)
-    _log("end", name)
-
-
 @app.task(name="contrast.poison", reject_on_worker_lost=True)
 def poison(name: object) -> None:
     """Kill the process that runs it."""

@@ -8,14 +8,10 @@ from typing import Any
 import pytest
 
 from fleet.keys import queue_key
-from fleet.transport import scripts
-from fleet.transport.lease_taking import Room
-from fleet.transport.leases import Leases
 from tests.contrast.conftest import Play, both
 from tests.waiting import wait_for
 
 LEASE = "1.5"
-SLACK = 10
 TRIES = 10
 """Stock waits a second at a time: on a busy machine the message comes between two waits."""
 
@@ -48,22 +44,6 @@ def _started_after_a_death(scene: Any, expected: int) -> list[str]:
     return list(scene.said("start"))
 
 
-def test_a_take_whose_reply_is_lost_is_taken_back(play: Play) -> None:
-    """The next take says which reply came last: what it does not name goes back at once."""
-    scene = play("fair")
-    scene.call("for n in range(3): run.delay(n)")
-    leases = Leases()
-    room = {"channel": "here", "lease_us": 30_000_000, "most": 3}
-    held = queue_key(scene.queue, "held", leases.worker)
-    lost = (leases.worker, 30_000_000, 0, 3, 0, 3)
-    assert len(scripts.run(scene.client, scene.queue, "take", *lost)) == 6 + 3
-    assert scene.client.hlen(held) == 3
-    taken = leases.take(scene.client, scene.queue, Room(3, 0), **room)
-    assert len(taken.messages) == 3
-    assert scene.client.hlen(held) == 3
-    assert all(tag in leases for tag, _ in taken.messages)
-
-
 @pytest.mark.smoke
 @both
 def test_a_task_longer_than_its_lease(play: Play, side: str) -> None:
@@ -75,15 +55,6 @@ def test_a_task_longer_than_its_lease(play: Play, side: str) -> None:
     wait_for(lambda: scene.said("end"), seconds=30)
     starts = len(scene.said("start"))
     assert starts == 1 if side == "fair" else starts > 1
-
-
-def test_a_retry_that_is_published_while_its_original_is_leased(play: Play) -> None:
-    """It has the same task id, and is another message."""
-    scene = play("fair")
-    scene.worker()
-    scene.call("tries.delay('again')")
-    wait_for(lambda: scene.said("end"), seconds=15)
-    assert len(scene.said("start")) == 3
 
 
 def test_a_task_that_kills_its_process(play: Play) -> None:
@@ -100,24 +71,6 @@ def test_a_task_that_kills_its_process(play: Play) -> None:
     assert len(scene.said("start")) == 3
     scene.call("run.delay('next')")
     wait_for(lambda: "next" in scene.said("end"), seconds=15)
-
-
-@pytest.mark.parametrize("kills", [6, pytest.param(60, marks=pytest.mark.chaos)])
-def test_kills_under_load(play: Play, kills: int) -> None:
-    """Nothing is lost, and what starts twice was held by a worker that died."""
-    scene = play("fair", CONTRAST_LEASE="1")
-    count = 100 * kills
-    scene.call(f"for n in range({count}): run.delay(n, 0.005)")
-    workers = [scene.worker(slots=2), scene.worker(slots=2)]
-    for number in range(kills):
-        reached = len(scene.said("end")) + 30
-        wait_for(lambda at=reached: len(scene.said("end")) >= min(at, count), seconds=30)  # type: ignore[misc]
-        scene.kill(workers[number % 2])
-        workers[number % 2] = scene.worker(slots=2, wait=False)
-    wait_for(lambda: len(set(scene.said("end"))) == count, seconds=60 + kills)
-    assert set(scene.said("end")) == {str(n) for n in range(count)}
-    # A kill takes what ran on two slots, and the word of what had ended within 50 ms, 5 ms each.
-    assert len(scene.said("end")) - count <= (2 + 2 * 10 + SLACK) * kills
 
 
 def _blocked(client: object) -> bool:

@@ -87,22 +87,20 @@ class Beats:
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
         self.servers = installation.servers
-        made = installation.python(ENTRIES, **installation.urls)
-        output, _ = made.communicate(timeout=300)
-        assert made.returncode == 0, output
+        installation.run(ENTRIES)
         self.ear = Ear(self.servers.client())
         self.running: list[Process] = []
 
     def start(self) -> Process:
         """Start one beat more; return when it has begun."""
-        process = self.installation.start(beat(), **self.installation.urls)
+        process = self.installation.start(beat())
         self.running.append(process)
         process.ready()
         return process
 
     def end_at(self, point: str) -> None:
         """Start one that dies at a point of its way, perhaps before it is ready."""
-        victim = self.installation.start(beat(), **self.installation.urls, FAULT=point)
+        victim = self.installation.start(beat(), FAULT=point)
         wait_for(lambda: not victim.is_alive, what=f"the death at {point}")
 
     def leader(self) -> Process:

@@ -1,68 +1,75 @@
-"""Ways to break the servers of an installation, each mended at the end of its block."""
+"""Ways to break an installation for doctor, each mended at the end of its block."""
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from threading import Event, Thread
 from typing import Final
 
 from tests.flows.installation import Installation
+from tests.flows.servers import Breakable
+from tests.flows.standby import standby
+from tests.pgbouncer import pgbouncer
 from tests.waiting import wait_for
 
-Break = Callable[[Installation], AbstractContextManager[None]]
+Break = Callable[[Installation], AbstractContextManager[dict[str, str]]]
+"""Breaks an installation, and yields variables of the command that looks at it."""
 
 
-@contextmanager
-def hung_redis(it: Installation) -> Iterator[None]:
-    it.servers.redis.freeze()
-    try:
-        yield
-    finally:
-        it.servers.redis.thaw()
+def given(**variables: str) -> Break:
+    """Give the command these variables; the installation stays sound."""
+    return lambda _it: nullcontext(variables)
 
 
-@contextmanager
-def hung_postgres(it: Installation) -> Iterator[None]:
-    it.servers.postgres.freeze()
-    try:
-        yield
-    finally:
-        it.servers.postgres.thaw()
+def _servers(
+    *names: str, broken: Callable[[Breakable], None], mended: Callable[[Breakable], None]
+) -> Break:
+    @contextmanager
+    def break_them(it: Installation) -> Iterator[dict[str, str]]:
+        servers = [getattr(it.servers, name) for name in names]
+        for server in servers:
+            broken(server)
+        try:
+            yield {}
+        finally:
+            for server in servers:
+                mended(server)
+
+    return break_them
 
 
-@contextmanager
-def both_hung(it: Installation) -> Iterator[None]:
-    with hung_redis(it), hung_postgres(it):
-        yield
+def hung(*names: str) -> Break:
+    """Freeze these servers: they hold their sockets and answer nothing."""
+    return _servers(*names, broken=Breakable.freeze, mended=Breakable.thaw)
 
 
-@contextmanager
-def no_redis(it: Installation) -> Iterator[None]:
-    it.servers.redis.stop()
-    try:
-        yield
-    finally:
-        it.servers.redis.start()
+def away(*names: str) -> Break:
+    """Stop these servers."""
+    return _servers(*names, broken=Breakable.stop, mended=Breakable.start)
 
 
-@contextmanager
-def no_postgres(it: Installation) -> Iterator[None]:
-    it.servers.postgres.stop()
-    try:
-        yield
-    finally:
-        it.servers.postgres.start()
+def silent(variable: str, url: str) -> Break:
+    """Name a server that lets the command connect over TCP, and never answers."""
+
+    @contextmanager
+    def listen(_it: Installation) -> Iterator[dict[str, str]]:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            yield {variable: url.format(port=listening.getsockname()[1])}
+
+    return listen
 
 
 def redis_with(name: str, value: str) -> Break:
     """Break Redis by one of its settings."""
 
     @contextmanager
-    def broken(it: Installation) -> Iterator[None]:
+    def broken(it: Installation) -> Iterator[dict[str, str]]:
         client = it.servers.client()
         before = client.config_get(name)[name]
         client.config_set(name, value)
         try:
-            yield
+            yield {}
         finally:
             client.config_set(name, before)
 
@@ -70,35 +77,35 @@ def redis_with(name: str, value: str) -> Break:
 
 
 @contextmanager
-def foreign_redis(it: Installation) -> Iterator[None]:
+def foreign_redis(it: Installation) -> Iterator[dict[str, str]]:
     """As if another installation had used this Redis before."""
     client = it.servers.client()
     ours = client.get("fairshift:installation")
     client.set("fairshift:installation", "7/other")
     try:
-        yield
+        yield {}
     finally:
         client.set("fairshift:installation", ours or b"")
 
 
 @contextmanager
-def replica(it: Installation) -> Iterator[None]:
+def replica(it: Installation) -> Iterator[dict[str, str]]:
     it.servers.client().replicaof("127.0.0.1", "1")
     try:
-        yield
+        yield {}
     finally:
         it.servers.client().replicaof("NO", "ONE")
 
 
 @contextmanager
-def nearly_full(it: Installation) -> Iterator[None]:
+def nearly_full(it: Installation) -> Iterator[dict[str, str]]:
     used = int(it.servers.client().info("memory")["used_memory"])
     with redis_with("maxmemory", str(used + 100_000))(it):
-        yield
+        yield {}
 
 
 @contextmanager
-def unable_to_save(it: Installation) -> Iterator[None]:
+def unable_to_save(it: Installation) -> Iterator[dict[str, str]]:
     """Where its snapshot belongs is a folder."""
     client = it.servers.client()
     before = client.config_get("dbfilename")["dbfilename"]
@@ -111,108 +118,138 @@ def unable_to_save(it: Installation) -> Iterator[None]:
     try:
         client.bgsave()
         wait_for(lambda: saved("err"), what="a save that fails")
-        yield
+        yield {}
     finally:
         client.config_set("dbfilename", before)
         client.bgsave()
         wait_for(lambda: saved("ok"), what="a save")
 
 
-RELOAD: Final = "SELECT pg_reload_conf()"
-
-
 def postgres_with(broken: str, mended: str) -> Break:
     """Break PostgreSQL by a statement, and mend it by another one; both take effect at once."""
 
     @contextmanager
-    def break_it(it: Installation) -> Iterator[None]:
+    def break_it(it: Installation) -> Iterator[dict[str, str]]:
         # One by one: ALTER SYSTEM runs in no transaction block.
-        for text in (broken, RELOAD):
+        reload = "SELECT pg_reload_conf()"
+        for text in (broken, reload):
             it.statement(text)
         try:
-            yield
+            yield {}
         finally:
-            for text in (mended, RELOAD):
+            for text in (mended, reload):
                 it.statement(text)
 
     return break_it
 
 
+def pooled(mode: str, **variables: str) -> Break:
+    """Lead the command through PgBouncer in this mode."""
+
+    @contextmanager
+    def behind(it: Installation) -> Iterator[dict[str, str]]:
+        with pgbouncer(it.urls["DATABASE_URL"], mode=mode) as url:
+            yield {"DATABASE_URL": url, **variables}
+
+    return behind
+
+
+@contextmanager
+def failed_over(it: Installation) -> Iterator[dict[str, str]]:
+    """The command asks a standby, as after a failover of which the settings know nothing."""
+    with standby(it.urls["DATABASE_URL"]) as url:
+        yield {"DATABASE_URL": url}
+
+
 NEWER = "INSERT INTO django_migrations (app, name, applied) VALUES ('jobs', '9999_later', now())"
-BROKEN: Final[list[tuple[str, Break, dict[str, str], str, str]]] = [
-    (
-        "an evicting Redis",
+FOR_WEB = {"DATABASE_TRANSACTION_POOLER": "on"}
+"""What the settings of web processes say of a pooler in transaction mode, which is right there."""
+AWAY: Final[dict[str, tuple[Break, set[str]]]] = {
+    "a hung Redis": (hung("redis"), {"E201"}),
+    "no Redis": (away("redis"), {"E201"}),
+    "a silent Redis": (silent("REDIS_URL", "redis://127.0.0.1:{port}/0"), {"E201"}),
+    "a hung PostgreSQL": (hung("postgres"), {"E102"}),
+    "no PostgreSQL": (away("postgres"), {"E102"}),
+    "a silent PostgreSQL": (
+        silent("DATABASE_URL", "postgresql://fairshift:x@127.0.0.1:{port}/fairshift"),
+        {"E102"},
+    ),
+    "both hung": (hung("redis", "postgres"), {"E102", "E201"}),
+}
+"""Servers that do not answer: how, and the ids that the command then finds."""
+BROKEN: Final[dict[str, tuple[Break, str, *tuple[str, ...]]]] = {
+    "an evicting Redis": (
         redis_with("maxmemory-policy", "allkeys-lru"),
-        {},
-        "E203",
-        "maxmemory-policy to noeviction",
+        *("E203", "maxmemory-policy to noeviction"),
     ),
-    ("another's Redis", foreign_redis, {}, "E204", "Give each installation a Redis"),
-    ("a replica", replica, {}, "D203", "REPLICAOF NO ONE"),
-    ("a full Redis", nearly_full, {}, "D204", "Raise maxmemory"),
-    ("a Redis that cannot save", unable_to_save, {}, "D202", "is its disk full"),
-    (
-        "a Redis that stores nothing",
-        lambda _it: nullcontext(),
-        {"REPORTED": "fairshift.D201"},
-        "D201",
-        "Set appendonly to yes",
+    "another's Redis": (foreign_redis, "E204", "Give each installation a Redis"),
+    "a replica": (replica, "D203", "REPLICAOF NO ONE"),
+    "a full Redis": (nearly_full, "D204", "Raise maxmemory"),
+    "a Redis that cannot save": (unable_to_save, "D202", "is its disk full"),
+    "a Redis that stores nothing": (
+        given(REPORTED="fairshift.D201"),
+        *("D201", "Set appendonly to yes"),
     ),
-    (
-        "pickle",
-        lambda _it: nullcontext(),
-        {"ACCEPTED": "json pickle"},
-        "E003",
-        "Set CELERY_ACCEPT_CONTENT to ['json']",
-    ),
-    (
-        "a misspelt key",
-        lambda _it: nullcontext(),
-        {"MISSPELT": "LEASE_SECOND"},
-        "E001",
-        "Did you mean LEASE_SECONDS?",
-    ),
-    (
-        "a short lease",
-        lambda _it: nullcontext(),
-        {"FAIRSHIFT_LEASE_SECONDS": "0.6"},
-        "E002",
-        "to at least twice",
-    ),
-    (
-        "no wait for the disk",
+    "pickle": (given(ACCEPTED="json pickle"), "E003", "Set CELERY_ACCEPT_CONTENT to ['json']"),
+    "a misspelt key": (given(MISSPELT="LEASE_SECOND"), "E001", "Did you mean LEASE_SECONDS?"),
+    "a short lease": (given(FAIRSHIFT_LEASE_SECONDS="0.6"), "E002", "to at least twice"),
+    "no wait for the disk": (
         postgres_with(
             "ALTER ROLE postgres SET synchronous_commit = off",
             "ALTER ROLE postgres RESET synchronous_commit",
         ),
-        {},
-        "E104",
-        "Set synchronous_commit to on",
+        *("E104", "Set synchronous_commit to on"),
     ),
-    (
-        "no fsync",
+    "no fsync": (
         postgres_with("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM RESET fsync"),
-        {},
-        "E104",
-        "Set fsync to on",
+        *("E104", "Set fsync to on"),
     ),
-    (
-        "a read-only user",
+    "a read-only user": (
         postgres_with(
             "ALTER ROLE postgres SET default_transaction_read_only = on",
             # A session of this role begins read-only.
             "BEGIN READ WRITE; ALTER ROLE postgres RESET default_transaction_read_only; COMMIT",
         ),
-        {},
-        "D102",
-        "default_transaction_read_only to off",
+        *("D102", "default_transaction_read_only to off"),
     ),
-    (
-        "a newer database",
+    "a newer database": (
         postgres_with(NEWER, "DELETE FROM django_migrations WHERE name = '9999_later'"),
-        {},
-        "D105",
-        "Install that version here, too",
+        *("D105", "Install that version here, too"),
     ),
-]
-"""By name: how, the variables of the command, the id that it then finds, a part of the fix."""
+    "a standby": (
+        failed_over,
+        *("D102", "PostgreSQL is a standby", "to the primary server, promote this one"),
+    ),
+    "a pooler of transactions": (
+        pooled("transaction"),
+        *("D101", "between transactions", "pool_mode = session"),
+    ),
+    "a pooler of statements": (
+        pooled("statement"),
+        *("D101", "between statements", "pool_mode = session"),
+    ),
+    "a pooler of web processes": (pooled("transaction", **FOR_WEB), "D110", "note", "Workers"),
+    "a pooler that breaks web processes": (
+        pooled("statement", **FOR_WEB),
+        *("D101", "broken", "Workers"),
+    ),
+}
+"""Faults: how, the id that the command then finds, and parts of what it says."""
+
+
+@contextmanager
+def repeated(act: Callable[[], object], *, seconds: float) -> Iterator[None]:
+    """Repeat an act in a thread, with these pauses, until the block ends."""
+    is_over = Event()
+
+    def repeat() -> None:
+        while not is_over.wait(seconds):
+            act()
+
+    thread = Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -137,13 +137,6 @@ class Scene:
     sessions: dict[str, str] = field(default_factory=dict)
     runs: dict[str, str] = field(default_factory=dict)
 
-    def python(self, code: str, **environ: str) -> str:
-        """Run code with Django; return what it prints."""
-        process = self.here.python(code, **{**self.here.urls, **environ})
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
-        return str(output)
-
     def submit(self, name: str, task: str, *, token: str = "submitter", **more: Any) -> None:
         """Submit a run over the API, with the secret target."""
         body = {"task": task, "target": TARGET, "max_attempts": 1, **more}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from threading import Event, Thread
+from threading import Event
 from typing import Any, Final
 
 import psycopg
@@ -23,6 +23,7 @@ from fleet.stack import programs
 from fleet.stack.stack import free_port
 from tests.commands import python
 from tests.docs.pages import PROJECT
+from tests.flows.breaking import Break, repeated
 from tests.flows.installation import Installation
 from tests.flows.processes import Process, environment
 from tests.flows.test_doctor import SAFE
@@ -62,9 +63,9 @@ class World:
     parts: dict[str, Process] = field(default_factory=dict)
 
     @property
-    def urls(self) -> dict[str, str]:
+    def environ(self) -> dict[str, str]:
+        """The variables of every part, beside the addresses of the servers."""
         return {
-            **self.here.urls,
             "DJANGO_SETTINGS_MODULE": "tests.flows.fault_settings",
             "ALLOWED_HOSTS": "127.0.0.1",
             "FAIRSHIFT_OFFERED_TASKS": "tests.*",
@@ -73,26 +74,19 @@ class World:
 
     def start(self, name: str) -> None:
         """Start one part."""
-        here, urls = self.here, self.urls
+        here, environ = self.here, self.environ
         match name:
             case "worker":
-                process = here.start_worker(name, 1, **{**urls, "REDIS_URL": self.proxy.url})
+                process = here.start_worker(name, 1, REDIS_URL=self.proxy.url, **environ)
             case "system":
-                process = here.start_system(**urls)
+                process = here.start_system(**environ)
             case "beat":
-                process = here.start_beat(**urls)
+                process = here.start_beat(**environ)
             case "notices":
-                process = here.start(programs.notices_worker(slots=1), **urls)
+                process = here.start(programs.notices_worker(slots=1), **environ)
             case _:
-                process = here.start(programs.web(port=self.port, processes=1), **urls)
+                process = here.start(programs.web(port=self.port, processes=1), **environ)
         self.parts[name] = process
-
-    def run(self, code: str) -> str:
-        """Run code with Django; return what it prints."""
-        process = self.here.python(code, **self.urls)
-        output, _ = process.communicate(timeout=600)
-        assert process.returncode == 0, output
-        return str(output)
 
     def ask(self, path: str, body: Any = None) -> Any:
         """Send a request to the API; return the answer's body."""
@@ -131,7 +125,8 @@ class World:
 
     def command(self, name: str) -> dict[str, Any]:
         """Return the JSON of a command of manage.py, which may take its time."""
-        environ = {**os.environ, **environment(self.here.tasks.path), **self.urls}
+        environ = {**os.environ, **environment(self.here.tasks.path), **self.here.urls}
+        environ |= self.environ
         if name == "doctor":
             environ |= {**SAFE, "DJANGO_SETTINGS_MODULE": "tests.flows.fault_settings"}
         done = python("manage.py", name, "--json", "--timeout=60", environ=environ)
@@ -241,22 +236,16 @@ def missing_task(world: World) -> Iterator[None]:
 @contextmanager
 def plain_message(world: World) -> Iterator[None]:
     """A plain call goes to a stock queue, from which no worker takes."""
-    world.run(PLAIN)
+    world.here.run(PLAIN, **world.environ)
     try:
         yield
     finally:
         world.here.servers.client().delete("reports")
 
 
-@contextmanager
-def hung(world: World, server: str) -> Iterator[None]:
-    """A server holds its sockets and answers nothing."""
-    breakable = getattr(world.here.servers, server)
-    breakable.freeze()
-    try:
-        yield
-    finally:
-        breakable.thaw()
+def broken(world: World, *, how: Break) -> AbstractContextManager[dict[str, str]]:
+    """A server fails."""
+    return how(world.here)
 
 
 @contextmanager
@@ -270,17 +259,6 @@ def changed_password(world: World) -> Iterator[None]:
     finally:
         client.execute_command("ACL", "SETUSER", "default", "nopass")
         client.close()
-
-
-@contextmanager
-def full_redis(world: World) -> Iterator[None]:
-    """Redis has no room left, and refuses each write."""
-    client = world.here.servers.client()
-    client.config_set("maxmemory", "1")
-    try:
-        yield
-    finally:
-        client.config_set("maxmemory", "0")
 
 
 @contextmanager
@@ -335,27 +313,9 @@ def slow_machine(world: World) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def repeated(act: Callable[[], object], *, seconds: float) -> Iterator[None]:
-    """Repeat an act in a thread, with these pauses, until the block ends."""
-    is_over = Event()
-
-    def repeat() -> None:
-        while not is_over.wait(seconds):
-            act()
-
-    thread = Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
 def begun(world: World) -> World:
     """Start all parts, and make what the faults need."""
-    world.token = world.run(SET_UP).split()[-1]
+    world.token = world.here.run(SET_UP, **world.environ).split()[-1]
     for name in ("web", "worker", "system", "beat", "notices"):
         world.start(name)
     for process in world.parts.values():

@@ -1,17 +1,19 @@
 """An installation on servers of its own, which a scene may break without disturbing others."""
 
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
 
 from fleet.stack.programs import beat, job_worker, system_worker
+from fleet.stack.stack import Program
 from jobs.core.conf import RULES
 from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.kept import kept
-from tests.flows.processes import QUICK, Processes
+from tests.flows.processes import QUICK, Process, Processes
 from tests.flows.servers import Servers, own_servers
 from tests.flows.submitters import Submitter
 from tests.judge import Verdict, judge, read_submit_events, read_task_events
@@ -55,6 +57,14 @@ class Installation(Processes):
         servers.sql(OWNERS)
         if not shipped:
             servers.sql(HURRY)
+
+    def start(self, program: Program, *, options: Sequence[str] = (), **environ: str) -> Process:
+        """Start any program of a stack on these servers."""
+        return super().start(program, options=options, **{**self.urls, **environ})
+
+    def python(self, code: str, **environ: str) -> subprocess.Popen[str]:
+        """Start Python with Django set up on these servers."""
+        return super().python(code, **{**self.urls, **environ})
 
     @contextmanager
     def running(self) -> Iterator[None]:

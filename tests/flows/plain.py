@@ -51,14 +51,6 @@ def again(self: Task, times: int) -> int:
         return times
 
 
-@shared_task(name="plain.reject_once", bind=True)
-def reject_once(self: Task) -> None:
-    """Reject itself until it is redelivered."""
-    with logged():
-        if not self.request.delivery_info["redelivered"]:
-            raise Reject("the first time", requeue=True)
-
-
 @shared_task(name="plain.reject_until", bind=True)
 def reject_until(self: Task, other: str) -> None:
     """Reject itself until another task has succeeded."""

@@ -217,6 +217,13 @@ class Processes:
             text=True,
         )
 
+    def run(self, code: str, **environ: str) -> str:
+        """Run code with Django, which must end well; return what it prints."""
+        process = self.python(code, **environ)
+        output, _ = process.communicate(timeout=600)
+        assert process.returncode == 0, output
+        return str(output)
+
     def all_alive(self) -> bool:
         return all(process.is_alive for process in self.started)
 

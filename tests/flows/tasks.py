@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from celery import chain, chord, current_task, group, shared_task
-from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
 
 from fleet import HEADER
-from jobs import Cancel, Discard, Snooze, current_run, job
+from jobs import Cancel, current_run, job
 from tests.tasks import DEATHS, ERRORS, RESULTS, logged
 
 logger = logging.getLogger(__name__)
@@ -52,11 +52,8 @@ def _read() -> None:
     near.recv(1)
 
 
-def _retry(countdown: float) -> Callable[[], NoReturn]:
-    def act() -> NoReturn:
-        raise current_task.retry(countdown=countdown, exc=ValueError("asked for another try"))
-
-    return act
+def _retry() -> NoReturn:
+    raise current_task.retry(countdown=0.1, exc=ValueError("asked for another try"))
 
 
 WAYS: dict[str, Callable[[], Any]] = {
@@ -68,11 +65,7 @@ WAYS: dict[str, Callable[[], Any]] = {
     "hang_on": _hang_on,
     "match": _match,
     "read": _read,
-    "retry": _retry(0.1),
-    "retry_in_a_minute": _retry(60),
-    "ignore": _raising(Ignore),
-    "reject": _raising(lambda: Reject("not for us")),
-    "reject_and_requeue": _raising(lambda: Reject("not now", requeue=True)),
+    "retry": _retry,
 }
 
 
@@ -255,23 +248,3 @@ def stop_when_cancelled() -> None:
                 time.sleep(0.02)
             except SoftTimeLimitExceeded:
                 continue
-
-
-@shared_task(name="flows.steer")
-def steer(
-    way: Literal["snooze", "return snooze", "cancel", "discard", "too short"],
-    seconds: float = 1,
-) -> Any:
-    """Steer its first start; a later one returns its attempt and token."""
-    run = current_run()
-    with logged():
-        assert run is not None
-        if run.token > 1:
-            return [run.attempt, run.token]
-        if way == "return snooze":
-            return Snooze(seconds)
-        if way == "cancel":
-            raise Cancel("no site left")
-        if way == "discard":
-            raise Discard("the site is closed")
-        raise Snooze(0.5 if way == "too short" else seconds)

@@ -42,7 +42,6 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     (folder / "archive").mkdir()
     with installed(folder, runs=False) as here, hooks() as hook:
         given = {
-            **here.urls,
             "FAIRSHIFT_ENCRYPTION_KEYS": KEY_1,
             "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.traced",
             "FAIRSHIFT_OFFERED_TASKS": "tests.*,flows.*,fairshift.*",
@@ -72,7 +71,7 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> None:
     """What was given in clear is found in each place, so the search works; a secret in none."""
     scene = canary
-    for line in scene.python(TOKENS, **scene.given).splitlines():
+    for line in scene.here.run(TOKENS, **scene.given).splitlines():
         kind, _, rest = line.partition(" ")
         if kind in ("token", "session"):
             name, _, value = rest.partition(" ")
@@ -107,7 +106,7 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
 
     [system] = [each for each in scene.here.started if each.name == "system"]
     system.kill()
-    scene.python(AGED, **scene.given)
+    scene.here.run(AGED, **scene.given)
     archived = leaks.files_below(scene.here.folder / "archive")
     assert scene.runs["fails"][14:].encode() in archived
     assert _found(TARGET, {"archive": archived}) == set()
@@ -139,7 +138,8 @@ def _play(scene: Scene) -> None:
     assert [states[scene.runs[name]] for name in ("succeeds", "fails", "retried", "asks")] == [
         *("succeeded", "failed", "failed", "succeeded")
     ]
-    scene.python(IN_CLEAR.format(secret=CLEAR), **{**scene.given, "FAIRSHIFT_ENCRYPTION_KEYS": ""})
+    in_clear = {**scene.given, "FAIRSHIFT_ENCRYPTION_KEYS": ""}
+    scene.here.run(IN_CLEAR.format(secret=CLEAR), **in_clear)
     said = "SELECT count(*) FROM jobs_run WHERE task = 'flows.say' AND ended_at IS NOT NULL"
     wait_for(lambda: scene.here.count(said) == 1, seconds=60, what="the run in clear")
 

@@ -1,7 +1,6 @@
 """Each fault of the table, made for real: what an operator who asks is told, and nothing false."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.flows import faults
+from tests.flows.breaking import hung, redis_with
 from tests.flows.faults import World, codes, killed
 from tests.flows.installation import installed
 from tests.jobs.pages.metrics.scraping import parsed, value
@@ -134,7 +134,7 @@ FAULTS: Final = {
         up={"redis": 0, "postgresql": 1},
     ),
     "a Redis that hangs": Fault(
-        made=partial(faults.hung, server="redis"),
+        made=partial(faults.broken, how=hung("redis")),
         codes={"redis"},
         also={"pulse", "beat", "unpublished", *LATER},
         findings={"E201"},
@@ -143,7 +143,7 @@ FAULTS: Final = {
         up={"redis": 0, "postgresql": 1},
     ),
     "a full Redis": Fault(
-        made=faults.full_redis,
+        made=partial(faults.broken, how=redis_with("maxmemory", "1")),
         codes={"without_redis", "unpublished"},
         # Workers notice it one after the other.
         also={"pulse", "beat", "system_worker", "unserved", "unsent", *LATER},
@@ -156,7 +156,7 @@ FAULTS: Final = {
         up={"redis": 1, "postgresql": 1},
     ),
     "a PostgreSQL that hangs": Fault(
-        made=partial(faults.hung, server="postgres"),
+        made=partial(faults.broken, how=hung("postgres")),
         status="unreadable",
         findings={"E102"},
         alerts={"ServerAway"},
@@ -206,7 +206,7 @@ def test_a_fault_is_named_within_a_minute_and_nothing_else(world: World, name: s
         is_up = all(value(scrape, "up", part=part) == up for part, up in fault.up.items())
         return is_up and fault.codes <= found
 
-    with made(fault, world):
+    with fault.made(world):
         if fault.why:
             run = world.submit(**fault.run)
         wait_for(scraped, seconds=MINUTE, every=1, what=f"{name} in the metrics")
@@ -226,9 +226,3 @@ def test_a_fault_is_named_within_a_minute_and_nothing_else(world: World, name: s
     if run:
         wait_for(lambda: world.state(run) == "succeeded", seconds=MINUTE, every=1, what="the run")
     world.healed()
-
-
-def made(fault: Fault, world: World) -> AbstractContextManager[None]:
-    """Make a fault until the block ends."""
-    block: AbstractContextManager[None] = fault.made(world)
-    return block

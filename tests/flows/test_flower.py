@@ -1,7 +1,6 @@
 """Flower: its own pages behind a login, with a way back to the run."""
 
 import base64
-import os
 import time
 import urllib.error
 import urllib.request
@@ -13,7 +12,6 @@ from fleet.stack import programs
 from fleet.stack.stack import Stack, free_port
 from jobs import submit
 from jobs.models import Owner, Run
-from tests.commands import python
 from tests.flows.processes import environment
 from tests.waiting import wait_for
 
@@ -65,14 +63,6 @@ def test_it_only_reads(flower: str) -> None:
             _page_now(flower, path, data=b"{}")
         assert refused.value.code == 403
         assert b"ead only" in refused.value.read()
-
-
-def test_it_does_not_start_without_a_login() -> None:
-    """The refusal names the setting."""
-    without = {name: value for name, value in os.environ.items() if "FLOWER" not in name}
-    command = ["-m", "fleet.flower", "--app", "config", f"--port={free_port(0)}"]
-    answer = python(*command, environ=without)
-    assert answer.returncode != 0 and "FLOWER_BASIC_AUTH" in answer.stderr
 
 
 def _page(flower: str, path: str, *, seconds: float) -> str:

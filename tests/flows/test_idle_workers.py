@@ -66,17 +66,6 @@ def test_a_worker_without_a_queue(stack: Processes, owner: Owner, verdict: Any) 
     verdict(held, waits)
 
 
-def test_a_worker_that_loses_a_process_at_work(
-    stack: Processes, owner: Owner, verdict: Any
-) -> None:
-    """A busy one is left to end its run: the row of the worker stays, and so does the run."""
-    held = reached(submit("tests.record", n=1, seconds=LONG, owner=owner), State.RUNNING)
-    order("pool_shrink", n=1)
-    wait_for(lambda: row().slots == 1, what="the slots that are left")
-    assert outcomes(ended(held)) == ["succeeded"]
-    verdict(held)
-
-
 def test_a_worker_without_a_process(stack: Processes, owner: Owner, verdict: Any) -> None:
     """It takes nothing, which others do then; with a process again, it takes runs as before."""
     order("pool_shrink", n=row().slots)

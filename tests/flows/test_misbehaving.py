@@ -1,7 +1,5 @@
 """Tasks that do everything wrong: each ends as it should, and the next run is unaffected."""
 
-import os
-import signal
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +12,6 @@ from jobs.models import Run
 from tests.flows.processes import Layout, Processes
 from tests.flows.world import bodies, ended, outcomes
 from tests.judge import TaskLog
-from tests.waiting import wait_for
 
 # One slot: the run after a bad one comes into the same process, if that one lives.
 KEPT = Layout(1, 1, lease=30)
@@ -152,17 +149,3 @@ def test_celerys_own_retry_waits_in_the_row(stack: Processes, verdict: Any) -> N
     ]
     assert [outcomes(run) for run in runs] == [["retrying", "succeeded"], ["retrying", "failed"]]
     verdict(*runs)
-
-
-@kept
-def test_a_killed_child_costs_one_attempt(stack: Processes, verdict: Any) -> None:
-    """As by the kernel's out-of-memory killer: the run starts again soon."""
-    run = submit("tests.sleep", seconds=0.8, owner="acme")
-    [start] = wait_for(lambda: bodies(stack.tasks, run))
-    os.kill(start.pid, signal.SIGKILL)
-    run = ended(run)
-    first, second = run.attempts
-    assert (first.outcome, second.outcome) == ("child lost", "succeeded")
-    assert "SIGKILL" in first.error_message
-    assert (second.started_at - first.ended_at).total_seconds() < 20
-    verdict(run)

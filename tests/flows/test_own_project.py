@@ -7,7 +7,6 @@ needs is there already.
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from fleet.stack.stack import free_port
 from tests.commands import Done, ran
 from tests.docs.pages import PROJECT, blocks, read
 from tests.flows.servers import Servers, own_servers
-from tests.processes import children
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -196,18 +194,6 @@ def test_the_page_s_project_passes_its_checks(shop: Shop) -> None:
     assert checked.returncode == 0 and shop.found() == set(), checked.stderr
 
 
-def test_every_file_of_the_packages_is_installed(installed: Path) -> None:
-    """Statements, scripts of Redis, templates, styles: not Python alone."""
-    for name, place in (("fleet", "fleet"), ("jobs", "jobs"), ("templates", "jobs/templates")):
-        assert files(PROJECT / name) - files(installed / place) == set()
-
-
-def files(folder: Path) -> set[str]:
-    """Return the files of a package, below its folder."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return {str(path) for path in found if "__pycache__" not in path.parts}
-
-
 def test_a_run_of_the_page_s_project_succeeds_and_one_fails(shop: Shop) -> None:
     """With the processes and the code of the page; its error can be read."""
     with shop.running(WORKER, SYSTEM, BEAT) as started:
@@ -307,47 +293,6 @@ class Person:
 
 
 FILLED = r'<input type="(?:hidden|number|text)" name="([^"]+)" value="([^"]*)"'
-
-
-GREET = (
-    "from jobs import submit\nfrom jobs.models import Owner\nfrom shop.tasks import greet\n"
-    "Owner.objects.get_or_create(slug='eastwind')\n"
-    "print(submit(greet, owner='eastwind', name='Bob').id)"
-)
-
-
-def test_one_command_runs_all_of_it(shop: Shop, tmp_path: Path) -> None:
-    """It restarts what is killed, says in a file that all works, and ends when it is told to.
-
-    Its log has the project's tasks, and not the rounds of Fairshift, which run each second.
-    """
-    health = tmp_path / "health"
-
-    def succeeds() -> None:
-        run = shop.shell(GREET).strip()
-        code = f"from jobs.models import Run\nprint(Run.objects.get(id='{run}').state)"
-        wait_for(
-            lambda: shop.shell(code).strip() == "succeeded",
-            seconds=120,
-            what="a run to succeed",
-        )
-
-    with shop.running(f"{block('run', language='sh').strip()} --health-file {health}") as [process]:
-        succeeds()
-        wait_for(health.exists, seconds=60, what="the file for health checks")
-        started = children(process.pid)
-        assert len(started) == 4
-        for pid in started:
-            os.kill(pid, signal.SIGKILL)
-        succeeds()
-        again = children(process.pid)
-        assert len(again) == 4 and not again & started
-        process.terminate()
-        assert process.wait(120) == 0, shop.logs()[-5000:]
-        assert not [pid for pid in again if Path(f"/proc/{pid}").exists()]
-    assert "jobs    | " in shop.logs() and "beat    | " in shop.logs()
-    assert "Task shop.tasks.greet" in shop.logs()
-    assert not re.findall("(?:Task|Sending due task) fairshift.*", shop.logs())
 
 
 def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:

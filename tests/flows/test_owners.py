@@ -9,7 +9,7 @@ from celery.result import AsyncResult
 from fleet import acting_for
 from jobs import submit_many
 from tests.flows.processes import Processes
-from tests.flows.tasks import fan_out, misbehave, whose
+from tests.flows.tasks import misbehave, whose
 from tests.flows.world import ended
 
 pytestmark = pytest.mark.proof
@@ -29,15 +29,6 @@ def test_plain_children_of_a_run_are_its_owner_s(stack: Processes, verdict: Any)
     submission = submit_many("flows.fan_out", [{"ids": ids}], owner="acme")
     assert _returned(ids) == [["acme", str(submission.id)]] * 4
     verdict(ended(submission.runs.get()))
-
-
-def test_a_call_in_a_scope_hands_its_owner_down(stack: Processes) -> None:
-    """From the caller to the plain task, and to all that this one calls."""
-    ids = _new_ids(5)
-    with acting_for("northwind", submission="7"):
-        fan_out.delay(ids[:4])
-        whose.apply_async(task_id=ids[4], ignore_result=False)
-    assert _returned(ids) == [["northwind", "7"]] * 5
 
 
 @pytest.mark.parametrize(

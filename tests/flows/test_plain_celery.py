@@ -46,14 +46,6 @@ def test_a_task_that_publishes_itself_runs_again(stack: Processes) -> None:
     wait_for(lambda: starts(stack, "plain.again") == 11)
 
 
-def test_a_rejected_task_says_that_it_is_redelivered(stack: Processes) -> None:
-    """A task that rejects itself once runs twice."""
-    plain.reject_once.delay()
-    wait_for(lambda: starts(stack, "plain.reject_once") == 2)
-    assert plain.noted.s(1).set(ignore_result=False).delay().get(timeout=300) == 1
-    assert starts(stack, "plain.reject_once") == 2
-
-
 @pytest.mark.parametrize(
     "whose", ["the same", pytest.param("another owner's", marks=pytest.mark.proof)]
 )

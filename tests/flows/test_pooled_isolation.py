@@ -22,7 +22,6 @@ from tests.flows.pooled import DJANGOS_POOL, behind_pgbouncer
 from tests.flows.processes import Processes
 from tests.flows.web import site
 from tests.jobs.api.conftest import ALL
-from tests.jobs.api.matrix.operations import Operation
 from tests.jobs.api.matrix.rows import FILTERS, words_of
 from tests.jobs.api.matrix.test_isolation import (
     GUESSED,
@@ -153,10 +152,6 @@ def test_foreign_rows_are_answered_as_unknown_ones(world: World) -> None:
     assert fingerprint() == world.untouched[None]
 
 
-def without_secrets(answer: Any, world: World) -> bool:
-    return not [word for word in world.secrets if word in answer.content.decode()]
-
-
 def seen_side_by_side(url: str, slugs: list[str]) -> None:
     """Fail if an owner's token is shown the rows of another one, while both ask."""
     secrets = {
@@ -212,8 +207,3 @@ def _foreign(member: Caller, place: Place, pages: Pages) -> int:
     )
     assert one.content == other.content, place.id
     return one.status_code
-
-
-def _turn(operation: Operation) -> int:
-    """Reads first, as verbs begin runs again that have ended; deletions last."""
-    return {"get": 0, "delete": 2}.get(operation.method, 1)

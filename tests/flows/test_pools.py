@@ -8,7 +8,6 @@ from jobs import submit, submit_many
 from jobs.core.states import State
 from tests.flows.processes import QUICK, Processes
 from tests.flows.world import bodies, ended, outcomes, reached, states
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
 
@@ -45,11 +44,3 @@ def test_the_journey_on_other_pools(processes: Processes, verdict: Any, pool: st
     assert len(bodies(processes.tasks, long)) == 2, "one start, one end"
     assert worker.is_alive
     verdict(many, failed, kept, retried, dropped, long)
-
-
-def test_another_pool_is_refused_at_boot(processes: Processes) -> None:
-    """Time limits, window ends and cancels would silently fail there."""
-    worker = processes.start_worker("refused", options=["--pool", "threads"])
-    refusal = "this worker's pool is thread, and it takes durable runs of jobs"
-    wait_for(lambda: refusal in worker.log.read_text(), what="the refusal")
-    wait_for(lambda: not worker.is_alive, what="the worker's end")

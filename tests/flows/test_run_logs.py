@@ -41,14 +41,6 @@ def numbers(run: Run, attempt: int = 1) -> list[int]:
     return [int(line.text.split()[0]) for line in lines]
 
 
-def said(installation: Installation, code: str) -> str:
-    """Run code with Django; return what it prints."""
-    process = installation.python(code, **installation.urls)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
-    return str(output)
-
-
 def times(path: Path) -> list[float]:
     """Return when the task logged each line."""
     return [float(line.split()[1]) for line in path.read_text().splitlines() if " " in line]
@@ -98,13 +90,13 @@ def test_a_killed_worker_leaves_a_prefix(processes: Processes, tmp_path: Path) -
 def test_lines_outlive_an_outage_of_postgresql(installation: Installation, tmp_path: Path) -> None:
     """Each attempt has a prefix, and the one that ended has all lines."""
     path = tmp_path / "times"
-    said(installation, SUBMITTED.format(path=str(path)))
+    installation.run(SUBMITTED.format(path=str(path)))
     wait_for(lambda: path.exists() and len(times(path)) > 20, seconds=60)
     installation.servers.postgres.stop()
     last(5)
     installation.servers.postgres.start()
     installation.drained(seconds=180)
-    state, lines = json.loads(said(installation, READ).splitlines()[-1])
+    state, lines = json.loads(installation.run(READ).splitlines()[-1])
     assert state == "succeeded"
     attempts = sorted({attempt for attempt, _ in lines})
     for attempt in attempts:

@@ -7,9 +7,9 @@ import pytest
 
 from jobs import submit
 from jobs.core.states import State
-from jobs.models import Owner, Run, Worker
+from jobs.models import Owner, Run
 from tests.flows.processes import Process, Processes
-from tests.flows.world import bodies, ended, reached
+from tests.flows.world import bodies, ended
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -56,19 +56,3 @@ def test_a_task_that_only_newer_workers_know(
     assert log_of(old).count("no such task here") == 1
     assert all(len(bodies(processes.tasks, run)) == 2 for run in (waiting, *later))
     verdict(waiting, known, *later)
-
-
-def test_a_worker_that_knows_a_task_and_is_busy(processes: Processes, owner: Owner) -> None:
-    """The hint rests between two tries of an idle worker that does not, and is not lost."""
-    old = processes.start_worker("old", 2, **OLD)
-    new = processes.start_worker("new", 1, queue="jobs")
-    processes.ready()
-    word = processes.folder / "go on"
-    reached(submit("flows.until_told", 0, str(word), owner=owner), State.RUNNING)
-    run = submit(TASK, owner=owner)
-    wait_for(lambda: log_of(old).count("no such task here"), what="the old worker's turn")
-    word.touch()
-    assert ended(run).state == State.SUCCEEDED
-    assert Worker.objects.alive().count() == 2
-    assert old.is_alive
-    assert new.is_alive

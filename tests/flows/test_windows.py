@@ -11,7 +11,7 @@ import pytest
 from jobs import submit_many
 from jobs.core.states import State
 from jobs.models import Run, Submission
-from tests.contrast.scenery import FAKETIME
+from tests.contrast.scenery import FAKING
 from tests.flows.calendar_edits import ACTS
 from tests.flows.kept import open_count
 from tests.flows.processes import Processes, database_url
@@ -89,8 +89,7 @@ def test_clocks_of_workers_decide_nothing(
 ) -> None:
     """One is an hour ahead and one an hour behind: both start runs, and none outside (G14)."""
     for name, offset in WRONG_CLOCKS.items():
-        fake = {"LD_PRELOAD": FAKETIME, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        processes.start_worker(name, 2, **fake)
+        processes.start_worker(name, 2, **FAKING, FAKETIME=offset)
     processes.start_system()
     processes.start_beat()
     processes.ready()

@@ -159,20 +159,6 @@ def test_a_row_that_somebody_holds_keeps_nobody_else(stack: Processes, verdict: 
     verdict(held, other, later)
 
 
-def test_celerys_own_ways_to_give_up(stack: Processes) -> None:
-    """`Ignore` is a success without a result, `Reject` a failure, and requeueing another try."""
-    ways = ["ignore", "reject", "reject_and_requeue"]
-    runs = [
-        ended(submit("flows.misbehave", way=way, owner="acme", max_attempts=2, ignore_result=False))
-        for way in ways
-    ]
-    assert [outcomes(run) for run in runs] == [["succeeded"], ["failed"], ["retrying", "failed"]]
-    assert [run.result for run in runs] == [None] * 3
-    assert [run.error_message for run in runs] == ["", "not for us", "not now"]
-    assert [AsyncResult(str(run.id)).state for run in runs[1:]] == ["FAILURE"] * 2
-    assert [len(bodies(stack.tasks, run)) for run in runs] == [2, 2, 4], "starts and ends"
-
-
 def _hang(**options: Any) -> Run:
     return submit(
         "flows.misbehave",
