@@ -40,6 +40,12 @@ def blocks(text: str, *, info: str) -> list[Block]:
     return [block for block in found if f"{block.info} ".startswith(f"{info} ")]
 
 
+def block(text: str, name: str, *, language: str = "python") -> str:
+    """Return the text of the one block with this language and name."""
+    [found] = blocks(text, info=f"{language} {name}")
+    return found.text
+
+
 def table(text: str, *, after: str) -> list[list[str]]:
     """Return the cells of the first table after a heading, without its two head lines."""
     page = f"\n{text}"

@@ -4,18 +4,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
 from tests.commands import ran
-from tests.docs.pages import PROJECT, blocks, read
+from tests.docs import pages
+from tests.docs.pages import PROJECT, read
 from tests.flows.world import broker_client
 
 pytestmark = pytest.mark.proof
 
 PAGE = read("docs/use/drop-in.md")
+block = partial(pages.block, PAGE)
 BIN = Path(sys.executable).parent
 KEPT = ("HOME", "LANG", "TMPDIR")
 # A task of the scene's own, beside that of the page.
@@ -27,12 +30,6 @@ def loaded():
 
     return sorted({"django.conf", "django.db", "psycopg", "jobs"} & sys.modules.keys())
 """
-
-
-def block(name: str, *, language: str = "python") -> str:
-    """Return the one block of the page with this name."""
-    [found] = blocks(PAGE, info=f"{language} {name}")
-    return found.text
 
 
 class Shop:

@@ -4,13 +4,15 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from jobs.catalog.registry import REPLACED
 from tests.commands import ran
-from tests.docs.pages import PROJECT, blocks, code_words, read, table
+from tests.docs import pages
+from tests.docs.pages import PROJECT, code_words, read, table
 from tests.flows.test_own_project import BEAT, SYSTEM, WORKER, Shop, servers, shop
 from tests.waiting import wait_for
 
@@ -19,6 +21,7 @@ __all__ = ["servers", "shop"]
 pytestmark = pytest.mark.proof
 
 PAGE = read("docs/start/from-celery.md")
+block = partial(pages.block, PAGE)
 
 ENTRIES = """
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, SolarSchedule
@@ -34,12 +37,6 @@ entry("per tenant", exchange="tenants")
 entry("sunset", interval=None, solar=sun)
 entry("weekly", enabled=False)
 """
-
-
-def block(name: str, *, language: str = "python") -> str:
-    """Return the one block of the page with this name."""
-    [found] = blocks(PAGE, info=f"{language} {name}")
-    return found.text
 
 
 @pytest.fixture(scope="module")

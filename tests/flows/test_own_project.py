@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -22,14 +23,16 @@ from psycopg import sql
 
 from fleet.stack.stack import free_port
 from tests.commands import Done, ran
-from tests.docs.pages import PROJECT, blocks, read
+from tests.docs import pages
+from tests.docs.pages import read
 from tests.flows.servers import Servers, own_servers
+from tests.flows.test_wheel import copy_sources
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
 
 PAGE = read("docs/start/own-project.md")
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "fleet", "jobs", "templates")
+block = partial(pages.block, PAGE)
 BIN = Path(sys.executable).parent
 FILES = {"init": "__init__.py", "urls": "urls.py", "tasks": "tasks.py"}
 STOCK = """import os
@@ -44,12 +47,6 @@ PROJECT_OF_DJANGO = Path(django.conf.__file__).parent / "project_template/projec
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
-def block(name: str, *, language: str = "python") -> str:
-    """Return the one block of the page with this name."""
-    [found] = blocks(PAGE, info=f"{language} {name}")
-    return found.text
-
-
 WORKER, SYSTEM, BEAT = block("processes", language="sh").splitlines()
 
 
@@ -57,13 +54,7 @@ WORKER, SYSTEM, BEAT = block("processes", language="sh").splitlines()
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Fairshift as pip installs it, in a folder of its own."""
     folder = tmp_path_factory.mktemp("installed")
-    sources = folder / "fairshift"
-    skipped = shutil.ignore_patterns("__pycache__")
-    sources.mkdir()
-    for name in SOURCES:
-        copy = shutil.copytree if (PROJECT / name).is_dir() else shutil.copy
-        extra = {"ignore": skipped} if copy is shutil.copytree else {}
-        copy(PROJECT / name, sources / name, **extra)  # type: ignore[operator]
+    copy_sources(folder / "fairshift")
     [install] = [line for line in block("install", language="sh").splitlines() if "pip" in line]
     # What it needs is installed, and nothing is fetched.
     options = ["--no-deps", "--no-build-isolation", "--quiet", "--target", str(folder / "site")]
@@ -255,6 +246,10 @@ def test_twelve_lines_and_four_commands_lead_to_the_first_run(shop: Shop) -> Non
             what="the first run to succeed",
         )
         assert "westwind" in ann.opens("/fairshift/")
+    # The command's log has the project's tasks, and not the rounds of each second.
+    assert "jobs    | " in shop.logs() and "beat    | " in shop.logs()
+    assert "Task shop.tasks.greet" in shop.logs()
+    assert not re.findall("(?:Task|Sending due task) fairshift.*", shop.logs())
 
 
 SUBMIT_FORM = "/fairshift/submissions/submit/"
@@ -295,34 +290,30 @@ class Person:
 FILLED = r'<input type="(?:hidden|number|text)" name="([^"]+)" value="([^"]*)"'
 
 
-def test_tests_of_tasks_pass_without_redis(shop: Shop) -> None:
-    """Those of the page, in the way that the page describes."""
-    (shop.folder / "shop/tests.py").write_text(block("tests"))
-    environ = shop.environ
-    shop.environ = environ | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
-    try:
-        answer = shop.run("python manage.py test")
-    finally:
-        shop.environ = environ
-    assert answer.returncode == 0 and "Ran 2 tests" in answer.stderr, answer.stderr
+TESTING = read("docs/use/testing.md")
+TESTS = {
+    "python manage.py test": ("Ran 2 tests", {"shop/tests.py": block("tests")}),
+    "python -m pytest -q shop/test_greet.py": (
+        "3 passed",
+        {
+            "pytest.ini": pages.block(TESTING, "pytest", language="ini"),
+            "shop/test_greet.py": pages.block(TESTING, "tests"),
+        },
+    ),
+}
+"""Commands that test a project: what they print, and the files of the pages that they need."""
 
 
-def test_the_pytest_plugin_is_found_by_pytest_itself(shop: Shop) -> None:
-    """By the entry point of the installed package: the page on tests has a file and its settings.
-
-    Neither Redis nor a worker is there.
-    """
-    page = read("docs/use/testing.md")
-    [config], [text] = (blocks(page, info=info) for info in ("ini pytest", "python tests"))
-    (shop.folder / "pytest.ini").write_text(config.text)
-    (shop.folder / "shop/test_greet.py").write_text(text.text)
-    environ = shop.environ
-    shop.environ = environ | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
-    try:
-        answer = shop.run("python -m pytest -q shop/test_greet.py")
-    finally:
-        shop.environ = environ
-    assert answer.returncode == 0 and "3 passed" in answer.stdout, answer.stdout + answer.stderr
+@pytest.mark.parametrize("command", TESTS)
+def test_tests_of_tasks_pass_without_redis(copied: Shop, command: str) -> None:
+    """Neither Redis nor a worker is there; pytest finds the plugin of the installed package."""
+    said, files = TESTS[command]
+    for name, text in files.items():
+        (copied.folder / name).write_text(text)
+    copied.environ = {**copied.environ, "CELERY_BROKER_URL": "redis://127.0.0.1:1/0"}
+    answer = copied.run(command)
+    printed = answer.stdout + answer.stderr
+    assert answer.returncode == 0 and said in printed, printed
 
 
 def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop) -> None:
@@ -335,20 +326,6 @@ def test_what_has_no_app_of_the_project_to_boot_with_names_the_line(copied: Shop
         "except Exception as error:\n    print(error)"
     )
     assert "celery_app(" in said
-
-
-@pytest.mark.parametrize(
-    ("number", "worker"), [(0, WORKER), (1, SYSTEM)], ids=["of jobs", "of the system"]
-)
-def test_a_worker_of_an_unmigrated_database_does_not_boot(
-    copied: Shop, servers: Servers, number: int, worker: str
-) -> None:
-    """The error names the command."""
-    _create(servers, f"empty{number}")
-    copied.change("settings.py", '"NAME": "shop"', f'"NAME": "empty{number}"')
-    answer = copied.run(worker)
-    assert answer.returncode != 0 and "python manage.py migrate" in answer.stderr
-    assert f"'empty{number}'" in answer.stderr and "Traceback" not in answer.stderr
 
 
 SUBMIT = (
@@ -367,9 +344,13 @@ LOGIN = (
 def test_what_needs_a_table_that_is_missing_says_what_to_run(
     copied: Shop, servers: Servers
 ) -> None:
-    """A submit, the admin's page and beat, which waits until there is one."""
+    """Both workers, which do not boot, a submit, the admin's page, and beat, which waits for it."""
     _create(servers, "bare")
     copied.change("settings.py", '"NAME": "shop"', '"NAME": "bare"')
+    for worker in (WORKER, SYSTEM):
+        answer = copied.run(worker)
+        assert answer.returncode != 0 and "python manage.py migrate" in answer.stderr
+        assert "'bare'" in answer.stderr and "Traceback" not in answer.stderr
     for code in (SUBMIT, LOGIN):
         answer = copied.in_shell(code)
         *_, sentence = answer.stderr.splitlines()

@@ -101,22 +101,25 @@ def needed(name: str, seen: dict[str, Distribution], extras: frozenset[str]) -> 
             needed(wanted.name, seen, frozenset(wanted.extras))
 
 
+def copy_sources(folder: Path) -> Path:
+    """Copy what the package is built of into a new folder, and return that."""
+    folder.mkdir()
+    for name in SOURCES:
+        if (PROJECT / name).is_dir():
+            skipped = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(PROJECT / name, folder / name, ignore=skipped)
+        else:
+            shutil.copy(PROJECT / name, folder / name)
+    return folder
+
+
 class Environment:
     """An environment with the wheel, and commands in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.python = folder / "env/bin/python"
-        self.sources = folder / "fairshift"
-        self.sources.mkdir()
-        for name in SOURCES:
-            source = PROJECT / name
-            if source.is_dir():
-                skipped = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(source, self.sources / name, ignore=skipped)
-            else:
-                shutil.copy(source, self.sources / name)
-        self.before = files(self.sources)
+        self.sources = copy_sources(folder / "fairshift")
         venv.create(folder / "env")
         pip, quiet = [sys.executable, "-m", "pip"], ["--quiet", "--no-deps"]
         build = [*pip, "wheel", *quiet, "--no-build-isolation", "--wheel-dir", ".", "./fairshift"]
