@@ -27,7 +27,7 @@ WORKER: Final = (
 )
 QUEUE: Final = (
     *("fleet/transport", "contrast", "chaos/test_hostile.py", "chaos/test_mixed.py", "mutations"),
-    *_flows("acl", "broker_faults", "drop_in", "epochs", "foreign", "forged", "lost_broker"),
+    *_flows("acl", "broker_faults", "drop_in", "epochs", "foreign", "lost_broker"),
     *_flows("lost_connections", "plain_celery", "refused_password", "remote", "wrong_types"),
 )
 INSTALLING: Final = (

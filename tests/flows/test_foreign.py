@@ -2,19 +2,24 @@
 
 import json
 import threading
+import uuid
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socket import gethostname
 from time import monotonic
 from typing import Any
 
 import pytest
 import redis
+from celery import current_app
 
 from fleet.stack import programs
 from jobs import submit
 from jobs.models import Owner
+from tests.control import await_heard
+from tests.flows import plain
 from tests.flows.foreign import PIDBOX, call, message, signature
 from tests.flows.processes import Processes
 from tests.flows.world import ended
@@ -22,6 +27,8 @@ from tests.judge import read_task_events
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
+
+WORKER = f"worker@{gethostname()}"
 
 
 def test_no_plain_message_calls_the_body_of_a_task_that_requires_a_row(
@@ -62,33 +69,54 @@ def pidbox(broker: redis.Redis) -> str:
     return PIDBOX.format(broker.connection_pool.connection_kwargs.get("db") or 0)
 
 
+HOSTILE = [
+    *((r"(?:(?:.|\w)+)+!", "pcre"), (r".*", "pcre")),
+    *(("[a-z]" * 200_000, "glob"), (["*"], "glob"), ("*", 7)),
+]
+"""Patterns of nodes, and how they match: the first keeps Python's `re` busy for years."""
+
+
+def ping(pattern: Any, matcher: Any, *, seconds: float = 3) -> bool:
+    """Say whether the worker answers a ping to the nodes that match."""
+    replies = current_app.control.broadcast(
+        *("ping", None), reply=True, timeout=seconds, limit=1, pattern=pattern, matcher=matcher
+    )
+    return replies == [{WORKER: {"ok": "pong"}}]
+
+
 def test_no_message_keeps_a_worker_busy(
     processes: Processes, owner: Owner, broker: redis.Redis
 ) -> None:
-    """Neither one that unpacks to gigabytes, nor a pattern that matches for years."""
+    """Neither one that unpacks to gigabytes, nor a pattern that matches for years.
+
+    Celery's own default pattern is followed.
+    """
     worker = processes.start(programs.job_worker("worker", slots=1))
     system = processes.start_system()
     processes.ready()
+    await_heard(current_app, WORKER)
     booted = len(worker.log.read_text())
     bomb = zlib.compress(b" " * BLANKS, 9)
-    order = {"method": "ping", "pattern": r"(?:(?:.|\w)+)+!", "matcher": "pcre"}
-    glob = {"method": "ping", "pattern": "[a-z]" * 200_000, "matcher": "glob"}
     for channel, said in (
         ("jobs", call("tests.add", body=bomb, compression="gzip")),
         ("system", call("tests.add", body=bomb, compression="gzip")),
         (pidbox(broker), message(bomb, {"compression": "gzip"})),
-        (pidbox(broker), message(json.dumps(order).encode(), {})),
-        (pidbox(broker), message(json.dumps(glob).encode(), {})),
     ):
         if channel in {"jobs", "system"}:
             broker.lpush(channel, said)
         else:
             assert broker.publish(channel, said)
         assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
+    for pattern, matcher in HOSTILE:
+        assert not ping(pattern, matcher, seconds=1)
+        assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
     for process in (worker, system):
         assert process.is_alive
         assert _most_memory(process.pid) < BLANKS
-    assert "the event loop has not turned" not in worker.log.read_text()[booted:]
+    log = worker.log.read_text()[booted:]
+    assert "the event loop has not turned" not in log
+    assert "refused a command to the nodes" in log
+    assert ping("worker@*", "glob") and not ping("other@*", "glob", seconds=1)
 
 
 def _most_memory(pid: int) -> int:
@@ -155,3 +183,50 @@ def test_a_worker_boots_whatever_replies_to_its_hello(
         worker.ready(seconds=30)
         assert ended(submit("tests.add", x=1, y=2, owner=owner)).result_value == 3
     assert "mingle: s" in worker.log.read_text() and monotonic() < began_at + 60
+
+
+@contextmanager
+def forger(revoked: list[str]) -> Iterator[threading.Event]:
+    """Answer each new worker's greeting, as a worker would that knows of these revoked tasks."""
+    heard, stopped = threading.Event(), threading.Event()
+
+    def greet(_state: Any, **_arguments: Any) -> dict[str, Any]:
+        heard.set()
+        return {"revoked": revoked, "clock": 1}
+
+    node = current_app.control.mailbox.Node("forger@elsewhere", handlers={"hello": greet})
+
+    def listen() -> None:
+        with current_app.connection_for_read() as connection:
+            node.channel = connection.channel()
+            node.listen()
+            while not stopped.is_set():
+                try:
+                    connection.drain_events(timeout=0.2)
+                except TimeoutError:
+                    continue
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    yield heard
+    stopped.set()
+    thread.join(100)
+
+
+@pytest.mark.parametrize("opened", ["", "revoke"])
+def test_no_answer_to_a_greeting_revokes_a_task(processes: Processes, opened: str) -> None:
+    """Unless `revoke` is open: then workers exchange revoked ids, as in Celery."""
+    first, last = str(uuid.uuid4()), str(uuid.uuid4())
+    with forger([first]) as heard:
+        worker = programs.job_worker("worker", slots=1)
+        processes.start(worker, FAIRSHIFT_REMOTE_COMMANDS=opened)
+        processes.ready(seconds=60)
+        wait_for(heard.is_set, what="the worker's greeting")
+    revoked, kept = (
+        plain.add.apply_async((1, 2), task_id=task_id, queue="jobs") for task_id in (first, last)
+    )
+    assert kept.get(timeout=300) == 3
+    if opened:
+        wait_for(lambda: revoked.state == "REVOKED", what="a task that its id has revoked")
+    else:
+        assert revoked.get(timeout=300) == 3
