@@ -1,5 +1,6 @@
 """A Celery app without Django, on the stock transport or on the fair one: CONTRAST says which.
 
+CONTRAST_CONF has more of its settings, CONTRAST_OPTIONS of its transport's.
 Its tasks write what they do to a log of their own, which is what the scenes look at.
 """
 
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from celery import Celery
-from celery.exceptions import SoftTimeLimitExceeded
 
 from fleet.wiring import register
 
@@ -52,6 +52,7 @@ app.conf.update(
     ),
 )
 app.conf.update(json.loads(os.environ.get("CONTRAST_CONF", "{}")))
+app.conf.broker_transport_options |= json.loads(os.environ.get("CONTRAST_OPTIONS", "{}"))
 
 
 def _log(word: str, name: object) -> None:
@@ -102,20 +103,11 @@ def limited(name: object) -> None:
     run(name)
 
 
-@app.task(name="contrast.soft")
-def soft(name: object, seconds: float) -> None:
-    """As `run`, and say so when the soft time limit ends it."""
-    try:
-        run(name, seconds)
-    except SoftTimeLimitExceeded:
-        _log("soft", name)
-
-
-@app.task(name="contrast.again", bind=True, max_retries=5)
-def again(self: Any, name: object, times: int, countdown: float) -> None:
-    """Fail so often, and be tried again each time after so many seconds."""
+@app.task(name="contrast.once_more", bind=True, max_retries=1)
+def once_more(self: Any, name: object, countdown: float) -> None:
+    """Ask for another try after so many seconds, and be content with that."""
     _log("start", name)
-    if self.request.retries < times:
+    if not self.request.retries:
         raise self.retry(countdown=countdown)
     _log("end", name)
 
@@ -135,7 +127,7 @@ def add(one: int, other: int) -> int:
     return one + other
 
 
-@app.task(name="contrast.total", ignore_result=False)
-def total(numbers: list[int]) -> int:
-    """Return the sum of many."""
-    return sum(numbers)
+def say_and_send(name: str, **options: Any) -> None:
+    """Say that it is sent, and send it."""
+    _log("sent", name)
+    run.apply_async((name,), **options)

@@ -36,7 +36,7 @@ class Caller:
         """Call a task, on the scene's queue or on the one with `more` in its name."""
         queue = self.scene.queue + more
         # Nobody waits for the results of others, nor when the scene and its Redis are gone.
-        options.setdefault("ignore_result", task not in {"add", "total"})
+        options.setdefault("ignore_result", task != "add")
         return self.app.send_task(f"contrast.{task}", args, queue=queue, **options)
 
     def signature(self, task: str, *args: Any) -> Any:

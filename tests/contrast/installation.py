@@ -16,6 +16,15 @@ import redis
 
 from tests.waiting import wait_for
 
+ROOT = Path(__file__).resolve().parents[2]
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+FAKING = {
+    "LD_PRELOAD": FAKETIME,
+    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    "PYTHONPATH": f"{ROOT / 'tests/machines/clock'}:{ROOT}",
+}
+"""The variables of a program whose clock is wrong, but for the offset: FAKETIME, or its file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -30,7 +39,15 @@ class Line:
 class Contrast:
     """One side of a contrast: "stock" or "fair"."""
 
-    def __init__(self, side: str, folder: Path, broker: str, **environ: str) -> None:
+    def __init__(
+        self,
+        side: str,
+        folder: Path,
+        broker: str,
+        *,
+        client: redis.Redis | None = None,
+        **environ: str,
+    ) -> None:
         self.side = side
         self.queue = f"contrast-{uuid.uuid4().hex[:8]}"
         self.folder = folder
@@ -48,7 +65,7 @@ class Contrast:
         # With it Celery would load Fairshift's own project, which registers the fair transport.
         self._environ.pop("DJANGO_SETTINGS_MODULE", None)
         path = broker.removeprefix("redis+socket://").partition("?")[0]
-        self.client = redis.Redis(unix_socket_path=path)
+        self.client = client or redis.Redis(unix_socket_path=path)
 
     def worker(
         self,
@@ -102,6 +119,17 @@ class Contrast:
             timeout=60,
         )
 
+    @contextmanager
+    def clock(self, offset: str) -> Iterator[None]:
+        """What is started here has a clock that is wrong by so much: "+120s"; "" for a true one."""
+        before = self._environ
+        if offset:
+            self._environ = {**before, **FAKING, "FAKETIME": offset}
+        try:
+            yield
+        finally:
+            self._environ = before
+
     def kill(self, worker: subprocess.Popen[Any]) -> None:
         """Kill a worker and its children, as a power cut would."""
         os.killpg(worker.pid, signal.SIGKILL)
@@ -119,6 +147,15 @@ class Contrast:
         """Return the names of which the tasks' log says this word, in order."""
         return [line.name for line in self.lines if line.word == word]
 
+    def times(self, word: str, name: str) -> list[float]:
+        """Return when the log says this word of this name, by the clock of who wrote it."""
+        return [line.at for line in self.lines if (line.word, line.name) == (word, name)]
+
+    def held(self) -> dict[str, int]:
+        """Return how many messages each worker holds."""
+        keys = self.client.scan_iter(f"fairshift:{{{self.queue}}}:held:*", count=1_000)
+        return {os.fsdecode(key): self.client.hlen(key) for key in keys}
+
     def close(self) -> None:
         for worker in self._workers:
             if worker.poll() is None:
@@ -130,9 +167,9 @@ class Contrast:
 
 
 @contextmanager
-def contrast(side: str, folder: Path, broker: str, **environ: str) -> Iterator[Contrast]:
+def contrast(*given: Any, **more: Any) -> Iterator[Contrast]:
     """One side, without a worker yet; afterwards nothing of it is left."""
-    scene = Contrast(side, folder, broker, **environ)
+    scene = Contrast(*given, **more)
     try:
         yield scene
     finally:

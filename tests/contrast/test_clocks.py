@@ -3,15 +3,10 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 
-from tests.contrast.scenery import Scenery, scenery
-from tests.fleet.fair_worlds import connected
+from tests.contrast.conftest import Play
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -20,25 +15,13 @@ CLOCKS = ("", "+120s", "-120s")
 wrong = pytest.mark.parametrize("clock", CLOCKS[1:])
 
 
-@pytest.fixture
-def side(tmp_path: Path) -> Iterator[Callable[..., Scenery]]:
-    """Set up a side, with a lease of so many seconds."""
-    with ExitStack() as stack:
-
-        def begin(name: str, *, lease: int) -> Scenery:
-            facts = (name, tmp_path, settings.REDIS_URL, connected())
-            return stack.enter_context(scenery(*facts, CONTRAST_LEASE=str(lease)))
-
-        yield begin
-
-
-def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> None:
+def test_a_running_task_stays_with_its_worker(play: Play) -> None:
     """Leases are counted by Redis's clock alone: whoever holds it, it starts once.
 
     Each of three workers in turn holds a task three times as long as a lease, while the others,
     one of them ahead and one behind, look for work.
     """
-    scene, workers = side("fair", lease=3), []
+    scene, workers = play("fair", CONTRAST_LEASE="3"), []
     for clock in CLOCKS:
         with scene.clock(clock):
             workers.append(scene.worker())
@@ -47,7 +30,7 @@ def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> N
         for other in others:
             os.killpg(other.pid, signal.SIGSTOP)
         name = f"held-by{clock or '+0s'}"
-        scene.call(f"hold.delay({name!r}, 9)")
+        scene.call(f"run.delay({name!r}, 9)")
         wait_for(lambda at=name: at in scene.said("start"), what=name)  # type: ignore[misc]
         [started] = scene.times("start", name)
         assert _is_off(started, by=clock)
@@ -59,9 +42,9 @@ def test_a_running_task_stays_with_its_worker(side: Callable[..., Scenery]) -> N
     assert len(scene.said("start")) == len(scene.said("end")) == 3
 
 
-def test_stock_starts_it_again(side: Callable[..., Scenery]) -> None:
+def test_stock_starts_it_again(play: Play) -> None:
     """A worker that is ahead takes every message of the others for one past its time."""
-    scene = side("stock", lease=5)
+    scene = play("stock", CONTRAST_LEASE="5")
     scene.worker()
     scene.call("run.delay('held', 30)")  # the boot of the other on a slow machine
     wait_for(lambda: "held" in scene.said("start"))
@@ -72,9 +55,9 @@ def test_stock_starts_it_again(side: Callable[..., Scenery]) -> None:
 
 
 @wrong
-def test_a_countdown_of_a_caller(side: Callable[..., Scenery], clock: str) -> None:
+def test_a_countdown_of_a_caller(play: Play, clock: str) -> None:
     """It is told as a delay from now, and waited for by Redis's clock."""
-    scene = side("fair", lease=30)
+    scene = play("fair", CONTRAST_LEASE="30")
     scene.worker()
     before = time.time()
     with scene.clock(clock):
@@ -88,9 +71,9 @@ def test_a_countdown_of_a_caller(side: Callable[..., Scenery], clock: str) -> No
 
 
 @wrong
-def test_a_countdown_of_a_task(side: Callable[..., Scenery], clock: str) -> None:
+def test_a_countdown_of_a_task(play: Play, clock: str) -> None:
     """Another try that a task asks for on a worker with a wrong clock comes in time."""
-    scene = side("fair", lease=30)
+    scene = play("fair", CONTRAST_LEASE="30")
     with scene.clock(clock):
         scene.worker()
     scene.call("once_more.delay('again', 2)")
@@ -101,9 +84,9 @@ def test_a_countdown_of_a_task(side: Callable[..., Scenery], clock: str) -> None
 
 
 @wrong
-def test_a_countdown_of_a_stock_client(side: Callable[..., Scenery], clock: str) -> None:
+def test_a_countdown_of_a_stock_client(play: Play, clock: str) -> None:
     """A worker with a wrong clock adopts it; it is waited for by Redis's clock as well."""
-    scene = side("fair", lease=30)
+    scene = play("fair", CONTRAST_LEASE="30")
     with scene.clock(clock):
         scene.worker()
     scene.call("say_and_send('later', countdown=10)", CONTRAST="stock")
@@ -115,9 +98,9 @@ def test_a_countdown_of_a_stock_client(side: Callable[..., Scenery], clock: str)
     assert 9.9 <= after_sent <= 20.0
 
 
-def test_stock_does_not_wait_for_a_caller_that_is_behind(side: Callable[..., Scenery]) -> None:
+def test_stock_does_not_wait_for_a_caller_that_is_behind(play: Play) -> None:
     """Its ETA is a time of the caller's clock, which a worker holds against its own."""
-    scene = side("stock", lease=3600)
+    scene = play("stock", CONTRAST_LEASE="3600")
     scene.worker()
     with scene.clock("-120s"):
         scene.call("say_and_send('later', countdown=20)")

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from tests.contrast.conftest import both
-from tests.contrast.scenery import Scenery, scenery
+from tests.contrast.installation import Contrast, contrast
 from tests.fleet.fair_worlds import connected
 from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
@@ -26,17 +26,17 @@ def proxy() -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def scene(side: str, proxy: Proxy, tmp_path: Path) -> Iterator[Scenery]:
+def scene(side: str, proxy: Proxy, tmp_path: Path) -> Iterator[Contrast]:
     """A side whose processes reach Redis through the proxy."""
     timeouts = {"socket_timeout": SOCKET_SECONDS, "socket_connect_timeout": SOCKET_SECONDS}
     environ = {"CONTRAST_OPTIONS": json.dumps(timeouts)}
-    with scenery(side, tmp_path, proxy.url, connected(), **environ) as scene:
+    with contrast(side, tmp_path, proxy.url, client=connected(), **environ) as scene:
         yield scene
 
 
 @both
 @pytest.mark.parametrize("hangs", [False, True], ids=["lost", "hung"])
-def test_hello_is_lost(side: str, scene: Scenery, proxy: Proxy, hangs: bool) -> None:
+def test_hello_is_lost(side: str, scene: Contrast, proxy: Proxy, hangs: bool) -> None:
     """Mingle publishes after each reconnect. Stock dies of it; a fair worker tries again.
 
     Kombu raises its own OperationalError for it, which Celery does not count as a lost connection.

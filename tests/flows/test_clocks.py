@@ -11,7 +11,7 @@ from django.core.management import call_command
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Owner, Run
-from tests.contrast.scenery import FAKING
+from tests.contrast.installation import FAKING
 from tests.flows.processes import Processes
 from tests.flows.recurring import due_soon, ids_of, starts
 from tests.flows.world import bodies, ended, outcomes, publishing_to

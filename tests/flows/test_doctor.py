@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.commands import Done, python
-from tests.contrast.scenery import FAKING
+from tests.contrast.installation import FAKING
 from tests.flows.breaking import AWAY, BROKEN, Break, hung
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import environment

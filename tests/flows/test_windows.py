@@ -11,7 +11,7 @@ import pytest
 from jobs import submit_many
 from jobs.core.states import State
 from jobs.models import Run, Submission
-from tests.contrast.scenery import FAKING
+from tests.contrast.installation import FAKING
 from tests.flows.calendar_edits import ACTS
 from tests.flows.kept import open_count
 from tests.flows.processes import Processes, database_url

@@ -12,7 +12,7 @@ from typing import Any, Final
 from config.embedded.accounts import server_account
 from fleet.stack import programs
 from fleet.stack.stack import Program, Stack
-from tests.contrast.scenery import FAKING
+from tests.contrast.installation import FAKING
 from tests.judge import TaskLog
 from tests.machines.caller import OWNERS
 from tests.machines.network import Switch, switch

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.contrast.scenery import FAKETIME
+from tests.contrast.installation import FAKETIME
 from tests.machines.servers import BINARIES
 
 PACKAGES: Final = {
