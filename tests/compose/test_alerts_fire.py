@@ -5,13 +5,11 @@ and the heartbeat of workers (`QUICK`). One installation, and its faults in a ro
 begin first, and the quick ones are made meanwhile.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import urllib3
 
 from fleet.stack import programs
 from fleet.stack.stack import free_port
@@ -20,6 +18,7 @@ from tests.compose.alarm import Alarm, shipped_alerts, watching
 from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import Process
+from tests.flows.web import Site
 from tests.proxy import Faults, Proxy
 from tests.waiting import wait_for
 
@@ -80,25 +79,13 @@ class Play:
     beat: Process
     system: Process
     web: Process
-    site: str
-    token: str
+    site: Site
 
     def submit(self, owner: str, task: str, count: int, **arguments: Any) -> None:
         """Submit runs over the API."""
-        body = {
-            "owner": owner,
-            "task": task,
-            "arguments": [arguments] * count,
-            "max_attempts": 1,
-        }
-        answer = urllib3.request(
-            "POST",
-            f"{self.site}/api/v1/submissions",
-            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
-            body=json.dumps(body).encode(),
-            timeout=30,
-        )
-        assert answer.status in (201, 202), answer.data
+        body = {"owner": owner, "task": task, "arguments": [arguments] * count, "max_attempts": 1}
+        answer = self.site.send("POST", "/submissions", body)
+        assert answer.status in (201, 202), answer.body
 
     def count(self, query: str, *, is_: int, seconds: float = 30) -> None:
         """Wait until a query answers a number."""
@@ -127,8 +114,7 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
         with watching(f"127.0.0.1:{port}", token=reading, folder=folder / "prom") as alarm:
             yield Play(
                 *(here, alarm, proxy, worker, beat, system, web),
-                site=f"http://127.0.0.1:{port}",
-                token=submitting,
+                site=Site(f"http://127.0.0.1:{port}", submitting),
             )
         here.stop()
 

@@ -49,6 +49,11 @@ def away(*names: str) -> Break:
     return _servers(*names, broken=Breakable.stop, mended=Breakable.start)
 
 
+def killed(*names: str) -> Break:
+    """Kill these servers as a power cut would."""
+    return _servers(*names, broken=Breakable.kill, mended=Breakable.start)
+
+
 def silent(variable: str, url: str) -> Break:
     """Name a server that lets the command connect over TCP, and never answers."""
 

@@ -23,11 +23,10 @@ from jobs.system.periodic import make_missing
 from tests.audit import EMPTY_AUDIT
 from tests.few_partitions import django_db_setup
 from tests.flows.installation import Installation, installed
-from tests.flows.processes import QUICK, Layout, Processes, database_url
+from tests.flows.processes import QUICK, Layout, Processes, database_url, judged
 from tests.flows.world import broker_client, make_owner
-from tests.judge import SubmitLog, Verdict, judge, read_submit_events, read_task_events
+from tests.judge import SubmitLog, Verdict
 from tests.judge.log import SubmitEvent
-from tests.judge.sqlreader import read_rows
 from tests.periodic import make_cursor
 from tests.proxy import Proxy
 from tests.waiting import wait_for
@@ -195,19 +194,11 @@ def verdict(scene: Processes, submits: SubmitLog) -> Callable[..., Verdict]:
     runs and submissions were asked for and nothing else.
     """
 
-    def judged(*submitted: Run | Submission) -> Verdict:
-        asked = _as_events(submitted) if submitted else read_submit_events(submits.path)
-        runs, attempts = read_rows(database_url())
-        found = judge(
-            task_events=read_task_events(scene.tasks.path),
-            submit_events=asked,
-            runs=runs,
-            attempts=attempts,
-        )
-        assert found.ok, found.report()
-        return found
+    def look(*submitted: Run | Submission) -> Verdict:
+        asked = _as_events(submitted) if submitted else submits.path
+        return judged(database_url(), scene.tasks.path, asked)
 
-    return judged
+    return look
 
 
 def _as_events(submitted: Sequence[Run | Submission]) -> list[SubmitEvent]:

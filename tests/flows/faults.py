@@ -27,6 +27,7 @@ from tests.flows.breaking import Break, repeated
 from tests.flows.installation import Installation
 from tests.flows.processes import Process, environment
 from tests.flows.test_doctor import SAFE
+from tests.flows.web import Site
 from tests.jobs.pages.metrics.scraping import Found, parsed
 from tests.proxy import NONE, Faults, Proxy
 from tests.waiting import wait_for
@@ -58,9 +59,9 @@ class World:
     proxy: Proxy
     """The worker's way to Redis."""
     folder: Path
-    token: str = ""
     port: int = field(default_factory=partial(free_port, 0))
     parts: dict[str, Process] = field(default_factory=dict)
+    site: Site = field(init=False)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -90,20 +91,9 @@ class World:
 
     def ask(self, path: str, body: Any = None) -> Any:
         """Send a request to the API; return the answer's body."""
-        answer = self.sent(path, body)
-        assert answer.status < 300, answer.data
-        return answer.json()
-
-    def sent(self, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
-        """Send a request to the API; return its answer."""
-        return urllib3.request(
-            "GET" if body is None else "POST",
-            f"http://127.0.0.1:{self.port}/api/v1{path}",
-            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
-            body=None if body is None else json.dumps(body).encode(),
-            timeout=100,
-            retries=False,
-        )
+        answer = self.site.send("GET" if body is None else "POST", path, body)
+        assert answer.status < 300, answer.body
+        return answer.body
 
     def submit(self, **options: Any) -> str:
         """Submit a run of acme; return its id."""
@@ -118,8 +108,7 @@ class World:
 
     def scrape(self) -> str:
         """Return the metrics, as Prometheus gets them."""
-        url = f"http://127.0.0.1:{self.port}/metrics"
-        answer = urllib3.request("GET", url, timeout=100, retries=False)
+        answer = urllib3.request("GET", f"{self.site.url}/metrics", timeout=100, retries=False)
         assert answer.status == 200, answer.data
         return answer.data.decode()
 
@@ -272,7 +261,8 @@ def full_disk(world: World) -> Iterator[None]:
         text = token_urlsafe(3_000)
         body: dict[str, Any] = {"owner": "acme", "task": "tests.echo", "countdown": 9_999}
         body["arguments"] = [{"text": text}] * 100
-        wait_for(lambda: "DiskFull" in world.sent("/submissions", body).data.decode(), every=0.1)
+        sent = partial(world.site.send, "POST", "/submissions", body)
+        wait_for(lambda: "DiskFull" in str(sent().body), every=0.1)
         yield
     finally:
         filler.unlink()
@@ -315,7 +305,8 @@ def slow_machine(world: World) -> Iterator[None]:
 
 def begun(world: World) -> World:
     """Start all parts, and make what the faults need."""
-    world.token = world.here.run(SET_UP, **world.environ).split()[-1]
+    token = world.here.run(SET_UP, **world.environ).split()[-1]
+    world.site = Site(f"http://127.0.0.1:{world.port}", token)
     for name in ("web", "worker", "system", "beat", "notices"):
         world.start(name)
     for process in world.parts.values():

@@ -13,11 +13,10 @@ from fleet.stack.stack import Program
 from jobs.core.conf import RULES
 from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.kept import kept
-from tests.flows.processes import QUICK, Process, Processes
+from tests.flows.processes import QUICK, Process, Processes, judged
 from tests.flows.servers import Servers, own_servers
 from tests.flows.submitters import Submitter
-from tests.judge import Verdict, judge, read_submit_events, read_task_events
-from tests.judge.sqlreader import read_rows
+from tests.judge import Verdict
 from tests.waiting import wait_for
 
 OWNERS = """
@@ -119,15 +118,7 @@ class Installation(Processes):
 
     def verdict(self) -> Verdict:
         """Have the judge look at logs and rows; a bad verdict fails the test."""
-        runs, attempts = read_rows(self.servers.postgres.url)
-        found = judge(
-            task_events=read_task_events(self.tasks.path),
-            submit_events=read_submit_events(self.folder / "submits.log"),
-            runs=runs,
-            attempts=attempts,
-        )
-        assert found.ok, found.report()
-        return found
+        return judged(self.servers.postgres.url, self.tasks.path, self.folder / "submits.log")
 
 
 @contextmanager

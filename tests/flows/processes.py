@@ -13,7 +13,9 @@ from django.db import connection
 
 from fleet.stack import programs
 from fleet.stack.stack import Program, Running, Stack, start
-from tests.judge import TaskLog
+from tests.judge import TaskLog, Verdict, judge, read_submit_events, read_task_events
+from tests.judge.log import SubmitEvent
+from tests.judge.sqlreader import read_rows
 from tests.preloaded import PROJECT, SITE, Preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,6 +140,19 @@ def start_program(program: Program, output: BinaryIO) -> Running:
         stdout=output,
         stderr=output,
     )
+
+
+def judged(url: str, tasks: Path, submits: Path | Sequence[SubmitEvent]) -> Verdict:
+    """Have the judge look at the rows of this database and at logs; a bad verdict fails."""
+    runs, attempts = read_rows(url)
+    found = judge(
+        task_events=read_task_events(tasks),
+        submit_events=read_submit_events(submits) if isinstance(submits, Path) else submits,
+        runs=runs,
+        attempts=attempts,
+    )
+    assert found.ok, found.report()
+    return found
 
 
 class Processes:

@@ -14,10 +14,11 @@ from jobs.core.ids import scheduled_id
 from jobs.core.sql import now
 from jobs.models import Job, Owner
 from jobs.schedules import moment_of, slot_of
-from tests.judge import SubmitLog, TaskLog, Verdict, judge, read_submit_events, read_task_events
+from tests.flows.processes import judged
+from tests.judge import SubmitLog, TaskLog, Verdict, read_submit_events, read_task_events
 from tests.judge.rows import TriggeredRow
 from tests.judge.schedules import Case, Due, Era, judge_schedules
-from tests.judge.sqlreader import read_rows, read_rules, read_triggered
+from tests.judge.sqlreader import read_rules, read_triggered
 from tests.waiting import wait_for
 
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns")
@@ -101,16 +102,8 @@ class Recurring:
         ids = [row.run_id for row in self._due_rows(triggered)]
         submits.intend("due", count=len(ids))
         submits.ok("due", ids)
-        runs, attempts = read_rows(self.url)
-        ran = judge(
-            task_events=read_task_events(self.tasks),
-            submit_events=read_submit_events(submits.path),
-            runs=runs,
-            attempts=attempts,
-        )
-        print(ran.report())
         assert found.ok, found.report()
-        assert ran.ok, ran.report()
+        print(judged(self.url, self.tasks, submits.path).report())
         return found
 
     def follows_policies(self) -> None:

@@ -15,8 +15,7 @@ from jobs.models import Owner
 from jobs.owners.limits import pause_owner
 from tests.flows.processes import Processes
 from tests.flows.tasks import misbehave, told
-from tests.flows.world import ended, outcomes, reached
-from tests.judge import TaskLog, read_task_events
+from tests.flows.world import ended, outcomes, reached, start_count
 from tests.tasks import add, total
 from tests.waiting import wait_for
 
@@ -32,12 +31,6 @@ def _kept(signature: Signature) -> tuple[Signature, AsyncResult]:
     """Give a callback an id and have its result stored."""
     task_id = str(uuid4())
     return signature.set(task_id=task_id, ignore_result=False), AsyncResult(task_id)
-
-
-def _calls(log: TaskLog, task: str) -> int:
-    """Count the starts of a task as a plain one."""
-    events = read_task_events(log.path)
-    return sum(e.event == "start" and e.run is None and e.task == task for e in events)
 
 
 def test_a_result_is_kept_for_who_asks(stack: Processes, verdict: Any) -> None:
@@ -66,7 +59,7 @@ def test_link_and_result_see_the_success_after_retries(stack: Processes, verdict
     assert linked.get(timeout=300) == 7
     run = ended(run)
     assert outcomes(run) == ["retrying", "retrying", "succeeded"]
-    assert _calls(stack.tasks, "flows.told") == 1, "the link alone"
+    assert start_count(stack.tasks, task="flows.told") == 1, "the link alone"
     verdict(run)
 
 
@@ -83,12 +76,12 @@ def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, w
         link_error=told.s(),
     )
     run = reached(run, State.FAILED)
-    wait_for(lambda: _calls(stack.tasks, "flows.told") == 1, what="the errback's call")
+    wait_for(lambda: start_count(stack.tasks, task="flows.told") == 1, what="the errback's call")
     assert AsyncResult(str(run.id)).state == "FAILURE"
     # A second call would have passed through the queue before this one.
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
-    assert _calls(stack.tasks, "flows.told") == 1
-    assert _calls(stack.tasks, "tests.total") == 0
+    assert start_count(stack.tasks, task="flows.told") == 1
+    assert start_count(stack.tasks, task="tests.total") == 0
     verdict(run, after)
 
 
@@ -107,7 +100,7 @@ def test_nobody_waits_for_the_result_of_what_never_started(
     assert ended(run).state == how
     with pytest.raises(TaskRevokedError):
         AsyncResult(str(run.id)).get(timeout=300)
-    assert _calls(stack.tasks, "flows.told") == 0
+    assert start_count(stack.tasks, task="flows.told") == 0
     verdict(ended(run))
 
 
@@ -120,7 +113,7 @@ def test_a_chord_ends_with_all_results(stack: Processes, verdict: Any) -> None:
     assert sum_of_all.get(timeout=300) == sum(range(1, len(calls) + 1))
     submission.wait(timeout=300)
     assert all(outcomes(run)[-1] == "succeeded" for run in submission.runs.all())
-    assert _calls(stack.tasks, "tests.total") == 1
+    assert start_count(stack.tasks, task="tests.total") == 1
     verdict(submission)
 
 
@@ -142,7 +135,7 @@ def test_a_chord_fails_when_a_member_fails(stack: Processes, verdict: Any, way: 
     # Celery calls the errback first.
     wait_for(lambda: never.state == "FAILURE")
     submission.wait(timeout=300)
-    assert _calls(stack.tasks, "tests.total") == 0
+    assert start_count(stack.tasks, task="tests.total") == 0
     verdict(submission)
 
 
@@ -152,7 +145,7 @@ def test_a_plain_chord_ends_with_all_results(stack: Processes) -> None:
     alone = [add.s(n, n) for n in range(5)]
     chord([*alone, chain(add.s(1, 2), add.s(3))], body).apply_async()
     assert sum_of_all.get(timeout=300) == 26
-    assert _calls(stack.tasks, "tests.total") == 1
+    assert start_count(stack.tasks, task="tests.total") == 1
 
 
 ENDS = {
@@ -172,4 +165,4 @@ def test_a_plain_chord_fails_when_a_member_fails(stack: Processes, how: str) -> 
     assert heard.get(timeout=300) == never.id
     # Celery calls the errback first.
     wait_for(lambda: never.state == "FAILURE")
-    assert _calls(stack.tasks, "tests.total") == 0
+    assert start_count(stack.tasks, task="tests.total") == 0

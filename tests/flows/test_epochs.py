@@ -21,9 +21,8 @@ from jobs.owners import fair_queue
 from jobs.owners.limits import limit_owner, pause_owner, resume_owner
 from tests.flows.processes import Processes
 from tests.flows.test_lost_broker import OwnBroker, broker
-from tests.flows.world import make_owner
-from tests.judge import Verdict, read_task_events
-from tests.judge.log import TaskEvent
+from tests.flows.world import make_owner, most_at_once, start_count
+from tests.judge import Verdict
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -71,7 +70,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     acme, globex, _ = (make_owner(name) for name in ("acme", "globex", "northwind"))
     call, word = partial(_call, broker), workers.folder / "word"
     call(PAUSED, "before", owner="globex")
-    wait_for(lambda: _starts(workers, PAUSED) == 1)
+    wait_for(lambda: start_count(workers.tasks, task=PAUSED) == 1)
     # What ends after the copy was made would run again.
     wait_for(lambda: not client.hlen(queue_key("jobs", "meta")), what="its end to be said")
     client.save()  # A copy without the cap and the pause.
@@ -79,7 +78,7 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     pause_owner(globex)
     for number in range(CAP + 2):
         call(CAPPED, number, str(word), owner="acme")
-    wait_for(lambda: _starts(workers, CAPPED) == CAP)
+    wait_for(lambda: start_count(workers.tasks, task=CAPPED) == CAP)
     paused = submit_many("tests.record", [{"n": 0}], owner="globex")
     calls = [{"n": n, "seconds": 0.2} for n in range(RUNS)]
     submission = submit_many("tests.record", calls, owner="northwind")
@@ -98,21 +97,22 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
             call(CAPPED, number, str(word), owner="acme")
         wait_for(lambda: _epoch(client) > epoch, what="a new epoch")
         wait_for(lambda: _age_of_epoch(client) > UNTOLD_SECONDS)
-        assert (_starts(workers, PAUSED), _most_at_once(workers, CAPPED)) == (1, CAP)
+        assert start_count(workers.tasks, task=PAUSED) == 1
+        assert most_at_once(workers.tasks, of={CAPPED}) == CAP
     before = _ended()
     wait_for(lambda: _ended() > before + 4, seconds=GOES_ON_SECONDS + SLACK, what="work to go on")
     wait_for(lambda: _ended() == RUNS, seconds=30)
-    assert _starts(workers, PAUSED) == 1
+    assert start_count(workers.tasks, task=PAUSED) == 1
     assert set(paused.runs.values_list("state", flat=True)) == {State.QUEUED}
-    assert _most_at_once(workers, CAPPED) == CAP
+    assert most_at_once(workers.tasks, of={CAPPED}) == CAP
     resume_owner(globex)
-    wait_for(lambda: _starts(workers, PAUSED) == 2)
+    wait_for(lambda: start_count(workers.tasks, task=PAUSED) == 2)
     wait_for(lambda: paused.runs.filter(state=State.SUCCEEDED).exists())
     # The next of the capped ones comes when one of the first has ended.
-    assert _starts(workers, CAPPED) == CAP
+    assert start_count(workers.tasks, task=CAPPED) == CAP
     word.touch()
-    wait_for(lambda: _starts(workers, CAPPED) > CAP)
-    assert _most_at_once(workers, CAPPED) == CAP
+    wait_for(lambda: start_count(workers.tasks, task=CAPPED) > CAP)
+    assert most_at_once(workers.tasks, of={CAPPED}) == CAP
     limit_owner(acme, max_running=None)
     figures = verdict(submission, paused).figures
     assert figures["starts"] == RUNS + 1, figures
@@ -133,24 +133,6 @@ def _call(broker: OwnBroker, task: str, *arguments: Any, owner: str) -> None:
     broker.app.send_task(
         task, arguments, queue="jobs", headers={"fairshift": {"owner": owner}}, ignore_result=True
     )
-
-
-def _events(scene: Processes, task: str) -> list[TaskEvent]:
-    """Return the log's events of plain calls of a task."""
-    events = read_task_events(scene.tasks.path)
-    return [event for event in events if event.task == task and event.run is None]
-
-
-def _starts(scene: Processes, task: str) -> int:
-    return sum(event.event == "start" for event in _events(scene, task))
-
-
-def _most_at_once(scene: Processes, task: str) -> int:
-    alive = most = 0
-    for event in _events(scene, task):
-        alive += {"start": 1, "end": -1}[event.event]
-        most = max(most, alive)
-    return most
 
 
 def _ended() -> int:

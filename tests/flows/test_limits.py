@@ -49,7 +49,7 @@ def test_an_owners_cap_holds_over_all_workers(stack: Processes, verdict: Any) ->
     calls = [{"n": n, "seconds": 0.1} for n in range(12)]
     submission = submit_many("tests.record", calls, owner="acme")
     submission.wait(timeout=300)
-    assert most_at_once(stack.tasks, _ids(submission)) == 2
+    assert most_at_once(stack.tasks, of=_ids(submission)) == 2
     verdict(submission)
 
 
@@ -61,8 +61,8 @@ def test_a_lock_lets_one_run_at_a_time(stack: Processes, verdict: Any) -> None:
     by_key: dict[str, set[str]] = {}
     for run in submission.runs.all():
         by_key.setdefault(run.lock_key, set()).add(str(run.id))
-    assert [most_at_once(stack.tasks, ids) for ids in by_key.values()] == [1, 1]
-    assert most_at_once(stack.tasks, _ids(submission)) == 2
+    assert [most_at_once(stack.tasks, of=ids) for ids in by_key.values()] == [1, 1]
+    assert most_at_once(stack.tasks, of=_ids(submission)) == 2
     verdict(submission)
 
 

@@ -107,7 +107,7 @@ def test_what_waits_for_a_slot_outlives_two_losses(
     assert all(outcomes(run)[-1] == "succeeded" for run in runs)
     assert [len(bodies(processes.tasks, run)) for run in runs] == [2] * 3, "one start, one end"
     assert max(_waits(run) for run in runs) < START_WITHIN + SLACK
-    assert most_at_once(processes.tasks, {str(run.id) for run in runs}) == 1
+    assert most_at_once(processes.tasks, of={str(run.id) for run in runs}) == 1
 
     last = reached(_sleep(2.5 * QUICK["LEASE_SECONDS"]), State.RUNNING)
     worker.signal(signal.SIGTERM)

@@ -7,7 +7,7 @@ from jobs import submit, submit_many
 from jobs.core.states import State
 from jobs.models import Run
 from tests.flows.processes import Processes
-from tests.flows.world import broker_client, ended, event_count
+from tests.flows.world import broker_client, ended, event_count, start_count
 from tests.proxy import NONE, Faults, Proxy
 from tests.tasks import record
 from tests.waiting import wait_for
@@ -31,11 +31,11 @@ def test_cut_connections_cost_a_moment_and_no_restart(processes: Processes, prox
     submit_many("tests.record", [{"n": n, "seconds": 0.1} for n in range(RUNS)], owner="acme")
     group(record.s(RUNS + n, 0.1) for n in range(RUNS)).delay()
     for cut in range(CUTS):
-        wait_for(lambda cut=cut: event_count(processes.tasks, "start") > cut * RUNS // CUTS)  # type: ignore[misc]
+        wait_for(lambda cut=cut: start_count(processes.tasks) > cut * RUNS // CUTS)  # type: ignore[misc]
         proxy.cut_all()
-    wait_for(lambda: event_count(processes.tasks, "start") >= 2 * RUNS, seconds=60)
+    wait_for(lambda: start_count(processes.tasks) >= 2 * RUNS, seconds=60)
     wait_for(lambda: not Run.objects.exclude(state=State.SUCCEEDED).exists())
-    assert event_count(processes.tasks, "start") == 2 * RUNS
+    assert start_count(processes.tasks) == 2 * RUNS
     assert worker.is_alive
     assert RESTARTED not in worker.log.read_text()
     assert record.app.control.ping(timeout=2), "remote control is not heard any more"
@@ -60,7 +60,7 @@ def test_what_ends_meanwhile_on_a_stock_queue_keeps_no_slot(
     processes.start_worker("stock", 1, queue="stock", REDIS_URL=proxy.url)
     processes.ready()
     record.apply_async((0, 1.0), queue="stock")
-    wait_for(lambda: event_count(processes.tasks, "start") == 1)
+    wait_for(lambda: start_count(processes.tasks) == 1)
     proxy.faults = Faults(lost=1.0, hangs=False)
     proxy.cut_all()
     wait_for(lambda: event_count(processes.tasks, "end") == 1)

@@ -1,23 +1,17 @@
 """Plain Celery on a fair queue, on real workers: as on Kombu's own Redis transport."""
 
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from fleet import acting_for
+from fleet.keys import queue_key
 from tests.flows import plain
 from tests.flows.processes import Layout, Processes
-from tests.judge import read_task_events
+from tests.flows.world import broker_client, start_count
 from tests.waiting import wait_for
 
 LAYOUT = Layout(1, 1, lease=30)
-
-
-def starts(stack: Processes, name: str) -> int:
-    """Return how often the body of a task has begun."""
-    events = read_task_events(stack.tasks.path)
-    return sum(event.task == name and event.event == "start" for event in events)
 
 
 @pytest.mark.parametrize(
@@ -37,13 +31,13 @@ def test_the_same_id_published_twice_runs_twice(stack: Processes) -> None:
         task_id = str(uuid4())
         for _ in range(2):
             plain.noted.apply_async((number,), task_id=task_id)
-    wait_for(lambda: starts(stack, "plain.noted") == 40)
+    wait_for(lambda: start_count(stack.tasks, task="plain.noted") == 40)
 
 
 def test_a_task_that_publishes_itself_runs_again(stack: Processes) -> None:
     """Under its own id, and the number of retries that it has."""
     plain.again.delay(10)
-    wait_for(lambda: starts(stack, "plain.again") == 11)
+    wait_for(lambda: start_count(stack.tasks, task="plain.again") == 11)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +48,13 @@ def test_a_rejected_task_goes_behind_the_one_that_it_waits_for(
 ) -> None:
     """With one slot it would otherwise try without end, and the other would never start."""
     other = str(uuid4())
-    before = starts(stack, "plain.reject_until")
+    before = start_count(stack.tasks, task="plain.reject_until")
     plain.reject_until.delay(other)
     with acting_for("northwind" if whose == "another owner's" else "shared"):
         result = plain.noted.apply_async((5,), task_id=other, ignore_result=False)
     assert result.get(timeout=300) == 5
     assert plain.noted.s(6).set(ignore_result=False).delay().get(timeout=300) == 6
-    assert starts(stack, "plain.reject_until") - before <= 50
+    assert start_count(stack.tasks, task="plain.reject_until") - before <= 50
 
 
 @pytest.mark.proof
@@ -71,13 +65,10 @@ def test_a_success_that_was_not_acknowledged_is_not_repeated(processes: Processe
     result = plain.die_after_success.apply_async(ignore_result=False)
     wait_for(lambda: not processes.all_alive(), what="the worker to be gone")
     processes.start_worker("second", 1, DEDUPLICATE="1").ready()
-    wait_for(lambda: _is_gone(result.id), what="the message to be acknowledged")
-    assert starts(processes, "plain.die_after_success") == 1
-    assert result.get(timeout=300) == "stored"
-
-
-def _is_gone(task_id: str) -> Any:
-    from tests.flows.world import broker_client
-
     with broker_client() as client:
-        return not any(task_id.encode() in body for body in client.hvals("fairshift:{jobs}:body"))
+        wait_for(
+            lambda: not client.exists(queue_key("jobs", "body")),
+            what="the message to be acknowledged",
+        )
+    assert start_count(processes.tasks, task="plain.die_after_success") == 1
+    assert result.get(timeout=300) == "stored"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.flows.breaking import Break, hung, killed
 from tests.flows.installation import Installation, installed
 from tests.flows.test_postgres_faults import DROP
 from tests.flows.web import Answer, Site, site, token_of
@@ -48,24 +49,16 @@ def ask_all(here: Site) -> list[Answer]:
         return list(pool.map(lambda one: here.send(*one), REQUESTS * 2))
 
 
-@pytest.mark.parametrize("how", ["frozen", "killed"])
-def test_a_server_that_is_away_is_said_soon(quiet: Installation, here: Site, how: str) -> None:
+@pytest.mark.parametrize("breaking", [hung("postgres"), killed("postgres")], ids=["hung", "killed"])
+def test_a_server_that_is_away_is_said_soon(
+    quiet: Installation, here: Site, breaking: Break
+) -> None:
     """503 with Retry-After, nothing is stored; afterwards the same requests are answered."""
     assert {answer.status for answer in ask_all(here)} == {200, 202}
     before = quiet.count(RUNS)
-    postgres = quiet.servers.postgres
-    if how == "frozen":
-        postgres.freeze()
-    else:
-        postgres.kill()
-    try:
+    with breaking(quiet):
         # The second time on no connection at all.
         answers = ask_all(here) + ask_all(here)
-    finally:
-        if how == "frozen":
-            postgres.thaw()
-        else:
-            postgres.start()
     assert {answer.status for answer in answers} == {503}
     assert {answer.body["code"] for answer in answers} == {"database_away"}
     assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers)

@@ -20,8 +20,7 @@ from jobs.core.states import State
 from jobs.models import Run, Worker
 from tests.flows.processes import QUICK, Layout, Processes, database_url
 from tests.flows.tasks import told
-from tests.flows.world import bodies, ended, outcomes, reached
-from tests.judge import read_task_events
+from tests.flows.world import bodies, ended, outcomes, reached, start_count
 from tests.waiting import stays_false, wait_for
 
 pytestmark = pytest.mark.proof
@@ -51,13 +50,13 @@ def test_a_hard_limit_is_told_once(stack: Processes, verdict: Any) -> None:
     """The terminated child reports nothing: one outcome, one errback."""
     runs = [_hang(max_attempts=1, link_error=told.si(n)) for n in range(4)]
     runs = [reached(run, State.FAILED) for run in runs]
-    wait_for(lambda: _told(stack) >= 4, what="four errbacks")
+    wait_for(lambda: start_count(stack.tasks, task="flows.told") >= 4, what="four errbacks")
     assert {run.error_type for run in runs} == {"TimeLimitExceeded"}
     assert {tuple(outcomes(run)) for run in runs} == {("time limit",)}
     assert {AsyncResult(str(run.id)).state for run in runs} == {"FAILURE"}
     # A second call of an errback would have passed through the queue before this one.
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
-    assert _told(stack) == 4
+    assert start_count(stack.tasks, task="flows.told") == 4
     verdict(*runs, after)
 
 
@@ -70,7 +69,7 @@ def test_a_hard_limit_that_is_retried_is_told_to_nobody(stack: Processes, verdic
     runs = [reached(run, State.RETRYING, State.FAILED) for run in submitted]
     assert [outcomes(run) for run in runs] == [["time limit"]] * 4
     after = ended(submit("tests.add", x=1, y=2, owner="acme"))
-    assert _told(stack) == 0
+    assert start_count(stack.tasks, task="flows.told") == 0
     assert not {AsyncResult(str(run.id)).state for run in runs} & {"FAILURE", "REVOKED"}
     assert {run.state for run in runs} == {State.RETRYING}
     for run in runs:
@@ -167,12 +166,6 @@ def _hang(**options: Any) -> Run:
         ignore_result=False,
         **{"link_error": told.si("retried"), **LIMITS, **options},
     )
-
-
-def _told(stack: Processes) -> int:
-    """Count the calls of errbacks."""
-    events = read_task_events(stack.tasks.path)
-    return sum(event.event == "start" and event.task == "flows.told" for event in events)
 
 
 @contextmanager

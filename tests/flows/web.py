@@ -41,11 +41,17 @@ class Answer:
 class Site:
     """The address of the web processes, and a token for it."""
 
-    def __init__(self, url: str, token: str, stack: Stack) -> None:
+    def __init__(self, url: str, token: str, stack: Stack | None = None) -> None:
         self.url = url
         self.token = token
         self._stack = stack
-        self._pool = urllib3.PoolManager(retries=False, timeout=30, maxsize=CALLERS)
+        self._pool = urllib3.PoolManager(retries=False, timeout=100, maxsize=CALLERS)
+
+    @property
+    def stack(self) -> Stack:
+        """What runs the web processes, if this scene started them."""
+        assert self._stack is not None
+        return self._stack
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send one request, and return its answer."""
@@ -60,15 +66,15 @@ class Site:
 
     def kill_all(self) -> None:
         """SIGKILL the web server with all its processes; `watch` starts it again."""
-        self._stack.kill_group("web")
+        self.stack.kill_group("web")
 
     def watch(self) -> None:
         """Start the web server again if it was killed; fail if this site does not."""
-        self._stack.watch()
+        self.stack.watch()
 
     def kill_one(self) -> None:
         """SIGKILL one web process; its parent starts another."""
-        parent = self._stack.pid("web")
+        parent = self.stack.pid("web")
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGKILL)
 

@@ -1,6 +1,6 @@
 """The owners of the scenes, and the conditions that scenes wait for."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -65,11 +65,16 @@ def event_count(log: TaskLog, event: str, *, task: str | None = None) -> int:
     return sum(one.event == event and task in (None, one.task) for one in events)
 
 
-def most_at_once(log: TaskLog, runs: set[str]) -> int:
-    """Return how many bodies of these runs were alive together at most."""
+def start_count(log: TaskLog, *, task: str | None = None) -> int:
+    """Return how many bodies have begun; of one task, if it is named."""
+    return event_count(log, "start", task=task)
+
+
+def most_at_once(log: TaskLog, *, of: Container[str | None]) -> int:
+    """Return how many bodies of these runs, or tasks, were alive together at most."""
     alive = most = 0
     for event in read_task_events(log.path):
-        if event.run in runs:
+        if event.run in of or event.task in of:
             alive += {"start": 1, "end": -1}[event.event]
             most = max(most, alive)
     return most
