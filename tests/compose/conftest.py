@@ -12,7 +12,7 @@ import pytest
 
 from tests.compose.image import Image, replay
 from tests.compose.installation import ONE_SHOT, Installation, installed
-from tests.compose.resolved import checkout
+from tests.compose.resolved import checkout, resolved
 
 TASKS: Final = """
 import time
@@ -36,6 +36,18 @@ from jobs.models import Owner
 Owner.objects.create(slug="northwind")
 get_user_model().objects.create_superuser("ada", password="only for this test")
 """
+
+
+@pytest.fixture(scope="package")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """compose/ of a fresh checkout, with a new .env."""
+    return checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="package")
+def services(copy: Path) -> dict[str, Any]:
+    """The services of compose.yaml, as Compose reads them."""
+    return resolved(copy)["services"]
 
 
 @pytest.fixture(scope="package")

@@ -10,7 +10,7 @@ from config.settings import env
 from fleet.stack import programs
 from tests.commands import PROJECT, ran
 from tests.compose.dockerfile import instructions
-from tests.compose.resolved import asked, checkout, resolved
+from tests.compose.resolved import asked
 
 COMPOSE_FILES: Final = ("compose.yaml", "compose.tls.yaml")
 FOLDER: Final = PROJECT / "compose"
@@ -30,17 +30,6 @@ OURS: Final = ("web", "fairshift", "worker", "system", "notices", "beat", "flowe
 SENDERS: Final = {"fairshift", "notices"}
 """Services that send mails."""
 SECRETS: Final = re.compile("SECRET|PASSWORD|AUTH|_URL$")
-
-
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """compose/ of a fresh checkout, with a new .env."""
-    return checkout(tmp_path_factory.mktemp("checkout"))
-
-
-@pytest.fixture(scope="module")
-def services(copy: Path) -> dict[str, Any]:
-    return resolved(copy)["services"]  # type: ignore[no-any-return]
 
 
 def variables(text: str) -> set[str]:
@@ -72,12 +61,6 @@ def test_a_small_installation_has_one_service_more_than_a_plain_project(copy: Pa
     large = asked(copy, "config", "--services", profile="large").stdout.split()
     assert {"worker", "system", "notices", "beat"} <= set(large) - set(small)
     assert set(small) - set(large) == {"fairshift"}
-
-
-def test_the_login_of_mails_is_given_to_what_sends_them(services: dict[str, Any]) -> None:
-    """A process that is taken over has no password that it does not need."""
-    given = {name for name in OURS if "EMAIL_HOST_PASSWORD" in services[name]["environment"]}
-    assert given == SENDERS
 
 
 def test_a_secret_that_is_missing_stops_compose(copy: Path) -> None:
@@ -130,7 +113,10 @@ def test_a_setting_in_env_reaches_the_processes(copy: Path) -> None:
 
 
 def test_each_process_has_only_its_secrets(services: dict[str, Any]) -> None:
-    """The system's work is done as the tables' owner; each user of Redis has its part."""
+    """The system's work is done as the tables' owner; each user of Redis has its part.
+
+    The login of mails is given to what sends them.
+    """
     users = {}
     for name in OURS:
         given = services[name]["environment"]
@@ -150,6 +136,8 @@ def test_each_process_has_only_its_secrets(services: dict[str, Any]) -> None:
         "flower": ("postgres", "flower"),
     }
     assert services["flower"]["environment"]["SECRET_KEY"] == "none"
+    given = {name for name in OURS if "EMAIL_HOST_PASSWORD" in services[name]["environment"]}
+    assert given == SENDERS
 
 
 def test_every_container_is_hardened(services: dict[str, Any]) -> None:
@@ -219,11 +207,8 @@ def test_workers_may_end_their_runs(services: dict[str, Any]) -> None:
     """The grace of a stop is longer than that of any step before it."""
     graces = {name: facts.get("stop_grace_period") for name, facts in services.items()}
     assert graces["worker"] == graces["fairshift"] == "5m0s"
-    assert _option(services["web"], "--graceful-timeout") < 30 and graces["web"] == "30s"
-
-
-def _option(service: dict[str, Any], name: str) -> int:
-    return int(dict(word.partition("=")[::2] for word in service["command"])[name])
+    [seconds] = re.findall(r"--graceful-timeout=(\d+)", " ".join(services["web"]["command"]))
+    assert int(seconds) < 30 and graces["web"] == "30s"
 
 
 def test_the_users_of_redis_are_those_of_security_md() -> None:

@@ -9,7 +9,6 @@ import yaml
 
 from config.settings import env
 from tests.commands import PROJECT
-from tests.compose.resolved import checkout, resolved
 
 FOLDER: Final = PROJECT / "compose/kubernetes"
 PROGRAMS: Final = ("web", "worker", "system", "notices", "beat")
@@ -31,11 +30,6 @@ def pods() -> dict[str, Any]:
     """Return the pods' specifications by the program that they run."""
     made = objects("Deployment") | objects("Job")
     return {name: one["spec"]["template"]["spec"] for name, one in made.items()}
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return resolved(checkout(tmp_path_factory.mktemp("checkout")))["services"]  # type: ignore[no-any-return]
 
 
 def given(name: str) -> dict[str, str]:

@@ -152,8 +152,11 @@ def test_a_small_installation_runs_all_in_one_service(
         assert caller.ask(*submit)[-1] == {"succeeded": 1}
         assert room.run("python", "manage.py", "check", "--deploy").returncode == 0
         nap = caller.start("submit", "own_tasks.nap", "--arg", "seconds=4", "--watch", "--json")
-        wait_for(lambda: "running" in _states(running), seconds=60, what="the run to start")
-        _stop(running, room)
+        wait_for(lambda: _is_running(running), seconds=60, what="the run to start")
+        # As Compose ends it; it must not need the SIGKILL at the end of the grace.
+        room.process.send_signal(signal.SIGTERM)
+        grace = float(running.services["fairshift"]["stop_grace_period"].removesuffix("s"))
+        assert room.process.wait(grace) == 0, room.end()
         output, _ = nap.communicate(timeout=300)
         assert json.loads(output.splitlines()[-1]) == {"succeeded": 1}
         assert "NOPERM" not in running.logs()
@@ -165,26 +168,13 @@ def _connected(room: Room, code: str, *, change: str) -> Any:
     return room.run("env", f"CHANGE={change}", "python", "-c", code)
 
 
-def _sql(installation: Installation, query: str) -> list[str]:
+def _is_running(installation: Installation) -> bool:
+    """Say whether a run is under way."""
+    code = (
+        "import os, psycopg; connection = psycopg.connect(os.environ['DATABASE_URL']); "
+        "print(*connection.execute('SELECT state FROM jobs_run'))"
+    )
     [web] = installation.of("web")
-    connect = "psycopg.connect(os.environ['DATABASE_URL'])"
-    code = f"import os, psycopg; print(*(row[0] for row in {connect}.execute({query!r})))"
     done = web.run("python", "-c", code)
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
-def _states(installation: Installation) -> set[str]:
-    found = _sql(installation, "SELECT DISTINCT state FROM jobs_run")
-    return set(found)
-
-
-def _seconds(installation: Installation, service: str) -> float:
-    return float(str(installation.services[service]["stop_grace_period"]).removesuffix("s"))
-
-
-def _stop(installation: Installation, room: Room) -> None:
-    """End a room as Compose does; it must not need the SIGKILL at the end of the grace."""
-    room.process.send_signal(signal.SIGTERM)
-    service = room.name.rpartition("-")[0]
-    assert room.process.wait(_seconds(installation, service)) == 0, room.end()
+    return "running" in done.stdout

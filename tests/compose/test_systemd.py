@@ -9,7 +9,6 @@ from typing import Any, Final
 import pytest
 
 from tests.commands import PROJECT, ran
-from tests.compose.resolved import checkout, resolved
 
 FOLDER: Final = PROJECT / "compose/systemd"
 UNITS: Final = {
@@ -23,11 +22,6 @@ UNITS: Final = {
 }
 PLACES: Final = re.compile("--(bind|hostname)=.*")
 """Options that differ: where the site listens, and names of workers."""
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return resolved(checkout(tmp_path_factory.mktemp("checkout")))["services"]  # type: ignore[no-any-return]
 
 
 def unit(name: str) -> str:

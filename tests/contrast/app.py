@@ -112,15 +112,6 @@ def once_more(self: Any, name: object, countdown: float) -> None:
     _log("end", name)
 
 
-@app.task(name="contrast.fill")
-def fill(name: object, megabytes: int) -> None:
-    """Need so much memory."""
-    _log("start", name)
-    held = bytearray(os.urandom(1 << 20)) * megabytes
-    _log("end", name)
-    del held
-
-
 @app.task(name="contrast.add", ignore_result=False)
 def add(one: int, other: int) -> int:
     """Return the sum of two."""

@@ -19,7 +19,7 @@ from tests.contrast.installation import contrast
 from tests.control import EventLog
 from tests.waiting import wait_for
 
-FAIR = ("", "-b", "-c", "-warm", "-cold", "-scale", "-child", "-bare", "-limit")
+FAIR = ("", "-b", "-c", "-warm", "-cold", "-scale", "-bare", "-limit")
 SLOTS = 2
 
 
@@ -369,23 +369,6 @@ def test_autoscale(world: World) -> None:
             world.call("nap", f"fewer-{n}", 0.5, more="-scale")
         world.await_line("start", "fewer-0", "fewer-1")
         assert (world.count("leased", "-scale"), world.count("ready", "-scale")) == (2, 2)
-
-
-def test_children_are_replaced(world: World) -> None:
-    """After so many tasks, or with so much memory: nothing is lost or started twice meanwhile."""
-    options = ["--max-tasks-per-child=3", "--max-memory-per-child=150000"]
-    with _worker(world, *options, more="-child"):
-        names = [f"child-{n}" for n in range(4)]
-        for name in names:
-            world.call("run", name, more="-child")
-        pids = [line.pid for line in world.await_line("end", *names)]
-        assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 1]
-        world.call("fill", "filled", 200, more="-child")
-        world.call("run", "after", more="-child")
-        [filled], [after] = (world.await_line("end", name) for name in ("filled", "after"))
-        assert filled.pid == pids[-1] and after.pid != filled.pid
-    starts = world.scene.said("start")
-    assert [starts.count(name) for name in (*names, "filled", "after")] == [1] * 6
 
 
 def test_without_prefetch(world: World) -> None:

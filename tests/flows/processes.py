@@ -17,6 +17,7 @@ from tests.judge import TaskLog, Verdict, judge, read_submit_events, read_task_e
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
 from tests.preloaded import PROJECT, SITE, Preloaded
+from tests.processes import children
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -100,10 +101,9 @@ class Process:
         """End it by SIGTERM, and by SIGKILL after the grace."""
         self.stack.stop(grace_seconds=grace_seconds)
 
-    def children(self) -> list[int]:
+    def children(self) -> set[int]:
         """Return the process ids of its direct children."""
-        found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [int(pid) for pid in found.split()]
+        return children(self.pid)
 
     def log_end(self, *, lines: int = 40) -> str:
         text = self.log.read_text(errors="replace") if self.log.exists() else ""

@@ -17,6 +17,7 @@ from config.embedded.postgres import DATABASE, Postgres, data_folder
 from config.embedded.redis import Redis
 from config.embedded.server import Server
 from tests.migrated import copy_to
+from tests.processes import children
 from tests.state_dirs import new_state_dir, remove_state_dir, stop_servers
 from tests.waiting import wait_for
 
@@ -40,7 +41,7 @@ class Breakable:
 
     def kill(self) -> None:
         """Kill the server as a power cut would; it stays down until `start`."""
-        for pid in [self.pid, *_children(self.pid)]:
+        for pid in [self.pid, *children(self.pid)]:
             _signal(pid, signal.SIGKILL)
         wait_for(lambda: self._server.pid is None, what="the server's end")
 
@@ -65,12 +66,12 @@ class Breakable:
     def freeze(self) -> None:
         """Stop the clock for the server: it holds its sockets and answers nothing."""
         _signal(self.pid, signal.SIGSTOP)
-        for pid in _children(self.pid):
+        for pid in children(self.pid):
             _signal(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let a frozen server continue."""
-        for pid in [*_children(self.pid), self.pid]:
+        for pid in [*children(self.pid), self.pid]:
             _signal(pid, signal.SIGCONT)
 
     def close(self) -> None:
@@ -145,28 +146,6 @@ def _mounted(folder: Path, size: int) -> bool:
     options = f"size={size},mode=755"
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _children(pid: int) -> list[int]:
-    """Return the ids of a process's children, of any of its threads."""
-    found: list[int] = []
-    for entry in _tasks(pid):
-        found += [int(word) for word in _read(entry / "children").split()]
-    return found
-
-
-def _tasks(pid: int) -> Iterator[Path]:
-    try:
-        yield from Path(f"/proc/{pid}/task").iterdir()
-    except OSError:
-        return
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""  # it has just ended
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -28,7 +28,7 @@ def _run_once_each_in_the_pool_s_process(stack: Processes) -> Submission:
     ids = {str(run.id) for run in after.runs.all()}
     events = read_task_events(stack.tasks.path)
     pids = [event.pid for event in events if event.event == "start" and event.run in ids]
-    assert len(pids) == JOBS and set(pids) <= set(stack.started[0].children())
+    assert len(pids) == JOBS and set(pids) <= stack.started[0].children()
     return after
 
 

@@ -1,4 +1,4 @@
-"""Redis stops answering one worker, or one of its connections: it is named, and works again."""
+"""Redis stops answering one connection of a worker: it is named, and works again."""
 
 import hashlib
 from pathlib import Path
@@ -21,10 +21,7 @@ pytestmark = pytest.mark.proof
 
 # The script's name in Redis is the hash of its text.
 TAKES = hashlib.sha1(scripts.source("take").encode()).hexdigest().encode()
-SWALLOWED = {
-    "all": Faults(hides_loss=True),
-    "consuming": Faults(lost=1.0, hangs=True, command=TAKES),
-}
+SWALLOWED = Faults(lost=1.0, hangs=True, command=TAKES)
 MINUTE = 60.0
 SLACK = 60.0  # seconds, of a machine that has other work
 
@@ -34,13 +31,13 @@ def verdict() -> dict[str, str]:
     return {one.code: one.text for one in problems_of(read(Operator()).facts)}
 
 
-@pytest.mark.parametrize("deaf", ["all", "consuming"])
-def test_a_worker_that_redis_does_not_answer_is_named(
-    processes: Processes, owner: Owner, proxy: Proxy, tmp_path: Path, deaf: str
+def test_a_worker_whose_takes_redis_does_not_answer_is_named(
+    processes: Processes, owner: Owner, proxy: Proxy, tmp_path: Path
 ) -> None:
-    """All of its connections swallow what it sends, or only the one that it takes runs with.
+    """Its other connections are answered, and nothing is closed.
 
-    Nothing is closed. Three runs wait; when Redis answers again, they run.
+    Three runs wait; when Redis answers again, they run. `test_faults` has a worker of which all
+    connections are swallowed.
     """
     alive = tmp_path / "alive"
     url = proxy.url
@@ -50,7 +47,7 @@ def test_a_worker_that_redis_does_not_answer_is_named(
     processes.ready()
     assert outcomes(ended(submit("tests.add", x=1, y=2, owner=owner))) == ["succeeded"]
     assert alive.exists() and not Worker.objects.without_redis().exists()
-    proxy.faults = SWALLOWED[deaf]
+    proxy.faults = SWALLOWED
     runs = [submit("tests.add", x=n, y=n, owner=owner) for n in range(3)]
     named = wait_for(
         lambda: verdict().get("without_redis"), seconds=MINUTE + SLACK, what="the verdict"

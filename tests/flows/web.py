@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import urllib3
@@ -17,6 +16,7 @@ from fleet.stack.stack import Stack, free_port
 from tests.flows.installation import Installation
 from tests.flows.kept import kept
 from tests.flows.processes import Processes
+from tests.processes import children
 
 MAKE_TOKEN = """
 from jobs.models import Owner
@@ -75,8 +75,8 @@ class Site:
     def kill_one(self) -> None:
         """SIGKILL one web process; its parent starts another."""
         parent = self.stack.pid("web")
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        os.kill(int(children[0]), signal.SIGKILL)
+        assert parent is not None
+        os.kill(min(children(parent)), signal.SIGKILL)
 
 
 def token_of(installation: Installation) -> str:
