@@ -1,7 +1,6 @@
 """With every slot taken by long runs, the system's own work still happens on time."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -91,26 +90,3 @@ def test_a_short_run_does_not_wait_for_a_long_one(processes: Processes, verdict:
     short = reached(short, State.SUCCEEDED, seconds=40)
     long = reached(long, State.SUCCEEDED)
     verdict(long, short)
-
-
-def test_what_finds_no_slot_in_time_is_given_back(
-    processes: Processes, verdict: Any, tmp_path: Path
-) -> None:
-    """A run that was admitted where every slot stays taken is queued again, with its attempts."""
-    free = tmp_path / "free"
-    processes.start_worker("greedy", slots=1, options=["--prefetch-multiplier", "4"])
-    long = submit("flows.hold", path=str(free), owner="acme", max_attempts=1)
-    reached(long, State.RUNNING, seconds=40)
-    others = submit_many("tests.record", [{"n": n} for n in range(3)], owner="acme", max_attempts=1)
-
-    def all_given_back() -> bool:
-        return all("given back" in outcomes(run) for run in others.runs.all())
-
-    wait_for(all_given_back, seconds=60, what="each of the others to be given back")
-    free.touch()
-    assert others.wait(timeout=300)[State.SUCCEEDED] == 3
-    for run in others.runs.all():
-        *before, last = outcomes(run)
-        assert (set(before), last) == ({"given back"}, "succeeded")
-        assert run.attempt_count == 1
-    verdict(reached(long, State.SUCCEEDED), others)

@@ -105,19 +105,3 @@ def test_cancels_hold_while_the_worker_dies(processes: Processes, verdict: Any) 
     after = ended(submit("tests.record", n=1, owner="acme"), seconds=40)
     assert sum(len(bodies(processes.tasks, run)) for run in submission.runs.all()) == 2
     verdict(submission, after)
-
-
-def test_an_admitted_run_is_stopped_at_the_gate(processes: Processes, verdict: Any) -> None:
-    """A run that waits for a slot when the cancel comes never starts."""
-    processes.start_worker(slots=1, options=["--prefetch-multiplier", "4"])
-    first = submit("tests.sleep", seconds=1.2, owner="acme")
-    others = submit_many("tests.record", [{"n": n} for n in range(3)], owner="acme")
-    admitted = others.runs.filter(state=State.ADMITTED)
-    wait_for(lambda: admitted.count() == 3, seconds=40)
-    others.cancel()
-    assert others.progress[State.CANCELLING] == 3
-    others.wait(timeout=300)
-    for run in others.runs.all():
-        assert states(run) == ["queued", "admitted", "cancelling", "cancelled"]
-        assert bodies(processes.tasks, run) == []
-    verdict(ended(first), others)

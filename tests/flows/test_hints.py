@@ -6,7 +6,7 @@ from typing import Any
 from celery import current_app
 
 from fleet import HEADER, Hint
-from jobs import submit, submit_many
+from jobs import submit
 from jobs.core.states import State
 from jobs.models import Run, Submission
 from jobs.runs.dispatch import broker as hint_broker
@@ -61,19 +61,6 @@ def test_a_hint_that_comes_fifty_times_starts_one_run(stack: Processes, verdict:
     _passed_through(verdict, stack, run)
     assert outcomes(run) == ["succeeded"]
     assert len(bodies(stack.tasks, run)) == 2, "one start, one end"
-
-
-def test_a_hint_may_not_name_another_task(stack: Processes, verdict: Any) -> None:
-    """The payload of a run goes to the task that it was submitted for, and to no other."""
-    busy = submit_many("tests.sleep", [{"seconds": 0.5}] * 4, owner="acme")
-    wait_for(lambda: busy.progress[State.RUNNING] == 4)
-    run = submit("tests.add", x=1, y=2, owner="acme")
-    # These overtake its own hint, while it is queued.
-    _publish(run.id, task="tests.total", times=4, priority=9)
-    run = ended(run)
-    _passed_through(verdict, stack, run, busy)
-    assert outcomes(run) == ["succeeded"]
-    assert {event.task for event in bodies(stack.tasks, run)} == {"tests.add"}
 
 
 def test_an_offered_task_runs_only_with_a_row(stack: Processes, verdict: Any) -> None:

@@ -7,12 +7,10 @@ import redis
 from django.db import transaction
 
 from jobs import submit, submit_many
-from jobs.core.errors import StateConflict
 from jobs.core.states import State
-from jobs.models import IdempotencyKey, Outbox, Owner, Run, Submission
-from jobs.owners.limits import pause_owner
+from jobs.models import IdempotencyKey, Outbox, Run, Submission
 from tests.flows.processes import Processes
-from tests.flows.world import bodies, ended, keys_with, outcomes, reached, states
+from tests.flows.world import ended, keys_with, states
 from tests.tasks import add
 
 STRAIGHT = ["queued", "admitted", "running", "succeeded"]
@@ -60,16 +58,6 @@ def test_a_scheduled_run_waits_for_its_time(stack: Processes, verdict: Any) -> N
     verdict(run)
 
 
-def test_a_deadline_ends_what_has_not_started(stack: Processes, owner: Owner, verdict: Any) -> None:
-    """A run that may not start in time expires, and never starts."""
-    pause_owner(owner, reason="moving house")
-    run = ended(submit(add, x=1, y=2, owner="acme", deadline_seconds=0.3))
-    assert run.state == State.EXPIRED
-    assert run.moves[-1][2] == "deadline passed"
-    assert bodies(stack.tasks, run) == []
-    verdict(run)
-
-
 class OutOfStock(Exception):
     """The caller changes its mind."""
 
@@ -94,22 +82,6 @@ def test_a_rolled_back_submit_leaves_nothing(
     assert keys_with(broker, made) == []
     # What comes after it passes through the same queue.
     verdict(ended(submit(add, x=1, y=2, owner="acme")))
-
-
-def test_an_operator_retries_what_has_ended(stack: Processes, verdict: Any) -> None:
-    """It is queued again with fresh attempts and the next token; a success stays as it is."""
-    failed = ended(submit("tests.fail", times=1, owner="acme", max_attempts=1))
-    waiting = submit(add, x=1, y=2, owner="acme", countdown=60)
-    waiting.cancel(reason="not today")
-    for run in (failed, waiting):
-        run.retry()
-    failed, waiting = reached(failed, State.FAILED), ended(waiting)
-    assert outcomes(failed) == ["failed", "failed"]
-    assert [(row.token, row.number) for row in failed.attempts] == [(1, 1), (2, 2)]
-    assert states(waiting) == ["scheduled", "cancelled", *STRAIGHT]
-    with pytest.raises(StateConflict):
-        waiting.retry()
-    verdict(failed, waiting)
 
 
 def test_plain_celery_tasks_run_beside(stack: Processes, verdict: Any) -> None:

@@ -1,9 +1,6 @@
 """Priorities, caps, locks and pauses, over two workers."""
 
-from datetime import timedelta
 from typing import Any
-
-from django.utils import timezone
 
 from jobs import submit, submit_many
 from jobs.core.states import State
@@ -80,13 +77,3 @@ def test_a_paused_owner_waits_and_others_do_not(
     resume_owner(owner)
     assert paused.wait(timeout=200)[State.SUCCEEDED] == 5
     verdict(paused, other)
-
-
-def test_a_pause_ends_at_its_time(stack: Processes, owner: Owner, verdict: Any) -> None:
-    """An owner that is paused until a time needs no resume."""
-    until = timezone.now() + timedelta(seconds=0.8)
-    pause_owner(owner, until=until)
-    run = ended(submit("tests.record", n=1, owner="acme"))
-    assert run.state == State.SUCCEEDED
-    assert run.started_at >= until
-    verdict(run)

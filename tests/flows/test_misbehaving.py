@@ -124,23 +124,6 @@ def test_a_task_may_ruin_its_surroundings(stack: Processes, verdict: Any, task: 
 
 
 @kept
-def test_retries_follow_the_policy(stack: Processes, verdict: Any) -> None:
-    """Back-off grows to its cap; `give_up_on`, and an error outside `retry_on`, end at once."""
-    patient = submit("tests.fail", times=3, owner="acme", max_attempts=4)
-    given_up = submit("tests.fail", times=3, owner="acme", give_up_on=("ValueError",))
-    other = submit("tests.fail", times=3, owner="acme", retry_on=("OSError", "KeyError"))
-    parent = submit("tests.fail", times=1, owner="acme", retry_on=("builtins.Exception",))
-    runs = [ended(run) for run in (patient, given_up, other, parent)]
-    assert [outcomes(run) for run in runs] == [
-        ["retrying", "retrying", "retrying", "succeeded"],
-        ["failed"],
-        ["failed"],
-        ["retrying", "succeeded"],
-    ]
-    verdict(*runs)
-
-
-@kept
 def test_celerys_own_retry_waits_in_the_row(stack: Processes, verdict: Any) -> None:
     """`autoretry_for` tries again, bounded by the run's own attempts and not by the task's."""
     runs = [

@@ -3,7 +3,6 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,17 +52,6 @@ def test_all_lines_are_there(stack: Processes, tmp_path: Path, count: int) -> No
     run = ended(submit("flows.log_lines", count=count, path=path, owner="acme"), seconds=60)
     assert run.state == State.SUCCEEDED
     assert numbers(run) == [*range(1, count + 1)]
-
-
-def test_of_ten_megabytes_the_first_and_last_lines_stay(stack: Processes, tmp_path: Path) -> None:
-    """The gap is named, and no more than the limits is stored."""
-    given: dict[str, Any] = {"count": 10_000, "size": 1_000, "path": str(tmp_path / "times")}
-    run = ended(submit("flows.log_lines", **given, owner="acme"), seconds=60)
-    assert run.state == State.SUCCEEDED
-    found, lines = numbers(run), list(lines_of(run))
-    assert found[0] == 1 and found[-1] == 10_000 and found == sorted(set(found))
-    assert sum(line.left_out for line in lines) == 10_000 - len(found)
-    assert 700_000 < sum(len(line.text) for line in lines) < 1_200_000
 
 
 def test_a_killed_worker_leaves_a_prefix(processes: Processes, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A worker without file descriptors, and one whose thread to PostgreSQL dies."""
+"""A worker without file descriptors."""
 
 import os
 import resource
@@ -88,25 +88,3 @@ def test_a_worker_that_cannot_go_on_ends_with_an_error(processes: Processes) -> 
     wait_for(lambda: not worker.is_alive, seconds=30, what="the worker's end")
     with pytest.raises(StackError, match="ended with 1"):
         worker.stack.watch()
-
-
-def test_a_thread_to_the_database_that_dies_is_replaced(
-    processes: Processes, verdict: Any, tmp_path: Path
-) -> None:
-    """The worker says so; what it runs is recorded, and it takes more."""
-    dies, gate = tmp_path / "dies", tmp_path / "gate"
-    worker = start(processes, IO_THREAD_DIES=str(dies))
-    pid = worker.pid
-    held = submit("flows.hold", path=str(gate), owner="acme")
-    reached(held, State.RUNNING)
-    dies.touch()
-    wait_for(lambda: not dies.exists(), what="the error in the thread")
-    run = submit("tests.record", n=1, owner="acme")
-    assert outcomes(ended(run))[-1] == "succeeded"
-    gate.touch()
-    assert outcomes(ended(held)) == ["succeeded"]
-    log = worker.log.read_text()
-    assert "the thread that admits and records has died" in log
-    assert "another thread admits and records now" in log
-    assert worker.pid == pid
-    verdict(held, run)

@@ -1,7 +1,5 @@
 """Runs without history on real workers: run, tried again, through kills; nothing is written."""
 
-import os
-import signal
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
@@ -105,19 +103,6 @@ def test_a_killed_worker_loses_none(
     # Its slots, and what they had done and not yet acknowledged: 100 ms of it a slot.
     assert len(starts(processes.tasks)) - RUNS <= 2 + 2 * 3
     assert other.is_alive
-
-
-def test_a_killed_child_loses_its_attempt(
-    stack: Processes, owner: Owner, broker: redis.Redis
-) -> None:
-    """The run continues with the next attempt, on a worker that lives."""
-    job = job_without_history(owner, task="tests.record", arguments={"n": 1, "seconds": 1.5})
-    [run] = publish(job, 1)
-    [first] = wait_for(lambda: starts(stack.tasks))
-    os.kill(first.pid, signal.SIGKILL)
-    wait_for(lambda: ends(stack.tasks)[run], seconds=30)
-    assert [event.attempt for event in starts(stack.tasks)] == [1, 2]
-    wait_for(lambda: is_drained(broker))
 
 
 def test_runs_under_a_lock_do_not_overlap(
