@@ -1,7 +1,6 @@
 """What an installation stores, sends and shows, as bytes by place, and a search in it."""
 
 import gzip
-import subprocess
 import threading
 import urllib.error
 import urllib.request
@@ -12,11 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import redis
-from django.conf import settings
 
-from config.embedded.accounts import server_account
-from config.embedded.binaries import postgres_folder
-from config.embedded.places import Places
+from tests.flows.servers import postgres_program
 
 READS: Final = {
     b"string": ("GET",),
@@ -104,16 +100,10 @@ def heard(client: redis.Redis) -> Iterator[list[bytes]]:
 def dumps_of(url: str, folder: Path) -> dict[str, bytes]:
     """Return a plain dump, and docs/operate/backup.md's dump as what a restore reads of it."""
     plain, custom = folder / "plain.sql", folder / "fairshift.dump"
-    _postgres("pg_dump", "--format=plain", f"--file={plain}", url)
-    _postgres("pg_dump", "--format=custom", f"--file={custom}", url)
-    _postgres("pg_restore", f"--file={folder / 'restored.sql'}", str(custom))
+    postgres_program("pg_dump", "--format=plain", f"--file={plain}", url)
+    postgres_program("pg_dump", "--format=custom", f"--file={custom}", url)
+    postgres_program("pg_restore", f"--file={folder / 'restored.sql'}", str(custom))
     return {"dump": plain.read_bytes(), "backup": (folder / "restored.sql").read_bytes()}
-
-
-def _postgres(name: str, *words: str) -> None:
-    folder = postgres_folder(Places(settings.STATE_DIR), account=server_account())
-    done = subprocess.run([folder / name, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def files_below(folder: Path) -> bytes:

@@ -194,6 +194,11 @@ class Processes:
     def start_beat(self, **environ: str) -> Process:
         return self.start(programs.beat(), **environ)
 
+    def start_system_and_beat(self, **environ: str) -> None:
+        """Start what drives runs beside their workers."""
+        self.start_system(**environ)
+        self.start_beat(**environ)
+
     def start(self, program: Program, *, options: Sequence[str] = (), **environ: str) -> Process:
         """Start any program of a stack with the environment of the scene."""
         program = replace(

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import psycopg
 import redis
+from django.conf import settings
 
 from config.embedded.accounts import server_account
+from config.embedded.binaries import postgres_folder
 from config.embedded.places import Places
 from config.embedded.postgres import DATABASE, Postgres, data_folder
 from config.embedded.redis import Redis
@@ -121,6 +123,13 @@ class Servers:
         self.redis.close()
         self.postgres.close()
         self._places.remove_sockets()
+
+
+def postgres_program(name: str, *words: str) -> None:
+    """Run one of PostgreSQL's programs, which must end well."""
+    folder = postgres_folder(Places(settings.STATE_DIR), account=server_account())
+    done = subprocess.run([folder / name, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @contextmanager

@@ -58,8 +58,7 @@ def test_each_user_of_the_page_may_do_its_work(
     processes: Processes, owner: Owner, server: Secured
 ) -> None:
     """Submit, run, retry, beat's own sends, events and inspections: Redis refuses none."""
-    processes.start_system(REDIS_URL=url(server, "system"))
-    processes.start_beat(REDIS_URL=url(server, "system"))
+    processes.start_system_and_beat(REDIS_URL=url(server, "system"))
     processes.start_worker(slots=1, options=["--task-events"], REDIS_URL=url(server, "worker"))
     processes.ready(seconds=60)
     flower = Stranger(url(server, "flower"))
@@ -107,8 +106,7 @@ def test_the_users_of_the_page_send_a_webhook(
             send_test(make_endpoint(given, owner=owner).endpoint)
         environ = {"REDIS_URL": url(server, "worker"), "FAIRSHIFT_HTTP_ALLOWED_HOSTS": ears.place}
         processes.start(programs.notices_worker(), **environ)
-        processes.start_system(REDIS_URL=url(server, "system"))
-        processes.start_beat(REDIS_URL=url(server, "system"))
+        processes.start_system_and_beat(REDIS_URL=url(server, "system"))
         processes.ready(seconds=60)
         wait_for(lambda: bool(ears.got), seconds=60, what="the test event")
     assert refusals(server) == []

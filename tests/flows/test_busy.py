@@ -26,8 +26,7 @@ def test_promotion_rescue_and_sweep_act_on_time(processes: Processes, broker: re
     """Due runs are queued, a killed worker's runs taken back, and lost hints published."""
     processes.start_worker("busy", slots=2)
     doomed = processes.start_worker("doomed", slots=2)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     long = submit_many("tests.sleep", [LONG] * 6, owner="acme")
     running = long.runs.filter(state=State.RUNNING)
     wait_for(lambda: running.count() == 4, seconds=40, what="every slot to be taken")
@@ -56,8 +55,7 @@ def test_promotion_rescue_and_sweep_act_on_time(processes: Processes, broker: re
 def test_the_last_loss_is_told_to_celery(processes: Processes, verdict: Any) -> None:
     """A run that is lost with its worker for the last time calls its errback, and its chord's."""
     doomed = processes.start_worker("doomed", slots=2)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     told_alone, told_by_chord = str(uuid4()), str(uuid4())
     alone = submit(
         "tests.sleep",

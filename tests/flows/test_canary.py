@@ -57,8 +57,7 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         here.start(programs.flower(port=ports[1], user="ann", password="secret"), **given)
         for name in ("one", "two"):
             here.start_worker(name, **given, SPANS=str(folder / f"spans-{name}"))
-        here.start_system(**given)
-        here.start_beat(**given)
+        here.start_system_and_beat(**given)
         here.ready(seconds=90)
         try:
             yield Scene(

@@ -78,8 +78,7 @@ def test_a_cancelled_run_does_not_come_back(
     if flushed:
         broker.flushall()
     processes.start_worker()
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     assert ended(other, seconds=40).state == State.SUCCEEDED
     assert ended(cancelled).state == State.CANCELLED
     assert bodies(processes.tasks, cancelled) == []
@@ -89,8 +88,7 @@ def test_a_cancelled_run_does_not_come_back(
 def test_cancels_hold_while_the_worker_dies(processes: Processes, verdict: Any) -> None:
     """Admitted, told and killed with its worker: rescue ends it, and it does not start again."""
     worker = processes.start_worker("doomed", slots=2)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     calls = [{"seconds": 30, "ignore_soft": True}] * 4
     submission = submit_many("tests.sleep", calls, owner="acme", max_attempts=3)
     running = submission.runs.filter(state=State.RUNNING)

@@ -52,8 +52,7 @@ def workers(processes: Processes, broker: OwnBroker) -> Processes:
     url = broker.redis.url
     for name in ("one", "two"):
         processes.start_worker(name, slots=2, REDIS_URL=url)
-    processes.start_system(REDIS_URL=url)
-    processes.start_beat(REDIS_URL=url)
+    processes.start_system_and_beat(REDIS_URL=url)
     processes.ready()
     return processes
 

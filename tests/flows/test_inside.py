@@ -58,8 +58,7 @@ def test_progress_is_seen_over_http_while_the_task_runs(
 def test_a_checkpoint_outlives_a_killed_worker(processes: Processes, tmp_path: Path) -> None:
     """The next attempt finds it, although the transaction around it was never committed."""
     worker = processes.start_worker(slots=1)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     processes.ready()
     run = submit("flows.go_on", path=str(tmp_path / "never"), owner="acme")
     wait_for(Run.objects.filter(id=run.id, checkpoint__isnull=False).exists, seconds=30)

@@ -83,8 +83,7 @@ def worker(processes: Processes, owner: Owner, broker: OwnBroker) -> Process:
     # By default, slow tasks are not leased beyond the slots.
     options = ("--prefetch-multiplier", "3")
     started = processes.start_worker("one", slots=1, options=options, REDIS_URL=url)
-    processes.start_system(REDIS_URL=url)
-    processes.start_beat(REDIS_URL=url)
+    processes.start_system_and_beat(REDIS_URL=url)
     processes.ready()
     return started
 

@@ -65,8 +65,7 @@ def test_submits_are_committed_or_rolled_back(stack: Processes, verdict: Any, wa
 def test_workers_of_a_project_with_djangos_pool(processes: Processes) -> None:
     """They run jobs as ever, also in processes that are forked while the worker is connected."""
     processes.start_worker(options=OPTIONS, **DJANGOS_POOL)
-    processes.start_system(**DJANGOS_POOL)
-    processes.start_beat(**DJANGOS_POOL)
+    processes.start_system_and_beat(**DJANGOS_POOL)
     processes.ready()
     assert "all submitted" in processes.run(SUBMITS, **DJANGOS_POOL)
     drained()

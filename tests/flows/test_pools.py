@@ -20,8 +20,7 @@ def test_the_journey_on_other_pools(processes: Processes, verdict: Any, pool: st
     """
     allowed = {"FAIRSHIFT_ALLOW_OTHER_POOLS": "on"}
     worker = processes.start_worker(pool, 2, options=["--pool", pool], **allowed)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     many = submit_many("tests.record", [{"n": n} for n in range(30)], owner="acme")
     failed = submit("flows.misbehave", way="system_exit", owner="acme", max_attempts=2)
     kept = submit("flows.misbehave", way="set", owner="acme", max_attempts=1)

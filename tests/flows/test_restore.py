@@ -3,20 +3,13 @@
 The judge is the tasks' own log, outside of both databases.
 """
 
-import subprocess
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import psycopg
-from django.conf import settings
-
-from config.embedded.accounts import server_account
-from config.embedded.binaries import postgres_folder
-from config.embedded.places import Places
 from tests.flows.installation import ENDED, Installation, installed
 from tests.flows.processes import Processes
-from tests.flows.servers import Servers, own_servers
+from tests.flows.servers import Servers, own_servers, postgres_program
 from tests.judge import read_submit_events, read_task_events
 from tests.waiting import wait_for
 
@@ -32,17 +25,9 @@ class Restored(Installation):
         self.urls = {"DATABASE_URL": servers.postgres.url, "REDIS_URL": servers.redis.url}
 
 
-def program(name: str, *words: str) -> None:
-    """Run one of PostgreSQL's programs."""
-    folder = postgres_folder(Places(settings.STATE_DIR), account=server_account())
-    done = subprocess.run([folder / name, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def rows(servers: Servers) -> dict[str, Any]:
     """Return all runs by id: state, whether it is open, token."""
-    with psycopg.connect(servers.postgres.url) as connection:
-        found = connection.execute(ROWS).fetchall()
+    found = servers.sql(ROWS)
     return {str(run_id): (state, is_open, token) for run_id, state, is_open, token in found}
 
 
@@ -66,7 +51,8 @@ def test_a_restored_database_goes_on_from_its_snapshot(tmp_path: Path) -> None:
     with installed(tmp_path / "before") as before:
         steady = before.submitter("--count", "2000", "--pause", "0.02", "--seconds", "0.1")
         wait_for(lambda: before.count(ENDED) > 30, seconds=60, what="work under way")
-        program("pg_dump", "--format=custom", f"--file={file}", before.urls["DATABASE_URL"])
+        url = before.urls["DATABASE_URL"]
+        postgres_program("pg_dump", "--format=custom", f"--file={file}", url)
         dumped = before.count(ENDED)
         wait_for(lambda: before.count(ENDED) > dumped + 30, seconds=60, what="work after the dump")
         for name in ("one", "two", "system", "beat"):
@@ -79,9 +65,8 @@ def test_a_restored_database_goes_on_from_its_snapshot(tmp_path: Path) -> None:
         # A dump has no roles: it is restored as docs/operate/backup.md says.
         after = Restored(tmp_path / "after", servers)
         after.statement("CREATE ROLE fairshift_tenant NOLOGIN")
-        program(
-            "pg_restore", "--exit-on-error", f"--dbname={after.urls['DATABASE_URL']}", str(file)
-        )
+        url = after.urls["DATABASE_URL"]
+        postgres_program("pg_restore", "--exit-on-error", f"--dbname={url}", str(file))
         snapshot = rows(servers)
         assert len(servers.client().keys()) == 0
         with after.running():

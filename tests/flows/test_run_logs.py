@@ -57,8 +57,7 @@ def test_all_lines_are_there(stack: Processes, tmp_path: Path, count: int) -> No
 def test_a_killed_worker_leaves_a_prefix(processes: Processes, tmp_path: Path) -> None:
     """Without holes, up to a second before the death; the next attempt has a log of its own."""
     worker = processes.start_worker(slots=1)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     processes.ready()
     path = tmp_path / "times"
     run = submit("flows.log_lines", count=300, path=str(path), pause=0.05, owner="acme")

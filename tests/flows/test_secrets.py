@@ -26,8 +26,7 @@ def test_keys_rotate_while_runs_go_on(
     both = {"FAIRSHIFT_ENCRYPTION_KEYS": f"{KEY_1},{KEY_2}"}
     use_ring(settings, KEY_1)
     workers = [processes.start_worker(f"old-{number}", **old) for number in range(2)]
-    processes.start_system(**both)
-    processes.start_beat(**both)
+    processes.start_system_and_beat(**both)
     processes.ready()
     runs = [_recorded(owner, number) for number in range(60)]
     use_ring(settings, KEY_1, KEY_2)

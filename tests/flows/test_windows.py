@@ -62,8 +62,7 @@ def _half_ended(windowed: Windowed) -> bool:
 def test_nothing_starts_outside(windowed: Windowed, processes: Processes, verdict: Judging) -> None:
     """Not with more runs than fit into an opening, a kill, a revocation and a freeze (G14)."""
     workers = [processes.start_worker(f"worker-{number}", 4) for number in range(2)]
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     processes.ready()
     _agree(windowed)
     chance = Random(SHARE)
@@ -90,8 +89,7 @@ def test_clocks_of_workers_decide_nothing(
     """One is an hour ahead and one an hour behind: both start runs, and none outside (G14)."""
     for name, offset in WRONG_CLOCKS.items():
         processes.start_worker(name, 2, **FAKING, FAKETIME=offset)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     processes.ready()
     _agree(windowed)
     submissions = _submit(windowed, "tests.add", [{"x": n, "y": 1} for n in range(300)])

@@ -28,8 +28,7 @@ CREATE TRIGGER slow_start BEFORE UPDATE ON jobs_run FOR EACH ROW
 def test_what_a_cold_stop_ends_runs_again(processes: Processes, verdict: Any) -> None:
     """It is not cancelled: it runs on another worker, also when it retries other errors only."""
     cold = processes.start_worker("cold", slots=2)
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     policies = [{}, {"retry_on": ["ConnectionError"]}]
     submitted = [
         submit("flows.misbehave", way="hang", times=1, n=7, owner="acme", **policy)

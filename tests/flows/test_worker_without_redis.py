@@ -41,8 +41,7 @@ def test_a_worker_whose_takes_redis_does_not_answer_is_named(
     """
     alive = tmp_path / "alive"
     url = proxy.url
-    processes.start_system()
-    processes.start_beat()
+    processes.start_system_and_beat()
     worker = processes.start_worker("cut", 1, REDIS_URL=url, FAIRSHIFT_ALIVE_FILE=str(alive))
     processes.ready()
     assert outcomes(ended(submit("tests.add", x=1, y=2, owner=owner))) == ["succeeded"]
