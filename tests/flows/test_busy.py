@@ -2,19 +2,15 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import redis
-from celery.result import AsyncResult
 
 from jobs import submit, submit_many
 from jobs.core.sql import now
 from jobs.core.states import State
 from tests.flows.processes import QUICK, Processes
-from tests.flows.tasks import told
 from tests.flows.world import keys_with, make_owner, outcomes, reached
-from tests.tasks import total
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -50,32 +46,6 @@ def test_promotion_rescue_and_sweep_act_on_time(processes: Processes, broker: re
         assert taken_back_at - killed_at < timedelta(seconds=QUICK["LEASE_SECONDS"] + 3)
         assert outcomes(again) == ["worker lost"]
     assert long.progress[State.RUNNING] == 2
-
-
-def test_the_last_loss_is_told_to_celery(processes: Processes, verdict: Any) -> None:
-    """A run that is lost with its worker for the last time calls its errback, and its chord's."""
-    doomed = processes.start_worker("doomed", slots=2)
-    processes.start_system_and_beat()
-    told_alone, told_by_chord = str(uuid4()), str(uuid4())
-    alone = submit(
-        "tests.sleep",
-        **LONG,
-        owner="acme",
-        max_attempts=1,
-        ignore_result=False,
-        link_error=told.s().set(task_id=told_alone, ignore_result=False),
-    )
-    body = total.s().on_error(told.s().set(task_id=told_by_chord, ignore_result=False))
-    members = submit_many("tests.sleep", [LONG], owner="acme", max_attempts=1, chord=body)
-    for run in (alone, members.runs.get()):
-        reached(run, State.RUNNING, seconds=40)
-    doomed.kill()
-    processes.start_worker("next", slots=2)
-    assert reached(alone, State.FAILED, seconds=20).error_type == "WorkerLostError"
-    assert AsyncResult(told_alone).get(timeout=300) == str(alone.id)
-    assert AsyncResult(told_by_chord).get(timeout=300)
-    assert AsyncResult(str(alone.id)).state == "FAILURE"
-    verdict(reached(alone, State.FAILED), members)
 
 
 def test_a_short_run_does_not_wait_for_a_long_one(processes: Processes, verdict: Any) -> None:

@@ -63,9 +63,12 @@ def test_link_and_result_see_the_success_after_retries(stack: Processes, verdict
     verdict(run)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, "hang_on"])
 def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, way: str) -> None:
-    """However the run failed, its errback is called once, after its last attempt."""
+    """However the run failed, its errback is called once, after its last attempt.
+
+    Also when it ignored its soft time limit: the child that is terminated reports nothing.
+    """
     run = submit(
         "flows.misbehave",
         way=way,
@@ -74,6 +77,7 @@ def test_an_errback_sees_the_last_failure_once(stack: Processes, verdict: Any, w
         ignore_result=False,
         link=total.s(),
         link_error=told.s(),
+        **(LIMITS if way == "hang_on" else {}),
     )
     run = reached(run, State.FAILED)
     wait_for(lambda: start_count(stack.tasks, task="flows.told") == 1, what="the errback's call")

@@ -7,12 +7,11 @@ import pytest
 import redis
 
 from jobs import submit, submit_many
-from jobs.core.states import ENDED, State
+from jobs.core.states import State
 from jobs.models import Run
 from jobs.runs.cancellation import cancel_runs
 from tests.flows.processes import Processes
 from tests.flows.world import bodies, ended, outcomes, reached, states
-from tests.waiting import wait_for
 
 
 def _body_ended(stack: Processes, run: Run) -> str | None:
@@ -83,23 +82,3 @@ def test_a_cancelled_run_does_not_come_back(
     assert ended(cancelled).state == State.CANCELLED
     assert bodies(processes.tasks, cancelled) == []
     verdict(cancelled, other)
-
-
-def test_cancels_hold_while_the_worker_dies(processes: Processes, verdict: Any) -> None:
-    """Admitted, told and killed with its worker: rescue ends it, and it does not start again."""
-    worker = processes.start_worker("doomed", slots=2)
-    processes.start_system_and_beat()
-    calls = [{"seconds": 30, "ignore_soft": True}] * 4
-    submission = submit_many("tests.sleep", calls, owner="acme", max_attempts=3)
-    running = submission.runs.filter(state=State.RUNNING)
-    wait_for(lambda: running.count() == 2, seconds=40)
-    submission.cancel()
-    assert submission.progress[State.CANCELLING] >= 2
-    worker.kill()
-    processes.start_worker("next", slots=2)
-    submission.wait(timeout=300)
-    assert {run.state for run in submission.runs.all()} == {State.CANCELLED}
-    assert not Run.objects.exclude(state__in=ENDED).exists()
-    after = ended(submit("tests.record", n=1, owner="acme"), seconds=40)
-    assert sum(len(bodies(processes.tasks, run)) for run in submission.runs.all()) == 2
-    verdict(submission, after)

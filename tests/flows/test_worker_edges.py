@@ -12,7 +12,6 @@ from fleet import HEADER
 from jobs import submit
 from jobs.core.conf import DEFAULTS
 from jobs.core.states import State
-from jobs.models import Run
 from tests.flows.processes import Layout, Processes
 from tests.flows.tasks import told
 from tests.flows.world import bodies, ended, outcomes, reached, start_count
@@ -20,7 +19,6 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
 
-LIMITS = {"soft_time_limit_seconds": 0.2, "time_limit_seconds": 0.6}
 
 # One worker, which receives every `revoke` and follows it.
 LAYOUT = Layout(1, 4, environ={"FAIRSHIFT_REMOTE_COMMANDS": "revoke"})
@@ -41,24 +39,21 @@ def test_a_worker_comes_before_its_children(stack: Processes) -> None:
     assert found() == wanted
 
 
-def test_a_hard_limit_is_told_once(stack: Processes, verdict: Any) -> None:
-    """The terminated child reports nothing: one outcome, one errback."""
-    runs = [_hang(max_attempts=1, link_error=told.si(n)) for n in range(4)]
-    runs = [reached(run, State.FAILED) for run in runs]
-    wait_for(lambda: start_count(stack.tasks, task="flows.told") >= 4, what="four errbacks")
-    assert {run.error_type for run in runs} == {"TimeLimitExceeded"}
-    assert {tuple(outcomes(run)) for run in runs} == {("time limit",)}
-    assert {AsyncResult(str(run.id)).state for run in runs} == {"FAILURE"}
-    # A second call of an errback would have passed through the queue before this one.
-    after = ended(submit("tests.add", x=1, y=2, owner="acme"))
-    assert start_count(stack.tasks, task="flows.told") == 4
-    verdict(*runs, after)
-
-
 def test_a_hard_limit_that_is_retried_is_told_to_nobody(stack: Processes, verdict: Any) -> None:
     """No errback is called and no failure stored while the run has another attempt."""
     submitted = [
-        _hang(retry_on=["TimeLimitExceeded"], backoff_seconds=60.0, backoff_cap_seconds=60.0)
+        submit(
+            "flows.misbehave",
+            way="hang_on",
+            owner="acme",
+            ignore_result=False,
+            link_error=told.si("retried"),
+            soft_time_limit_seconds=0.2,
+            time_limit_seconds=0.6,
+            retry_on=["TimeLimitExceeded"],
+            backoff_seconds=60.0,
+            backoff_cap_seconds=60.0,
+        )
         for _ in range(4)
     ]
     runs = [reached(run, State.RETRYING, State.FAILED) for run in submitted]
@@ -98,13 +93,3 @@ def test_a_running_task_that_celery_terminates_is_cancelled(stack: Processes, ve
     assert (run.state, outcomes(run)) == (State.CANCELLED, ["cancelled"])
     assert len(bodies(stack.tasks, run)) <= 2
     verdict(run)
-
-
-def _hang(**options: Any) -> Run:
-    return submit(
-        "flows.misbehave",
-        way="hang_on",
-        owner="acme",
-        ignore_result=False,
-        **{"link_error": told.si("retried"), **LIMITS, **options},
-    )
