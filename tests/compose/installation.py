@@ -9,7 +9,8 @@ from typing import Any, Final
 from tests.commands import Done
 from tests.compose.image import PATH, Image
 from tests.compose.resolved import in_order, resolved
-from tests.compose.rooms import Furniture, Network, Room, network, new_image
+from tests.compose.rooms import Furniture, Room, network, new_image
+from tests.machines.network import Namespace
 
 POSTGRES: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 ENTRYPOINT: Final = """
@@ -43,7 +44,7 @@ class Installation:
         *files: str,
         profile: str,
         image: Image,
-        place: Network,
+        place: Namespace,
         folder: Path,
     ) -> None:
         self.services: dict[str, Any] = resolved(checkout, *files, profile=profile)["services"]

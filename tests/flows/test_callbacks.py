@@ -24,7 +24,7 @@ pytestmark = pytest.mark.proof
 WAYS = ["value_error", "retry", "exit", "set", "unpicklable", "unloadable", "one_megabyte"]
 # Long enough for a result of a megabyte on a busy machine: a signal in the middle of its writing
 # would leave half a message in the pool's pipe, of which Celery's worker dies.
-LIMITS = {"soft_time_limit_seconds": 1.0, "time_limit_seconds": 2.0}
+LIMITS: dict[str, Any] = {"soft_time_limit_seconds": 1.0, "time_limit_seconds": 2.0}
 
 
 def _kept(signature: Signature) -> tuple[Signature, AsyncResult]:
