@@ -58,7 +58,6 @@ def _retry() -> NoReturn:
 
 WAYS: dict[str, Callable[[], Any]] = {
     **{name: _raising(make) for name, make in ERRORS.items()},
-    "memory_error": _raising(MemoryError),
     **DEATHS,
     **RESULTS,
     "hang": _hang,
