@@ -35,14 +35,6 @@ PAGE = read("docs/start/own-project.md")
 block = partial(pages.block, PAGE)
 BIN = Path(sys.executable).parent
 FILES = {"init": "__init__.py", "urls": "urls.py", "tasks": "tasks.py"}
-STOCK = """import os
-from celery import Celery
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
-app = Celery("shop")
-app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
-"""
-"""An app of Celery to which nobody has given what Fairshift needs."""
 PROJECT_OF_DJANGO = Path(django.conf.__file__).parent / "project_template/project_name"
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
@@ -131,9 +123,6 @@ class Shop:
         said = self.run("python manage.py check --deploy").stderr
         others = {f"fairshift.{number}" for number in ("W035", "W110", "W111", "W205")}
         return set(re.findall(r"fairshift\.[EW]\d+", said)) - others
-
-    def doctor(self) -> Done:
-        return self.run("python manage.py doctor --json")
 
     @contextmanager
     def running(self, *lines: str) -> Iterator[list[subprocess.Popen[bytes]]]:
