@@ -9,8 +9,7 @@ from typing import Any, Final
 from tests.commands import Done
 from tests.compose.image import PATH, Image
 from tests.compose.resolved import in_order, resolved
-from tests.compose.rooms import Furniture, Room, network, new_image
-from tests.machines.network import Namespace
+from tests.compose.rooms import Furniture, Network, Room, network, new_image
 
 POSTGRES: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 ENTRYPOINT: Final = """
@@ -44,7 +43,7 @@ class Installation:
         *files: str,
         profile: str,
         image: Image,
-        place: Namespace,
+        place: Network,
         folder: Path,
     ) -> None:
         self.services: dict[str, Any] = resolved(checkout, *files, profile=profile)["services"]

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.commands import Done
-from tests.machines.network import Namespace
 
 Words = Sequence[str]
 
@@ -108,14 +107,31 @@ def _for_room(image: Path, room: Path) -> dict[str, str]:
     return {"IMAGE": str(image), "ROOM": str(room), "PYTHON": sys.base_prefix}
 
 
+@dataclass(frozen=True)
+class Network:
+    """A network of its own, kept by a process that does nothing else."""
+
+    keeper: subprocess.Popen[bytes]
+
+    def enter(self, *words: str) -> list[str]:
+        """Return a command that runs in this network."""
+        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", *words]
+
+
 @contextmanager
-def network() -> Iterator[Namespace]:
+def network() -> Iterator[Network]:
     """Make a network with a loopback alone: all services are at 127.0.0.1."""
-    made = Namespace("true")
+    code = ["sh", "-c", "ip link set lo up && echo up && exec sleep infinity"]
+    keeper = subprocess.Popen(
+        ["setpriv", "--pdeathsig=KILL", "unshare", "--net", *code], stdout=subprocess.PIPE
+    )
+    assert keeper.stdout is not None
+    assert keeper.stdout.readline() == b"up\n"
     try:
-        yield made
+        yield Network(keeper)
     finally:
-        made.end()
+        keeper.kill()
+        keeper.wait()
 
 
 @dataclass(frozen=True)
@@ -163,7 +179,7 @@ class Room:
         *,
         furniture: Furniture,
         image: Path,
-        place: Namespace,
+        place: Network,
         folder: Path,
         hosts: Path,
         environ: Mapping[str, str],

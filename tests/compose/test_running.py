@@ -44,9 +44,14 @@ def test_every_service_becomes_healthy(installation: Installation) -> None:
 def test_a_process_may_write_nothing_but_its_temporary_files(
     installation: Installation, name: str
 ) -> None:
-    """Nothing of the image is its user's. That its root is read-only, compose.yaml states."""
+    """It is nobody's superuser, has no capability, and its root is read-only."""
     room = installation.rooms[name]
     assert room.run("id", "--user").stdout == "10001\n"
+    status = room.run("grep", "-E", "^(CapEff|CapBnd|NoNewPrivs)", "/proc/self/status").stdout
+    assert set(status.split()[1::2]) == {"0" * 16, "1"}
+    for path in ("/srv/fairshift/x", "/opt/x", "/etc/x", "/srv/tasks/x", "/x"):
+        refused = room.run("touch", path)
+        assert "Read-only file system" in refused.stderr, path
     assert room.run("touch", "/tmp/x").returncode == 0
     found = room.run("find", "/srv", "/opt", "/etc", "/run", "/var", "-writable", "!", "-type", "l")
     assert found.stdout == ""
@@ -147,11 +152,8 @@ def test_a_small_installation_runs_all_in_one_service(
         assert caller.ask(*submit)[-1] == {"succeeded": 1}
         assert room.run("python", "manage.py", "check", "--deploy").returncode == 0
         nap = caller.start("submit", "own_tasks.nap", "--arg", "seconds=4", "--watch", "--json")
-        wait_for(lambda: _is_running(running), seconds=60, what="the run to start")
-        # As Compose ends it; it must not need the SIGKILL at the end of the grace.
-        room.process.send_signal(signal.SIGTERM)
-        grace = float(running.services["fairshift"]["stop_grace_period"].removesuffix("s"))
-        assert room.process.wait(grace) == 0, room.end()
+        wait_for(lambda: "running" in _states(running), seconds=60, what="the run to start")
+        _stop(running, room)
         output, _ = nap.communicate(timeout=300)
         assert json.loads(output.splitlines()[-1]) == {"succeeded": 1}
         assert "NOPERM" not in running.logs()
@@ -163,13 +165,26 @@ def _connected(room: Room, code: str, *, change: str) -> Any:
     return room.run("env", f"CHANGE={change}", "python", "-c", code)
 
 
-def _is_running(installation: Installation) -> bool:
-    """Say whether a run is under way."""
-    code = (
-        "import os, psycopg; connection = psycopg.connect(os.environ['DATABASE_URL']); "
-        "print(*connection.execute('SELECT state FROM jobs_run'))"
-    )
+def _sql(installation: Installation, query: str) -> list[str]:
     [web] = installation.of("web")
+    connect = "psycopg.connect(os.environ['DATABASE_URL'])"
+    code = f"import os, psycopg; print(*(row[0] for row in {connect}.execute({query!r})))"
     done = web.run("python", "-c", code)
     assert done.returncode == 0, done.stderr
-    return "running" in done.stdout
+    return done.stdout.split()
+
+
+def _states(installation: Installation) -> set[str]:
+    found = _sql(installation, "SELECT DISTINCT state FROM jobs_run")
+    return set(found)
+
+
+def _seconds(installation: Installation, service: str) -> float:
+    return float(str(installation.services[service]["stop_grace_period"]).removesuffix("s"))
+
+
+def _stop(installation: Installation, room: Room) -> None:
+    """End a room as Compose does; it must not need the SIGKILL at the end of the grace."""
+    room.process.send_signal(signal.SIGTERM)
+    service = room.name.rpartition("-")[0]
+    assert room.process.wait(_seconds(installation, service)) == 0, room.end()

@@ -28,7 +28,7 @@ Way = Literal["both", "in", "out"]
 """Which packets of a machine are dropped: what it sends is `out`."""
 
 
-class Namespace:
+class _Namespace:
     """A network namespace that a process keeps open."""
 
     def __init__(self, begin: str) -> None:
@@ -76,7 +76,7 @@ class Switch:
     """What the machines are linked by."""
 
     def __init__(self) -> None:
-        self._space = Namespace("ip link add name switch type bridge && ip link set switch up")
+        self._space = _Namespace("ip link add name switch type bridge && ip link set switch up")
         self.machines: dict[str, Machine] = {}
 
     def machine(self, name: str, number: int) -> Machine:
@@ -84,7 +84,7 @@ class Switch:
         self.machines[name] = Machine(self, name, number)
         return self.machines[name]
 
-    def link(self, space: Namespace, number: int) -> None:
+    def link(self, space: _Namespace, number: int) -> None:
         port, pid = f"to-{number}", str(space.keeper.pid)
         peer = ("type", "veth", "peer", "name", "eth0", "netns", pid)
         self._space.do("ip", "link", "add", port, *peer)
@@ -116,7 +116,7 @@ class Machine:
 
     def boot(self) -> None:
         """Link it; it runs no program yet."""
-        self._space = Namespace(f"nft '{FILTER}'")
+        self._space = _Namespace(f"nft '{FILTER}'")
         self._switch.link(self._space, self.number)
         self.is_up = True
 
