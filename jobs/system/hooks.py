@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -42,7 +42,8 @@ WHERE id = %s RETURNING failures
 """
 _DUE: Final = """
 SELECT id, facts, run_id, submission_id FROM jobs_hookcall
-WHERE hook = %s AND next_at <= clock_timestamp() ORDER BY next_at, id LIMIT %s
+WHERE hook = %s AND (submission_id IS NOT NULL) = %s AND next_at <= clock_timestamp()
+ORDER BY next_at, id LIMIT %s
 """
 _ANY_DUE: Final = """
 SELECT EXISTS (SELECT FROM jobs_hookcall WHERE hook = ANY(%s) AND next_at <= clock_timestamp())
@@ -69,10 +70,14 @@ def call_hooks() -> dict[str, int]:
     until = time.monotonic() + BUDGET_SECONDS
     while _store_calls() and time.monotonic() < until:
         pass
-    hooks = [(name, _of_run(hook)) for name, hook in run_hooks.items()]
-    hooks += [(name, _of_submission(hook)) for name, hook in submission_hooks.items()]
-    for name, call in hooks:
-        if not _call_due(name, call, done, budget=BUDGET_SECONDS / len(hooks)):
+    # A function may be a hook of both kinds.
+    hooks = [(_due(name), _of_run(hook), name) for name, hook in run_hooks.items()]
+    hooks += [
+        (_due(name, of_submissions=True), _of_submission(hook), name)
+        for name, hook in submission_hooks.items()
+    ]
+    for due, call, name in hooks:
+        if not _call_due(due, call, name, done, budget=BUDGET_SECONDS / len(hooks)):
             break
     return done
 
@@ -113,11 +118,16 @@ def _store_calls() -> bool:
 
 
 def _call_due(
-    name: str, call: Callable[[Mapping[str, Any]], Any], done: dict[str, int], *, budget: float
+    due: Iterable[HookCall],
+    call: Callable[[Mapping[str, Any]], Any],
+    name: str,
+    done: dict[str, int],
+    *,
+    budget: float,
 ) -> bool:
     """Call one hook for its due ends while the budget lasts; say whether the round may go on."""
     until = time.monotonic() + budget
-    for row in _due(name):
+    for row in due:
         if time.monotonic() >= until:
             break
         begun = _begin(row)
@@ -159,9 +169,9 @@ def _names() -> list[str]:
     return [*run_hooks, *submission_hooks]
 
 
-def _due(name: str) -> Iterator[HookCall]:
+def _due(name: str, *, of_submissions: bool = False) -> Iterator[HookCall]:
     """Yield the due calls of a hook, a chunk at a time; the caller begins each before the next."""
-    while due := list(HookCall.objects.raw(_DUE, [name, CHUNK])):
+    while due := list(HookCall.objects.raw(_DUE, [name, of_submissions, CHUNK])):
         yield from due
 
 

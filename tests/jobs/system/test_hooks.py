@@ -27,6 +27,10 @@ def note_submission(end: SubmissionEnd) -> None:
     called.append(end)
 
 
+def note_any(end: RunEnd | SubmissionEnd) -> None:
+    called.append(end)
+
+
 def fail(end: RunEnd) -> None:
     raise ValueError("the chat is away")
 
@@ -59,6 +63,16 @@ def test_hooks_are_called_for_runs_and_submissions(acme: Owner) -> None:
     assert of_submission.counts == {State.SUCCEEDED: 2}
     assert hooks.call_hooks() == {"called": 0, "failed": 0}
     assert not HookCall.objects.exists() and not End.objects.exists()
+
+
+def test_a_function_may_be_a_hook_of_both_kinds(acme: Owner) -> None:
+    """It is called with each end as what it is."""
+    on_run_end(note_any)
+    on_submission_end(note_any)
+    hooks.begin_listening()
+    end_runs(acme)
+    assert hooks.call_hooks() == {"called": 2, "failed": 0}
+    assert [type(end) for end in called] == [RunEnd, SubmissionEnd]
 
 
 def test_a_hook_that_raises_is_called_again_and_harms_no_other(
