@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.inputs import KEY_LIMIT
@@ -48,13 +47,4 @@ def search(visit: Visit) -> HttpResponse:
 def _address(visit: Visit, hit: Hit) -> str | None:
     if hit.kind is not Kind.TASK:
         return row_address(visit, hit.kind, hit.key, slug=hit.owner)
-    return visit.address("runs", task=hit.key) or _jobs_in_admin(visit, hit.key)
-
-
-def _jobs_in_admin(visit: Visit, task: str) -> str | None:
-    if not visit.request.user.is_staff:
-        return None
-    try:
-        return reverse("admin:jobs_job_changelist", query={"task": task})
-    except NoReverseMatch:
-        return None
+    return visit.address("runs", task=hit.key)

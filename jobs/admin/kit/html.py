@@ -24,9 +24,7 @@ from jobs.models import Run
 from jobs.pages.kit.times import (  # noqa: F401  the admin's modules use them as html.…
     NOTHING,
     between,
-    clock,
     exact,
-    minute,
     moment,
     span,
 )

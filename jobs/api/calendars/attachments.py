@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpRequest
-from ninja import Schema
+from ninja import Query, Schema
 from pydantic import ConfigDict, Field
 
 from jobs.actions.calendars import CALENDARS
+from jobs.actions.declared import Reason
 from jobs.actions.owning import owner_named
 from jobs.actions.texts import Name, Slug
 from jobs.api.calendars.finding import find_calendar
@@ -17,7 +18,6 @@ from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, needs, refuse_other_scope
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
-from jobs.api.kit.reasons import WithReason
 from jobs.calendars import changes, visibility
 from jobs.core import barrier
 from jobs.core.errors import OptionError
@@ -111,7 +111,7 @@ def attach_calendar(
     response={204: None},
     operation_id="detach_calendar",
 )
-def detach_calendar(request: HttpRequest, attachment_id: int, query: WithReason) -> None:
+def detach_calendar(request: HttpRequest, attachment_id: int, query: Query[Reason]) -> None:
     """Delete an attachment: the calendar no longer applies there."""
     rows = _visible(caller(request)).filter(calendar__in=CALENDARS.seen_by(caller(request)))
     found: Attachment = first_of(rows.filter(pk=attachment_id))

@@ -32,7 +32,6 @@ SIGNS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The sign and the tone of each state, in the order of a bar. Tones are classes of parts.css."""
 ENDED_BADLY: Final = frozenset({State.FAILED, State.EXPIRED, State.CANCELLED})
-TONES: Final = frozenset({"good", "warn", "bad", "held", "idle", "busy"})
 
 
 def pill(word: Any, *, sign: str, tone: str) -> SafeString:

@@ -73,11 +73,6 @@ class Visit:
         """Say whether the visitor may use a verb on a row of an owner."""
         return self.access.permits(permission) and self.access.has(scope, owner_id)
 
-    def refuse_unless(self, permission: str, scope: Scope, owner_id: int | None) -> None:
-        """Raise the answer 403 unless the visitor may use a verb on a row of an owner."""
-        if not self.may(permission, scope, owner_id):
-            raise forbidden()
-
     def address(self, name: str, *arguments: Any, **query: Any) -> str | None:
         """Return the address of a page of ours with the chosen owner; None if there is none."""
         chosen = None if self.owner is None else self.owner.slug
