@@ -250,7 +250,7 @@ RETRY: Final = Action(
 
 RUNS: Final = Noun(
     name="run",
-    rows=lambda: Run.objects.select_related("owner", "job", "target"),
+    rows=lambda: Run.objects.select_related("owner", "job", "target", "submission"),
     key="id",
     key_kind="uuid",
     view="jobs.view_run",

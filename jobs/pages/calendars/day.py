@@ -7,10 +7,12 @@ from typing import Final
 
 from django.http import HttpResponse
 
+from jobs.actions import find
+from jobs.actions.calendars import CALENDARS
 from jobs.calendars.reads import month_layout
 from jobs.calendars.reads.month import content_of, view_of_day
 from jobs.core import barrier
-from jobs.pages.calendars.finding import find_calendar
+from jobs.models import Calendar
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.visit import Visit, page
 
@@ -21,7 +23,7 @@ SHOWN: Final = 200
 @page("calendars", permission="jobs.view_calendar")
 def calendar_day(visit: Visit, key: int, day: str) -> HttpResponse:
     """Show one day of a calendar, such as 2026-11-25, by the clock of its zone."""
-    found = find_calendar(visit, key)
+    found: Calendar = find(CALENDARS, key, by=visit.access)
     asked = month_layout.day_of(day)
     if asked is None:
         raise not_found()

@@ -8,6 +8,8 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from jobs.actions import find
+from jobs.actions.calendars import CALENDARS
 from jobs.calendars.changes import AHEAD
 from jobs.calendars.reads.month import content_of
 from jobs.calendars.reads.next_openings import next_openings, planned_runs
@@ -17,7 +19,6 @@ from jobs.core.sql import now
 from jobs.forecast.estimate import Forecast
 from jobs.forecast.of_calendar import fits, waiting_for
 from jobs.models import Calendar
-from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.submissions.submit import may_submit
 
@@ -27,7 +28,7 @@ OPENINGS: Final = 10
 @page("calendars", permission="jobs.view_calendar")
 def calendar_fit(visit: Visit, key: int) -> HttpResponse:
     """Show whether the runs that wait for a calendar will fit into its windows."""
-    found = find_calendar(visit, key)
+    found: Calendar = find(CALENDARS, key, by=visit.access)
     with barrier.lifted():
         openings, problem = _openings(visit, found)
         # The condition is only that of runs which the visitor sees.

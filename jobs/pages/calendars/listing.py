@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpResponse
 
 from jobs.actions import may_create
@@ -10,7 +12,8 @@ from jobs.actions.filters.calendars import CalendarFilter
 from jobs.calendars.reads import status
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.pages.calendars.finding import calendars_of
+from jobs.models import Scope
+from jobs.models.access import Access
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
 from jobs.pages.kit.lists import FilterForm, newest_first
@@ -21,7 +24,7 @@ from jobs.pages.kit.visit import Visit, page
 def calendars(visit: Visit) -> HttpResponse:
     """Show the calendars that a filter finds, the newest first."""
     form = FilterForm(visit, CalendarFilter, of_owner=False)
-    found = newest_first(visit, form.narrow(calendars_of(visit)), of="calendars")
+    found = newest_first(visit, form.narrow(_calendars_of(visit)), of="calendars")
     # These are narrowed already. What they apply to may have names that the barrier hides.
     with barrier.lifted():
         status.complete(found.rows, visit.access, now=now())
@@ -43,3 +46,14 @@ def calendars(visit: Visit) -> HttpResponse:
         admin_url=nav.admin_address(visit.request.user, "calendar_changelist"),
         add_url=add_url,
     )
+
+
+def _calendars_of(visit: Visit) -> Any:
+    """Return the calendars that the visitor sees, with their owners.
+
+    With a chosen owner: those of this owner, and shared ones that apply to something of it.
+    """
+    access = visit.access
+    if visit.owner is not None:
+        access = Access(access.actor, by_owner={visit.owner.pk: frozenset({Scope.READ})})
+    return CALENDARS.seen_by(access)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.utils.translation import ngettext
 
+from jobs.actions import find
 from jobs.actions.calendars import CALENDARS
 from jobs.calendars import ical_feed
 from jobs.calendars.approvals import PERMISSION
@@ -21,7 +22,6 @@ from jobs.core import barrier
 from jobs.core.language import number
 from jobs.core.sql import now
 from jobs.models import Calendar, Scope, Window
-from jobs.pages.calendars.finding import find_calendar
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
@@ -49,7 +49,7 @@ class Cell:
 @page("calendars", permission="jobs.view_calendar")
 def calendar(visit: Visit, key: int) -> HttpResponse:
     """Show a month of a calendar."""
-    found = find_calendar(visit, key)
+    found: Calendar = find(CALENDARS, key, by=visit.access)
     moment = now()
     with barrier.lifted():
         view = month_of(visit, found, now=moment)

@@ -6,10 +6,11 @@ from typing import Final
 
 from django.http import HttpResponse
 
+from jobs.actions import find
 from jobs.actions.windows import WINDOWS
 from jobs.core import barrier
 from jobs.core.sql import now
-from jobs.pages.calendars.finding import find_window
+from jobs.models import Window
 from jobs.pages.calendars.words import state_with_pill, timetable_of
 from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
@@ -21,7 +22,7 @@ DECISIONS: Final = 100
 @page("calendars", permission="jobs.view_window")
 def window(visit: Visit, key: int) -> HttpResponse:
     """Show one window or freeze."""
-    found = find_window(visit, key)
+    found: Window = find(WINDOWS, key, by=visit.access)
     moment = now()
     # The barrier hides the names of users.
     with barrier.lifted():

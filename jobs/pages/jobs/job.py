@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 
+from jobs.actions import find
 from jobs.actions.backfills import BACKFILLS
 from jobs.actions.jobs import JOBS
 from jobs.calendars import gate
@@ -15,7 +16,7 @@ from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Backfill, Calendar, Job, Missed, Run
-from jobs.pages.jobs.lines import find_job, lines_of
+from jobs.pages.jobs.lines import lines_of
 from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.visit import Visit, page
@@ -30,7 +31,7 @@ SHOWN: Final = 10
 @page("jobs", permission="jobs.view_job")
 def job(visit: Visit, key: int) -> HttpResponse:
     """Show one job."""
-    found = find_job(visit, key)
+    found: Job = find(JOBS, key, by=visit.access)
     moment = now()
     user = visit.request.user
     [line] = lines_of([found], now=moment)

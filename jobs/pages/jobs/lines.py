@@ -14,7 +14,6 @@ from jobs.core.errors import ScheduleError
 from jobs.core.language import in_language
 from jobs.core.states import ENDED, State
 from jobs.models import Job
-from jobs.pages.kit.visit import Visit
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
 from jobs.runs.reads.counts import Result, last_results
@@ -66,12 +65,6 @@ class JobLine:
     def paused_until(self) -> datetime | None:
         """The end of its pause; None if it is not paused."""
         return self.job.paused_until if self.life is Life.PAUSED else None
-
-
-def find_job(visit: Visit, key: int) -> Job:
-    """Return a job that the visitor sees, with its owner and target; raise the answer 404."""
-    rows = Job.objects.select_related("owner", "target").defer("payload")
-    return visit.one(rows, pk=key)
 
 
 def lines_of(jobs: Sequence[Job], *, now: datetime) -> list[JobLine]:

@@ -29,14 +29,14 @@ from jobs.actions import (
     refuse_unless,
 )
 from jobs.core import barrier
-from jobs.core.errors import AccessDenied, FairshiftError, NotFound, PermissionMissing
+from jobs.core.errors import FairshiftError
 from jobs.core.language import in_language, number
 from jobs.models import Owner, Run
 from jobs.models.access import Access
 from jobs.pages.kit import nav
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.body_form import BodyForm, form_of
-from jobs.pages.kit.errors import forbidden, not_found
+from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.rows import address_of as address_of_page
 from jobs.pages.kit.visit import Visit, page
 from jobs.runs.bulk import MOST, Moved, OwnedKey
@@ -54,13 +54,8 @@ def action_view(noun: Noun) -> View:
         action = noun.action(name)
         if action is None:
             raise not_found()
-        try:
-            row = find(noun, key, by=visit.access)
-            refuse_unless(noun, action, row, by=visit.access)
-        except NotFound:
-            raise not_found() from None
-        except (AccessDenied, PermissionMissing):
-            raise forbidden() from None
+        row = find(noun, key, by=visit.access)
+        refuse_unless(noun, action, row, by=visit.access)
         return _asked(visit, noun, action, row)
 
     return view

@@ -1,7 +1,8 @@
 """One request for a page: who asks, for which owner, and how the answer is made.
 
 `page` is the decorator of all views. It asks for a login, checks the permission, and raises the
-barrier for the owners of the visitor. A view finds rows with `visit.rows` only.
+barrier for the owners of the visitor. A view finds rows with `visit.rows`, and one row with
+`actions.find`; for a row that the visitor does not see, the answer is 404.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from django.conf import global_settings, settings
 from django.contrib.auth.views import redirect_to_login
-from django.db import DataError, models
+from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -24,6 +25,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core import barrier
+from jobs.core.errors import AccessDenied, NotFound, PermissionMissing
 from jobs.models import Owner, Scope
 from jobs.models.access import Access, access_of
 from jobs.pages.kit import nav, polls
@@ -37,7 +39,6 @@ OFFERED: Final = 50
 """Most owners that the switch offers; others are typed."""
 
 Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
-Row = TypeVar("Row", bound=models.Model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +58,6 @@ class Visit:
         """Narrow rows to those that the visitor sees, and to the chosen owner."""
         seen = self.access.narrowed(rows, path=path)
         return seen if self.owner is None else seen.filter(**{path: self.owner.pk})
-
-    def one(self, rows: models.QuerySet[Row], *, path: str = "owner", **key: Any) -> Row:
-        """Return the row with this key; raise the answer 404 if the visitor sees no such row."""
-        try:
-            found = self.access.narrowed(rows, path=path).filter(**key).first()
-        except (ValueError, OverflowError, DataError):
-            # No row can have this key, such as one with NUL.
-            found = None
-        if found is None:
-            raise not_found()
-        return found
 
     def may(self, permission: str, scope: Scope, owner_id: int | None) -> bool:
         """Say whether the visitor may use a verb on a row of an owner."""
@@ -139,6 +129,10 @@ def page(name: str, *, permission: str, methods: tuple[str, ...] = ("GET",)) -> 
                 return view(_visit(request, access, name, stamp), *arguments, **keywords)
             except PageError as error:
                 return show_error(request, error)
+            except NotFound:
+                return show_error(request, not_found())
+            except (AccessDenied, PermissionMissing):
+                return show_error(request, forbidden())
             finally:
                 barrier.lower()
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.utils import timezone
 
-from jobs.actions import may_create
+from jobs.actions import find, may_create
 from jobs.actions.members import MEMBERS
 from jobs.actions.owners import OWNERS
 from jobs.core import barrier
@@ -31,7 +31,7 @@ MEMBERS_SHOWN: Final = 100
 @page("owners", permission="jobs.view_owner")
 def owner(visit: Visit, slug: str) -> HttpResponse:
     """Show one owner."""
-    found = visit.one(Owner.objects.all(), path="pk", slug=slug)
+    found: Owner = find(OWNERS, slug, by=visit.access)
     with barrier.lifted():
         [standing] = work_of([found]).values()
     facts: dict[str, Any] = {

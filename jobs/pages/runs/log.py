@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -14,6 +14,8 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.http import urlencode
 
+from jobs.actions import find
+from jobs.actions.runs import RUNS
 from jobs.core.states import ENDED
 from jobs.models import Run
 from jobs.pages.kit.errors import forbidden
@@ -85,8 +87,7 @@ def card_of(visit: Visit, run: Run) -> Card | None:
 @page("runs", permission="jobs.view_run")
 def run_log(visit: Visit, run_id: UUID) -> HttpResponseBase:
     """Return the first lines after a position (`after`), or all of them as a file (`format`)."""
-    rows: Any = Run.objects.select_related("owner", "job")
-    run: Run = visit.one(rows, pk=run_id)
+    run: Run = find(RUNS, run_id, by=visit.access)
     if not may_see(run, visit.access):
         raise forbidden()
     asked = visit.request.GET

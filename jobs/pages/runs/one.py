@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from jobs.actions import find
 from jobs.actions.runs import RUNS
 from jobs.core import barrier
 from jobs.core.language import in_language
@@ -39,7 +40,6 @@ from jobs.runs.reads.story import (
     steps_of,
 )
 
-WITH: Final = ("owner", "job", "target", "submission")
 SHOWN_AS: Final = {
     AttemptOutcome.SUCCEEDED: State.SUCCEEDED,
     AttemptOutcome.CANCELLED: State.CANCELLED,
@@ -66,17 +66,10 @@ class AttemptLine:
     traceback: str = ""
 
 
-def find_run(visit: Visit, run_id: UUID) -> Run:
-    """Return a run that the visitor sees, with its owner, job, target and submission."""
-    rows: Any = Run.objects.select_related(*WITH)
-    found: Run = visit.one(rows, pk=run_id)
-    return found
-
-
 @page("runs", permission="jobs.view_run")
 def run(visit: Visit, run_id: UUID) -> HttpResponse:
     """Show one run."""
-    found = find_run(visit, run_id)
+    found: Run = find(RUNS, run_id, by=visit.access)
     is_ended = found.state in ENDED
     sees_arguments = visit.access.sees_arguments(found.owner_id)
     # Workers have no owner. Why a run waits counts other owners' runs, and names no other owner.

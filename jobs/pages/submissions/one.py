@@ -10,6 +10,7 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from jobs.actions import find
 from jobs.actions.rollouts import ROLLOUT_ACTIONS
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.core import barrier
@@ -40,16 +41,10 @@ OTHERS: Final = replace(
 )
 
 
-def find_submission(visit: Visit, key: int) -> Submission:
-    """Return a submission that the visitor sees, with its owner."""
-    found: Submission = visit.one(Submission.objects.select_related("owner"), pk=key)
-    return found
-
-
 @page("submissions", permission="jobs.view_submission")
 def submission(visit: Visit, key: int) -> HttpResponse:
     """Show one submission."""
-    found = find_submission(visit, key)
+    found: Submission = find(SUBMISSIONS, key, by=visit.access)
     progress = found.page_progress = found.progress
     rollout = Rollout.objects.filter(pk=found.pk).first()
     return visit.show(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpResponse
 
-from jobs.actions import may_create
+from jobs.actions import find, may_create
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.models import DeliveryState, EventType, Scope, WebhookDelivery, WebhookEndpoint
 from jobs.pages.kit.actions import buttons
@@ -21,13 +21,6 @@ TONES: Final = {
     DeliveryState.DELIVERED: "succeeded",
     DeliveryState.FAILED: "failed",
 }
-
-
-def find_endpoint(visit: Visit, key: int) -> WebhookEndpoint:
-    """Return an endpoint that the visitor sees, with its owner and its job."""
-    rows: Any = WebhookEndpoint.objects.select_related("owner", "job")
-    found: WebhookEndpoint = visit.one(rows, pk=key)
-    return found
 
 
 @page("webhooks", permission="jobs.view_webhookendpoint")
@@ -45,7 +38,7 @@ def webhooks(visit: Visit) -> HttpResponse:
 @page("webhooks", permission="jobs.view_webhookendpoint")
 def webhook(visit: Visit, key: int) -> HttpResponse:
     """Show one endpoint, and its newest deliveries."""
-    found = find_endpoint(visit, key)
+    found: WebhookEndpoint = find(WEBHOOKS, key, by=visit.access)
     sees_runs = visit.may("jobs.view_run", Scope.READ, found.owner_id)
     rows = found.deliveries.order_by("-pk")[:DELIVERIES_SHOWN]
     deliveries = list(rows) if sees_runs else []
