@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from functools import singledispatch
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -86,114 +85,57 @@ def of_json(error: JsonError) -> Problem:
     return Problem(400, error.code, error.problem, field=error.field, limit=error.limit)
 
 
-@singledispatch
+ANSWERS: Final[Mapping[type[FairshiftError], tuple[int, str, str]]] = {
+    UnknownTask: (422, "unknown_task", "task"),
+    PayloadTooLarge: (413, "payload_too_large", "arguments"),
+    AccessDenied: (403, "forbidden", ""),
+    PermissionMissing: (403, "forbidden", ""),
+    ApprovalRefused: (403, "approval_refused", ""),
+    LastAdmin: (409, "last_admin", ""),
+    IdempotencyConflict: (409, "idempotency_conflict", "Idempotency-Key"),
+    StateConflict: (409, "state_conflict", ""),
+}
+"""The status, the code and the field of the answer to each error that needs no more than these."""
+
+
 def of_error(error: FairshiftError) -> Problem:
     """Return the answer to one of our errors; it names the field where there is one."""
-    return Problem(422, "invalid", str(error))
+    match error:
+        case NotFound():
+            return not_found()
+        case StaleRow():
+            return stale()
+        case ArgumentError(field=field):
+            # In the body, not in the call: an option may have the name of an argument.
+            field = field if field == "arguments" else f"arguments.{field}"
+            return Problem(422, "invalid", str(error), field=field)
+        case FieldError(field=field) | OptionError(option=field):
+            return Problem(422, "invalid", str(error), field=field)
+        case UnknownOwner(slug=slug):
+            # The caller's text only: whether an owner of that name exists is not said.
+            return Problem(422, "unknown_owner", f"there is no owner {slug!r}", field="owner")
+        case ActionRefused(code=code):
+            return Problem(409, code, str(error))
+        case LimitExceeded(name=name, limit=limit, retry_after_seconds=seconds):
+            headers = {"Retry-After": str(seconds)}
+            return Problem(429, name, str(error), limit=limit, headers=headers)
+        case IcalError():
+            return _with_each(error, _of_lines(error))
+        case BatchError():
+            return _with_each(error, _of_batch(error))
+    status, code, field = ANSWERS.get(type(error), (422, "invalid", ""))
+    return Problem(status, code, str(error), field=field, limit=getattr(error, "limit", None))
 
 
-@of_error.register
-def _(error: FieldError) -> Problem:
-    return Problem(422, "invalid", str(error), field=error.field)
-
-
-@of_error.register
-def _(error: ArgumentError) -> Problem:
-    # In the body, not in the call: an option may have the name of an argument.
-    field = error.field if error.field == "arguments" else f"arguments.{error.field}"
-    return Problem(422, "invalid", str(error), field=field)
-
-
-@of_error.register
-def _(error: OptionError) -> Problem:
-    return Problem(422, "invalid", str(error), field=error.option)
-
-
-@of_error.register
-def _(error: UnknownTask) -> Problem:
-    return Problem(422, "unknown_task", str(error), field="task")
-
-
-@of_error.register
-def _(error: UnknownOwner) -> Problem:
-    # The caller's text only: whether an owner of that name exists is not said.
-    return Problem(422, "unknown_owner", f"there is no owner {error.slug!r}", field="owner")
-
-
-@of_error.register
-def _(error: PayloadTooLarge) -> Problem:
-    return Problem(413, "payload_too_large", str(error), field="arguments", limit=error.limit)
-
-
-@of_error.register
-def _(error: LimitExceeded) -> Problem:
-    return Problem(
-        429,
-        error.name,
-        str(error),
-        limit=error.limit,
-        headers={"Retry-After": str(error.retry_after_seconds)},
-    )
-
-
-@of_error.register
-def _(error: AccessDenied) -> Problem:
-    return Problem(403, "forbidden", str(error))
-
-
-@of_error.register
-def _(error: PermissionMissing) -> Problem:
-    return Problem(403, "forbidden", str(error))
-
-
-@of_error.register
-def _(_error: NotFound) -> Problem:
-    return not_found()
-
-
-@of_error.register
-def _(_error: StaleRow) -> Problem:
-    return stale()
-
-
-@of_error.register
-def _(error: ActionRefused) -> Problem:
-    return Problem(409, error.code, str(error))
-
-
-@of_error.register
-def _(error: ApprovalRefused) -> Problem:
-    return Problem(403, "approval_refused", str(error))
-
-
-@of_error.register
-def _(error: IcalError) -> Problem:
-    errors = [
-        {"field": "file", "detail": problem if line is None else f"line {line}: {problem}"}
-        for line, problem in error.problems
-    ]
-    return Problem(422, "invalid", str(error), field="file", errors=errors)
-
-
-@of_error.register
-def _(error: LastAdmin) -> Problem:
-    return Problem(409, "last_admin", str(error))
-
-
-@of_error.register
-def _(error: IdempotencyConflict) -> Problem:
-    return Problem(409, "idempotency_conflict", str(error), field="Idempotency-Key")
-
-
-@of_error.register
-def _(error: StateConflict) -> Problem:
-    return Problem(409, "state_conflict", str(error))
-
-
-@of_error.register
-def _(error: BatchError) -> Problem:
-    errors = list(_of_batch(error))
+def _with_each(error: FairshiftError, faults: Iterable[dict[str, Any]]) -> Problem:
+    errors = list(faults)
     return Problem(422, "invalid", str(error), field=errors[0]["field"], errors=errors)
+
+
+def _of_lines(error: IcalError) -> Iterator[dict[str, Any]]:
+    for line, problem in error.problems:
+        detail = problem if line is None else f"line {line}: {problem}"
+        yield {"field": "file", "detail": detail}
 
 
 def _of_batch(error: BatchError) -> Iterator[dict[str, Any]]:
