@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.core.errors import AccessDenied, OptionError, UnknownOwner
+from jobs.actions.performing import refuse_without_scope
+from jobs.core.errors import OptionError, UnknownOwner
 from jobs.models import Owner, Scope
 from jobs.models.access import Access
 
@@ -28,8 +29,7 @@ def owner_named(access: Access, slug: str | None, scope: Scope) -> Owner:
         if found is None:
             raise UnknownOwner(slug)
         owner = found
-    if not access.has(scope, owner.pk):
-        raise AccessDenied(scope.value, "this owner")
+    refuse_without_scope(access, scope, owner.pk)
     return owner
 
 

@@ -76,7 +76,21 @@ def find(noun: Noun, key: Any, *, by: Access) -> Any:
 
 def refuse_unless(noun: Noun, action: Action, row: Any, *, by: Access) -> None:
     """Raise AccessDenied unless the caller has the action's scope and permission for a row."""
-    _refuse_without(by, action.scope, noun.owner_of(row), action.permission)
+    refuse_without_scope(by, action.scope, noun.owner_of(row))
+    refuse_without_permission(by, action.permission)
+
+
+def refuse_without_scope(by: Access, scope: Scope, owner_id: int | None) -> None:
+    """Raise AccessDenied unless the caller has a scope for an owner; None: for all owners."""
+    if not by.has(scope, owner_id):
+        where = "this owner" if owner_id is not None else "the whole installation"
+        raise AccessDenied(scope.value, where)
+
+
+def refuse_without_permission(by: Access, permission: str) -> None:
+    """Raise PermissionMissing unless Django's permissions allow it; a token has its maker's."""
+    if not _permits(by, permission):
+        raise PermissionMissing(permission, is_token=isinstance(by.actor, ApiToken))
 
 
 def may_create(noun: Noun, *, by: Access) -> bool:
@@ -93,7 +107,8 @@ def create(noun: Noun, body: BaseModel, *, owner: Owner | None, by: Access) -> D
     Raises AccessDenied, and what the verb raises: OptionError with the field of the body.
     """
     creation = creation_of(noun)
-    _refuse_without(by, Scope.ADMIN, None if owner is None else owner.pk, creation.permission)
+    refuse_without_scope(by, Scope.ADMIN, None if owner is None else owner.pk)
+    refuse_without_permission(by, creation.permission)
     with barrier.lifted():
         if owner is not None:
             owner.refresh_from_db()
@@ -233,11 +248,3 @@ def _permits(by: Access, permission: str) -> bool:
     # Permissions have no owner, and are not readable behind the barrier.
     with barrier.lifted():
         return by.permits(permission)
-
-
-def _refuse_without(by: Access, scope: Scope, owner_id: int | None, permission: str) -> None:
-    if not by.has(scope, owner_id):
-        where = "this owner" if owner_id is not None else "the whole installation"
-        raise AccessDenied(scope.value, where)
-    if not _permits(by, permission):
-        raise PermissionMissing(permission, is_token=isinstance(by.actor, ApiToken))

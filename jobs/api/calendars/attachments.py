@@ -11,11 +11,12 @@ from pydantic import ConfigDict, Field
 from jobs.actions.calendars import CALENDARS
 from jobs.actions.declared import Reason
 from jobs.actions.owning import owner_named
+from jobs.actions.performing import refuse_without_scope
 from jobs.actions.texts import Name, Slug
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
-from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of
 from jobs.calendars import changes, visibility
@@ -98,7 +99,7 @@ def attach_calendar(
 ) -> AttachmentDetails:
     """Attach a calendar to an owner, a job, a target or a group. Repeating it changes nothing."""
     calendar = find_calendar(request, calendar_id)
-    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, calendar.owner_id)
     to = _to(caller(request), calendar, body)
     with barrier.lifted():
         made = changes.attach(calendar, to, actor=caller(request).actor)
@@ -115,7 +116,7 @@ def detach_calendar(request: HttpRequest, attachment_id: int, query: Query[Reaso
     """Delete an attachment: the calendar no longer applies there."""
     rows = _visible(caller(request)).filter(calendar__in=CALENDARS.seen_by(caller(request)))
     found: Attachment = first_of(rows.filter(pk=attachment_id))
-    refuse_other_scope(request, Scope.ADMIN, found.calendar.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, found.calendar.owner_id)
     with barrier.lifted():
         changes.detach(found, actor=caller(request).actor, reason=query.reason)
 

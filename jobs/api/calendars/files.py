@@ -9,11 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions.performing import refuse_without_scope
 from jobs.actions.texts import Text
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
-from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.callers import caller, needs
 from jobs.calendars.changes import AHEAD
 from jobs.calendars.ical import SIZE_LIMIT
 from jobs.calendars.ical_feed import feed
@@ -99,7 +100,7 @@ def import_windows(request: HttpRequest, calendar_id: int, body: FileToImport) -
     A file with errors is refused, with every wrong line.
     """
     calendar = find_calendar(request, calendar_id)
-    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, calendar.owner_id)
     given: dict[str, Any] = {"effect": body.effect.value, "source": body.source}
     with barrier.lifted():
         data = body.file.encode()

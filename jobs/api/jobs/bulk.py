@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from pydantic import TypeAdapter, ValidationError
 
 from jobs.actions.owning import owner_named
+from jobs.actions.performing import refuse_without_permission
 from jobs.api.jobs.bodies import JobsToUpsert, JobToUpsert
 from jobs.api.jobs.refusals import field_problem
 from jobs.api.jobs.router import router
@@ -42,8 +43,7 @@ def upsert_jobs(request: HttpRequest, body: JobsToUpsert) -> Upserts:
         detail = f"One request has {most:,} jobs at most."
         raise Problem(413, "batch_too_large", detail, field="jobs", limit=most)
     owner = owner_named(access, body.owner, Scope.ADMIN)
-    if not access.permits("jobs.add_job"):
-        raise Problem(403, "forbidden", "This needs the permission jobs.add_job.")
+    refuse_without_permission(access, "jobs.add_job")
     with barrier.lifted():
         specs = _specs(body.jobs)
         keys = [spec.key for spec in specs]

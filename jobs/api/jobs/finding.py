@@ -8,7 +8,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jobs.actions.filters.jobs import JobFilter
-from jobs.api.kit.callers import caller, refuse_other_scope
+from jobs.actions.performing import refuse_without_scope
+from jobs.api.kit.callers import caller
 from jobs.api.kit.etags import etag_of, refuse_stale
 from jobs.api.kit.problems import not_found
 from jobs.definitions.single import read_job
@@ -42,7 +43,7 @@ def found_to_change(request: HttpRequest, job_id: int) -> Job:
     The verb compares the version again: its statement names it.
     """
     job = find_job(access := caller(request), job_id)
-    refuse_other_scope(request, Scope.ADMIN, job.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, job.owner_id)
     refuse_stale(request, etag_of_job(job, access), is_required=True)
     return job
 

@@ -13,6 +13,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest
 from ninja.security import HttpBearer, SessionAuth
 
+from jobs.actions.performing import refuse_without_permission
 from jobs.api.kit.bodies import WITH_BODY, read_body
 from jobs.api.kit.problems import Problem
 from jobs.core import barrier
@@ -39,10 +40,7 @@ class Token(_Needing, HttpBearer):
         if found is None:
             return None
         access = access_of(found)
-        if access.maker is not None:
-            # Permissions have no owner, and are not readable behind the barrier.
-            with barrier.lifted():
-                refuse_without_permission(access, self.permission)
+        refuse_without_permission(access, self.permission)
         return _admitted(request, access, self.scope)
 
 
@@ -103,28 +101,6 @@ def caller(request: HttpRequest) -> Access:
 def forbidden(needed: str) -> Problem:
     """Return the answer to a known caller that may not do this."""
     return Problem(403, "forbidden", f"This needs {needed}.")
-
-
-def refuse_other_scope(request: HttpRequest, scope: Scope, owner_id: int | None) -> None:
-    """Raise Problem unless the caller has a scope for the owner of a row that it may see.
-
-    A row without an owner (None) needs the scope for the whole installation.
-    """
-    refuse_without(caller(request), scope, owner_id)
-
-
-def refuse_without(access: Access, scope: Scope, owner_id: int | None) -> None:
-    """Raise Problem unless a caller has a scope for an owner; None: for the whole installation."""
-    if not access.has(scope, owner_id):
-        where = "this owner" if owner_id is not None else "the whole installation"
-        raise forbidden(f"the scope {scope.value!r} for {where}")
-
-
-def refuse_without_permission(access: Access, permission: str) -> None:
-    """Raise Problem unless Django's permissions allow it: a user's, or those of a token's maker."""
-    if not access.permits(permission):
-        whose = " of the token's maker" if isinstance(access.actor, ApiToken) else ""
-        raise forbidden(f"the permission {permission}{whose}")
 
 
 def _admitted(request: HttpRequest, access: Access, scope: Scope) -> Access:

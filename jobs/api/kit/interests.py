@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
-from jobs.api.kit.callers import caller, refuse_other_scope
+from jobs.actions.performing import refuse_without_scope
+from jobs.api.kit.callers import caller
 from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import first_of
 from jobs.models import Scope
@@ -35,5 +36,5 @@ def listed(
 def found(request: HttpRequest, model: type[Row], key: int) -> Row:
     """Return one of them; refuse another one as unknown."""
     row: Row = first_of(visible(caller(request), model).filter(pk=key))
-    refuse_other_scope(request, Scope.ADMIN, row.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, row.owner_id)
     return row

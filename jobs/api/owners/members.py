@@ -12,8 +12,9 @@ from pydantic import Field
 
 from jobs.actions import Done
 from jobs.actions.members import MEMBERS
+from jobs.actions.performing import refuse_without_scope
 from jobs.api.kit.actions import Answer, serve, serve_creation
-from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.kit.problems import first_of, not_found
@@ -59,7 +60,7 @@ def get_member(request: HttpRequest, response: HttpResponse, slug: str, user: st
 
 def _administered(request: HttpRequest, given: Mapping[str, Any]) -> Owner:
     owner = find_owner(caller(request), given["slug"])
-    refuse_other_scope(request, Scope.ADMIN, owner.pk)
+    refuse_without_scope(caller(request), Scope.ADMIN, owner.pk)
     return owner
 
 

@@ -8,14 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from jobs.actions import Done
+from jobs.actions.performing import refuse_without_permission, refuse_without_scope
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.api.kit import interests
 from jobs.api.kit.actions import Answer, serve, serve_creation
 from jobs.api.kit.callers import (
     caller,
     needs,
-    refuse_other_scope,
-    refuse_without_permission,
 )
 from jobs.api.kit.etags import unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
@@ -99,7 +98,6 @@ serve(
 def _found_with_runs(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
     """Return an endpoint; refuse a caller that may not see the runs in its deliveries."""
     row = interests.found(request, WebhookEndpoint, webhook_id)
-    refuse_other_scope(request, Scope.READ, row.owner_id)
-    with barrier.lifted():
-        refuse_without_permission(caller(request), "jobs.view_run")
+    refuse_without_scope(caller(request), Scope.READ, row.owner_id)
+    refuse_without_permission(caller(request), "jobs.view_run")
     return row

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
+from jobs.actions.performing import refuse_without_scope
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
-from jobs.api.kit.callers import caller, needs, refuse_other_scope
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH
 from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
 from jobs.api.windows.router import router
@@ -32,7 +33,7 @@ def request_window(
 ) -> WindowDetails:
     """Add a window or freeze to a calendar. A freeze counts at once."""
     calendar = find_calendar(request, calendar_id)
-    refuse_other_scope(request, Scope.ADMIN, calendar.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, calendar.owner_id)
     with barrier.lifted():
         made = windows.request_window(calendar, actor=caller(request).actor, **fields_of(body))
         root = request.path.removesuffix(f"calendars/{calendar_id}/windows")
@@ -56,7 +57,7 @@ def change_window(
     A change that only narrows an approved window keeps its approval; any other one asks again.
     """
     window = find_window(request, window_id)
-    refuse_other_scope(request, Scope.ADMIN, window.calendar.owner_id)
+    refuse_without_scope(caller(request), Scope.ADMIN, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
         refuse_stale_window(request, window, is_required=True)
         changed = windows.change_window(window, actor=caller(request).actor, **fields_of(body))
