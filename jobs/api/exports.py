@@ -21,10 +21,10 @@ from jobs.api.csv_cells import harmless
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.streams import Revoked, Stream, streamed
 from jobs.api.runs.finding import WITH, visible_runs
-from jobs.api.runs.reading import UNLISTED
 from jobs.api.runs.schemas import RunDetails, RunSummary
 from jobs.models import Scope
 from jobs.models.access import Access
+from jobs.runs.reads.listing import UNLISTED
 
 router = Router(tags=["exports"])
 READS = needs(Scope.READ, "jobs.view_run")

@@ -7,7 +7,7 @@ windows and freezes with their reasons, and the number of waiting runs.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Any, Final
@@ -17,11 +17,13 @@ from django.urls import NoReverseMatch, reverse
 
 from fleet import counted
 from jobs.calendars import hours
+from jobs.calendars.changes import AHEAD
 from jobs.calendars.ical.writing import FeedEntry, Status, write
 from jobs.calendars.reads.next_openings import planned_runs
 from jobs.calendars.reads.occurrence_list import Counted, overlapping
 from jobs.calendars.visibility import visible_rows
 from jobs.core.errors import ActionRefused
+from jobs.core.sql import now
 from jobs.models import (
     ApiToken,
     AuditEntry,
@@ -34,10 +36,20 @@ from jobs.models import (
 )
 from jobs.windows import Entry, in_words, notes
 
+BEHIND: Final = timedelta(days=7)
 MOST: Final = 2_000
 """Entries in a feed, the first ones: programs read all of it, every few minutes."""
 MOUNT: Final = 'path("fairshift/", include("jobs.urls"))'
 """The line of a project's urls.py without which feeds have no address."""
+
+
+def recent_feed(calendar: Calendar, *, owners: Collection[int] | None) -> bytes:
+    """Return the feed of the last week and the coming weeks.
+
+    It begins and ends with a day, so that it stays the same between polls.
+    """
+    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return feed(calendar, start=today - BEHIND, end=today + AHEAD, owners=owners)
 
 
 def feed(

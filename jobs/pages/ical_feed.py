@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from hashlib import sha256
-from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
-from jobs.calendars.changes import AHEAD
-from jobs.calendars.ical_feed import calendar_of, counted_owners, feed
-from jobs.core.sql import now
-
-BEHIND: Final = timedelta(days=7)
+from jobs.calendars.ical_feed import calendar_of, counted_owners, recent_feed
 
 
 @require_safe
@@ -25,10 +19,7 @@ def calendar_feed(request: HttpRequest, secret: str) -> HttpResponse:
     if calendar is None:
         # The same answer to all clients: with DEBUG, Http404 would reveal more.
         return HttpResponse("There is no such calendar.\n", status=404, content_type="text/plain")
-    # Round to whole days, so that the ETag stays the same between polls.
-    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    owners = counted_owners(calendar)
-    content = feed(calendar, start=today - BEHIND, end=today + AHEAD, owners=owners)
+    content = recent_feed(calendar, owners=counted_owners(calendar))
     response = HttpResponse(content, content_type="text/calendar; charset=utf-8")
     response["ETag"] = quote_etag(sha256(content).hexdigest())
     response["Cache-Control"] = "private, no-cache"

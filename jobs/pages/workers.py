@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import F, QuerySet
 from django.http import HttpResponse
 
@@ -22,6 +20,7 @@ from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
+from jobs.runs.reads.flower import flower_address
 from jobs.runs.reads.workers import active_counts, state_of, with_state
 from jobs.system.state import system_state
 
@@ -102,12 +101,6 @@ def _one(worker_id: UUID) -> Any:
     if found is None:
         raise not_found()
     return found
-
-
-def flower_address(*parts: str) -> str:
-    """Return an address of Flower; empty if the project has none."""
-    base = getattr(settings, "FLOWER_URL", "")
-    return "/".join((base.rstrip("/"), *map(quote, parts))) if base else ""
 
 
 def _shown(visit: Visit, rows: list[Any]) -> list[Shown]:

@@ -19,6 +19,7 @@ from jobs.core.language import in_language
 from jobs.models import Job, Run, Submission, Target, Worker
 from jobs.models.access import access_of
 from jobs.runs.reads.errors import message_of, shown
+from jobs.runs.reads.listing import UNLISTED
 from jobs.runs.reads.search import HELP, search_runs
 
 
@@ -48,8 +49,7 @@ class RunAdmin(ActionAdmin, RecordAdmin):
         linked("target", Target),
         linked("worker", Worker),
     )
-    # These may be long, and the list does not show them.
-    list_defer = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
+    list_defer = UNLISTED
     list_per_page = 100
     search_fields = ("id",)
     search_help_text = HELP

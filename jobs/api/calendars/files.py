@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -15,16 +14,13 @@ from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, needs
-from jobs.calendars.changes import AHEAD
 from jobs.calendars.ical import SIZE_LIMIT
-from jobs.calendars.ical_feed import feed
+from jobs.calendars.ical_feed import recent_feed
 from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, import_ical, preview_ical
 from jobs.core import barrier
-from jobs.core.sql import now
 from jobs.models import Scope, WindowEffect
 
 IMPORTS = needs(Scope.ADMIN, "jobs.add_window")
-BEHIND: Final = timedelta(days=7)
 ICALENDAR: Final = "text/calendar"
 _SENT: Final[dict[str, Any]] = {
     "responses": {
@@ -122,7 +118,5 @@ def get_ical(request: HttpRequest, calendar_id: int) -> HttpResponse:
     """Return a calendar as an iCalendar file, for calendar programs."""
     calendar = find_calendar(request, calendar_id)
     access = caller(request)
-    today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    owners = None if access.sees_all else access.owner_ids()
-    content = feed(calendar, start=today - BEHIND, end=today + AHEAD, owners=owners)
+    content = recent_feed(calendar, owners=None if access.sees_all else access.owner_ids())
     return HttpResponse(content, content_type=f"{ICALENDAR}; charset=utf-8")

@@ -23,12 +23,11 @@ from jobs.api.runs.schemas import (
 from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Run, Scope
+from jobs.runs.reads.listing import UNLISTED
 from jobs.runs.why_waiting import why_waiting
 
 READS = needs(Scope.READ, "jobs.view_run")
 ATTEMPTS_LIMIT: Final = 100
-# These may be long, and a list does not show them.
-UNLISTED: Final = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
 
 
 @router.get("", auth=READS, response=PageOf[RunSummary], operation_id="list_runs")

@@ -17,10 +17,9 @@ from jobs.pages.kit.actions import offered_for_many
 from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.saved import links_of
+from jobs.runs.reads.listing import UNLISTED
 
 WITH: Final = ("owner", "job", "target", "submission")
-# These may be long, and the list does not show them.
-UNLISTED: Final = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
 VIEWS: Final = (
     (_("Failed in the last 24 hours"), {"state": "failed", "age": "1d"}),
     (_("With trouble"), {"state": "problem"}),

@@ -29,12 +29,12 @@ from jobs.pages.runs.timeline import Timeline, timeline_of
 from jobs.runs.looks import Answer, answers_of, unanswered
 from jobs.runs.reads.choices import word_of
 from jobs.runs.reads.errors import HIDDEN, shown, texts_of
+from jobs.runs.reads.flower import flower_address
 from jobs.runs.reads.story import (
     EndedAttempts,
     arguments_text,
     cut,
     ended_attempts,
-    flower_url,
     readable,
     result_text,
     steps_of,
@@ -97,7 +97,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         result=readable(lambda: result_text(found)) if sees_arguments else None,
         answers=readable(lambda: _answers(found), otherwise=[]) if sees_arguments else [],
         unanswered=silent,
-        flower=flower_url(found),
+        flower=flower_address("task", str(found.id)),
         admin_url=admin_row(visit.access.actor, found),
         buttons=buttons(visit, RUNS, found),
         # Its new lines are asked for by themselves.

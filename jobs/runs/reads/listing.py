@@ -19,6 +19,8 @@ from jobs.models.run import RunQuerySet
 
 SCANNED: Final = 20_000
 CHUNK: Final = 2_000
+UNLISTED: Final = ("payload", "result", "checkpoint", "looks", "history", "policy", "options")
+"""Columns that may be long, and that no list shows."""
 
 
 class PageOfIds(NamedTuple):

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.conf import settings
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
@@ -76,12 +75,6 @@ def arguments_text(run: Run) -> str:
 def result_text(run: Run) -> str | None:
     """Return the result of a run as JSON; None before it succeeded."""
     return None if run.result is None else as_json(hidden(run.result_value))
-
-
-def flower_url(run: Run) -> str:
-    """Return the address of a run's task in Flower; empty without FLOWER_URL."""
-    address = getattr(settings, "FLOWER_URL", "")
-    return f"{address.rstrip('/')}/task/{run.id}" if address else ""
 
 
 def as_json(value: Any) -> str:
