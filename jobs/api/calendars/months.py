@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from itertools import chain, islice
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from django.http import HttpRequest
 from ninja import Query, Schema
@@ -24,7 +24,8 @@ from jobs.core import barrier
 from jobs.core.errors import OptionError
 from jobs.core.sql import now
 from jobs.core.zones import zone_problem
-from jobs.models import Calendar, Window, WindowEffect
+from jobs.models import Calendar, Owner, Window, WindowEffect
+from jobs.models.access import Access
 from jobs.windows import Span
 
 OCCURRENCES_LIMIT: Final = 20_000
@@ -86,6 +87,10 @@ class PlannedDay(Schema):
     day: date
     runs: int
 
+    @classmethod
+    def of(cls, day: date, runs: int) -> PlannedDay:
+        return cls(day=day, runs=runs)
+
 
 class MonthFacts(Schema):
     """A month, from the Monday of its first week to the Sunday of its last."""
@@ -116,24 +121,37 @@ def get_month(
     query.refuse_wrong_zone()
     # Names of users, which the barrier hides, are loaded with windows.
     with barrier.lifted():
-        content = content_of(calendar, caller(request), zone=query.zone)
-        first = query.first_day(content.zone)
-        whole = month_layout.range_of(first, content.zone)
         problems: list[str] = []
-        spans = opened(content, whole, problems)
+        content, whole, facts = month_facts(calendar, query, caller(request), problems)
         every = occurrences(content.calendars, whole, problems)
         found = [MonthOccurrence.of(*one) for one in islice(every, OCCURRENCES_LIMIT)]
-        days = planned_days(content, whole)
     return MonthOfCalendar(
-        month=f"{first:%Y-%m}",
-        zone=content.zone,
-        starts_at=whole.start,
-        ends_at=whole.end,
-        openings=[OpeningSpan.of(span) for span in spans],
+        **facts,
         occurrences=sorted(found, key=lambda one: (one.starts_at, one.window)),
-        planned=days,
         problems=list(dict.fromkeys(problems)),
     )
+
+
+def month_facts(
+    subject: Calendar | Owner, query: MonthQuery, access: Access, problems: list[str]
+) -> tuple[Content, Span, dict[str, Any]]:
+    """Return what a month is of, its span, and the fields that each answer about a month has.
+
+    Adds to `problems` what is missing in them. The caller has lifted the barrier.
+    """
+    content = content_of(subject, access, zone=query.zone)
+    first = query.first_day(content.zone)
+    whole = month_layout.range_of(first, content.zone)
+    days = planned(content, whole)
+    facts = {
+        "month": f"{first:%Y-%m}",
+        "zone": content.zone,
+        "starts_at": whole.start,
+        "ends_at": whole.end,
+        "openings": [OpeningSpan.of(span) for span in opened(content, whole, problems)],
+        "planned": None if days is None else [PlannedDay.of(*day) for day in sorted(days.items())],
+    }
+    return content, whole, facts
 
 
 def occurrences(
@@ -141,11 +159,3 @@ def occurrences(
 ) -> Iterator[tuple[Window, Counted]]:
     """Yield the occurrences of calendars that overlap a span, one calendar after the other."""
     return chain.from_iterable(occurrences_of(one, whole, problems) for one in calendars)
-
-
-def planned_days(content: Content, whole: Span) -> list[PlannedDay] | None:
-    """Return how many runs of a content are planned for each day; None: it took too long."""
-    days = planned(content, whole)
-    if days is None:
-        return None
-    return [PlannedDay(day=day, runs=runs) for day, runs in sorted(days.items())]

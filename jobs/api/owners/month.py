@@ -13,16 +13,14 @@ from jobs.api.calendars.months import (
     MonthFacts,
     MonthOccurrence,
     MonthQuery,
+    month_facts,
     occurrences,
-    planned_days,
 )
 from jobs.api.calendars.openings import OpeningSpan
 from jobs.api.kit.callers import caller, needs
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.calendars import visibility
-from jobs.calendars.reads import month_layout
-from jobs.calendars.reads.month import content_of, opened
 from jobs.calendars.reads.occurrence_list import Counted
 from jobs.calendars.reads.window_state import Approval, approval_of
 from jobs.core import barrier
@@ -78,12 +76,10 @@ def get_owner_month(
     keys = _calendars_of(owner)
     # Names of users, which the barrier hides, are loaded with windows.
     with barrier.lifted():
-        content = content_of(owner, caller(request), zone=query.zone)
-        first = query.first_day(content.zone)
-        whole = month_layout.range_of(first, content.zone)
         problems: list[str] = []
         if len(keys) > CALENDARS_LIMIT:
             problems.append(f"More than {CALENDARS_LIMIT} calendars: the last by name are missing.")
+        _content, whole, facts = month_facts(owner, query, caller(request), problems)
         rows = Calendar.objects.filter(pk__in=keys[:CALENDARS_LIMIT]).prefetch_related(*_WITH)
         calendars = list(rows)
         found = list(islice(occurrences(calendars, whole, problems), OCCURRENCES_LIMIT + 1))
@@ -92,21 +88,14 @@ def get_owner_month(
                 f"More than {OCCURRENCES_LIMIT:,} occurrences: those of the last calendars are"
                 " missing."
             )
-        spans = opened(content, whole, problems)
-        days = planned_days(content, whole)
         shown = _shown(found[:OCCURRENCES_LIMIT])
     return MonthOfOwner(
-        month=f"{first:%Y-%m}",
-        zone=content.zone,
-        starts_at=whole.start,
-        ends_at=whole.end,
+        **facts,
         calendars=[
             CalendarOfMonth(id=one.pk, name=one.name, is_shared=one.owner_id is None)
             for one in calendars
         ],
-        openings=[OpeningSpan.of(span) for span in spans],
         occurrences=sorted(shown, key=lambda one: (one.starts_at, one.window)),
-        planned=days,
         problems=list(dict.fromkeys(problems)),
     )
 
