@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Final
 
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.actions.common import change, deletion
 from jobs.actions.declared import (
     Action,
     Call,
@@ -16,7 +16,6 @@ from jobs.actions.declared import (
     Reason,
     Shown,
     given_in,
-    initial_of,
     sentence,
 )
 from jobs.actions.interests import Whose, interest_in
@@ -108,17 +107,11 @@ CALENDARS: Final = Noun(
         done=sentence(_("%(row)s is created.")),
     ),
     actions=(
-        Action(
-            name="change",
-            label=_("Change"),
+        change(
             explains=_("Waiting runs follow the new options within a second."),
-            scope=Scope.ADMIN,
             permission="jobs.change_calendar",
             body=CalendarChange,
-            initial=partial(initial_of, CalendarChange),
             act=_change,
-            done=sentence(_("%(row)s is changed.")),
-            method="PATCH",
         ),
         Action(
             name="publish",
@@ -145,19 +138,13 @@ CALENDARS: Final = Noun(
             act=lambda calendar, call: ical_feed.forget_secret(calendar, **call.audited),
             done=sentence(_("%(row)s has no feed address now.")),
         ),
-        Action(
-            name="delete",
-            label=_("Delete"),
+        deletion(
             explains=_(
                 "Its windows are deleted, too. What it applied to is open, unless other calendars"
                 " close it."
             ),
-            scope=Scope.ADMIN,
             permission="jobs.delete_calendar",
             act=lambda calendar, call: changes.delete(calendar, **call.audited),
-            done=sentence(_("%(row)s is deleted.")),
-            is_destructive=True,
-            method="DELETE",
         ),
     ),
 )

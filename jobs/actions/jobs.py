@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
+from jobs.actions.common import deletion
 from jobs.actions.declared import Action, Call, Noun, Reason, Shown, sentence
 from jobs.actions.texts import Moment
 from jobs.core.errors import OptionError, StaleRow
@@ -62,10 +63,6 @@ def _pause(job: Any, call: Call) -> None:
     if not now() < call.body.until < LATEST:
         raise OptionError("until", f"is in the future, before {LATEST:%Y-%m-%d}")
     pause_jobs([job.pk], until=call.body.until, **call.audited)
-
-
-def _resume(job: Any, call: Call) -> None:
-    pause_jobs([job.pk], until=None, **call.audited)
 
 
 def _backfill(job: Any, call: Call) -> Backfill:
@@ -124,7 +121,7 @@ JOBS: Final = Noun(
             applies=lambda jobs: jobs.filter(paused_until__gt=Now()),
             refused=_("%(row)s is not paused."),
             is_repeatable=True,
-            act=_resume,
+            act=lambda job, call: pause_jobs([job.pk], until=None, **call.audited),
             done=sentence(_("%(row)s is resumed.")),
         ),
         Action(
@@ -144,18 +141,12 @@ JOBS: Final = Noun(
             takes_once=True,
             locks=False,
         ),
-        Action(
-            name="delete",
-            label=_("Delete"),
+        deletion(
             explains=_("Its runs stay, with history. Webhooks and mails of this job are deleted."),
-            scope=Scope.ADMIN,
             permission="jobs.delete_job",
             act=_delete,
-            done=sentence(_("%(row)s is deleted.")),
             # The verb's statement compares the version.
             locks=False,
-            is_destructive=True,
-            method="DELETE",
         ),
     ),
 )

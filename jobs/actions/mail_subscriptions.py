@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.actions.common import change, deletion, disable_and_enable
 from jobs.actions.declared import (
     Action,
     Call,
@@ -17,11 +18,9 @@ from jobs.actions.declared import (
     Reason,
     Shown,
     given_in,
-    initial_of,
     sentence,
 )
 from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
-from jobs.actions.switches import disable_and_enable
 from jobs.actions.texts import Text
 from jobs.models import MailSubscription, Scope
 from jobs.system.notices import mails
@@ -91,15 +90,11 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
         done=sentence(_("%(row)s is created.")),
     ),
     actions=(
-        _action(
-            name="change",
-            label=_("Change"),
+        change(
             explains=_("If it tells more, or others, it tells what you may see from now on."),
+            permission="jobs.change_mailsubscription",
             body=MailSubscriptionChange,
-            initial=partial(initial_of, MailSubscriptionChange),
             act=_change,
-            done=sentence(_("%(row)s is changed.")),
-            method="PATCH",
         ),
         *disable_and_enable(
             _action,
@@ -107,15 +102,10 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
             off=_("No mails are sent, and new events are not stored."),
             on=_("Mails are sent again. They tell what you may see."),
         ),
-        _action(
-            name="delete",
-            label=_("Delete"),
+        deletion(
             explains=_("Mails that wait are not sent."),
             permission="jobs.delete_mailsubscription",
             act=lambda mail, call: mails.delete_subscription(mail, **call.audited),
-            done=sentence(_("%(row)s is deleted.")),
-            is_destructive=True,
-            method="DELETE",
         ),
     ),
 )

@@ -7,20 +7,19 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
+from jobs.actions.common import change, deletion
 from jobs.actions.declared import (
-    Action,
     Call,
     Creation,
     Noun,
     Reason,
     Shown,
     given_in,
-    initial_of,
     sentence,
 )
 from jobs.actions.texts import Text
 from jobs.core.phrases import Phrase, phrase
-from jobs.models import Membership, Role, Scope
+from jobs.models import Membership, Role
 from jobs.owners.members import add_member, change_member, locked_members, remove_member
 
 ROLE: Final = Shown(_("Role"), choices=lambda: Role.choices)
@@ -73,34 +72,22 @@ MEMBERS: Final = Noun(
         done=sentence(_("%(row)s is a member now.")),
     ),
     actions=(
-        Action(
-            name="change",
-            label=_("Change"),
+        change(
             explains=_(
                 "The last admin of an owner stays one, unless an admin of the installation changes"
                 " it."
             ),
-            scope=Scope.ADMIN,
             permission="jobs.change_membership",
             body=MemberChange,
-            initial=lambda member, by: initial_of(MemberChange, member, by),
             act=_change,
-            done=sentence(_("%(row)s is changed.")),
-            method="PATCH",
         ),
-        Action(
-            name="delete",
-            label=_("Delete"),
+        deletion(
             explains=_(
                 "The user sees nothing of this owner any more. The last admin of an owner stays,"
                 " unless an admin of the installation deletes it."
             ),
-            scope=Scope.ADMIN,
             permission="jobs.delete_membership",
             act=lambda member, call: remove_member(member, **call.audited),
-            done=sentence(_("%(row)s is deleted.")),
-            is_destructive=True,
-            method="DELETE",
         ),
     ),
 )

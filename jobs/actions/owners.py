@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, Field, field_validator
 
+from jobs.actions.common import change
 from jobs.actions.declared import (
     HIDDEN,
     Action,
@@ -127,14 +128,6 @@ def _facts(owner: Any, by: Access) -> dict[str, Any]:
     return facts if by.has(Scope.ADMIN) else facts | dict.fromkeys(LIMITS, HIDDEN)
 
 
-def _pause(owner: Any, call: Call) -> None:
-    pause_owner(owner, until=call.body.until, **call.audited)
-
-
-def _resume(owner: Any, call: Call) -> None:
-    resume_owner(owner, **call.audited)
-
-
 OWNERS: Final = Noun(
     name="owner",
     rows=Owner.objects.all,
@@ -151,17 +144,12 @@ OWNERS: Final = Noun(
         done=sentence(_("%(row)s is created.")),
     ),
     actions=(
-        Action(
-            name="change",
-            label=_("Change"),
+        change(
             explains=_("With its weight, the shares of other owners change. Active runs continue."),
-            scope=Scope.ADMIN,
             permission="jobs.change_owner",
             body=OwnerChange,
             initial=_facts,
             act=_change,
-            done=sentence(_("%(row)s is changed.")),
-            method="PATCH",
         ),
         Action(
             name="pause",
@@ -170,7 +158,7 @@ OWNERS: Final = Noun(
             scope=Scope.OPERATE,
             permission="jobs.pause_owner",
             body=OwnerPause,
-            act=_pause,
+            act=lambda owner, call: pause_owner(owner, until=call.body.until, **call.audited),
             done=sentence(_("%(row)s is paused: no further run starts.")),
         ),
         Action(
@@ -182,7 +170,7 @@ OWNERS: Final = Noun(
             applies=lambda owners: owners.paused(),
             refused=_("%(row)s is not paused."),
             is_repeatable=True,
-            act=_resume,
+            act=lambda owner, call: resume_owner(owner, **call.audited),
             done=sentence(_("%(row)s is resumed: waiting runs may start at once.")),
         ),
     ),

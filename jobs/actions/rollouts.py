@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Final
 
 from django.db.models import F, Func, IntegerField
@@ -9,7 +10,7 @@ from django.utils.translation import gettext_noop as _
 from pydantic import BeforeValidator, Field
 
 from jobs.actions.conditions import Rows
-from jobs.actions.declared import Action, Call, Reason, Shown
+from jobs.actions.declared import Action, Call, Reason, Shown, sentence
 from jobs.actions.texts import Name
 from jobs.core.errors import ActionRefused
 from jobs.core.phrases import Phrase, phrase
@@ -78,14 +79,6 @@ def _before_last(rows: Rows) -> Rows:
     return rows.filter(rollout__wave__lt=_COUNT)
 
 
-def _pause(submission: Any, call: Call) -> Rollout:
-    return verbs.pause(submission, **call.audited)
-
-
-def _paused(_submission: Any, _rollout: Rollout) -> Phrase:
-    return phrase(_("Nothing more of it starts until it is resumed."))
-
-
 def _resume(submission: Any, call: Call) -> Rollout:
     if call.body.retry_failed:
         # While it is stopped: none of them starts before the failures are counted anew.
@@ -94,10 +87,6 @@ def _resume(submission: Any, call: Call) -> Rollout:
             text = _("%(count)s of its failed runs are left to retry: resume it once more.")
             raise ActionRefused(phrase(text, count=left), "state_conflict")
     return verbs.resume(submission, **call.audited)
-
-
-def _resumed(_submission: Any, _rollout: Rollout) -> Phrase:
-    return phrase(_("It goes on."))
 
 
 def _release(submission: Any, call: Call) -> Rollout:
@@ -126,37 +115,34 @@ def _resized(_submission: Any, rollout: Rollout) -> Phrase:
     return phrase(_("The next waves have %(counts)s runs."), counts=counts)
 
 
+_action = partial(Action, scope=Scope.OPERATE, locks=False)
+
 ROLLOUT_ACTIONS: Final = (
-    Action(
+    _action(
         name="pause",
         label=_("Pause the rollout"),
         explains=_("Nothing more of the submission starts until it is resumed; running runs end."),
-        scope=Scope.OPERATE,
         permission="jobs.cancel_submission",
         applies=_open,
         refused=_("No wave of %(row)s is on its way."),
-        act=_pause,
-        done=_paused,
-        locks=False,
+        act=lambda submission, call: verbs.pause(submission, **call.audited),
+        done=sentence(_("Nothing more of it starts until it is resumed.")),
     ),
-    Action(
+    _action(
         name="resume",
         label=_("Resume the rollout"),
         explains=_("Its waves go on, and the failures so far no longer count."),
-        scope=Scope.OPERATE,
         permission="jobs.retry_run",
         body=RolloutResume,
         applies=_stopped,
         refused=_("The rollout of %(row)s is not stopped."),
         act=_resume,
-        done=_resumed,
-        locks=False,
+        done=sentence(_("It goes on.")),
     ),
-    Action(
+    _action(
         name="release",
         label=_("Release the next wave"),
         explains=_("The next wave does not wait for the end of this one, nor for its time."),
-        scope=Scope.OPERATE,
         permission="jobs.retry_run",
         body=WaveRelease,
         choices={"wave": _next_wave},
@@ -164,9 +150,8 @@ ROLLOUT_ACTIONS: Final = (
         refused=_("No wave of %(row)s waits to be released by an operator."),
         act=_release,
         done=_released,
-        locks=False,
     ),
-    Action(
+    _action(
         name="approve",
         label=_("Approve the next wave"),
         explains=_("The next wave is released now. Who has submitted the runs cannot approve it."),
@@ -180,19 +165,16 @@ ROLLOUT_ACTIONS: Final = (
         refused=_("No wave of %(row)s waits for an approval."),
         act=_release,
         done=_released,
-        locks=False,
     ),
-    Action(
+    _action(
         name="resize",
         label=_("Change the next waves"),
         explains=_("The runs that are not released go out in waves of these sizes."),
-        scope=Scope.OPERATE,
         permission="jobs.cancel_submission",
         body=WaveSizes,
         applies=lambda rows: _before_last(_open(rows) | _stopped(rows)),
         refused=_("Every wave of %(row)s is released."),
         act=_resize,
         done=_resized,
-        locks=False,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Final
 
 from django.db.models import Q
@@ -66,10 +67,6 @@ def _state_now(run: Any, _value: Any) -> Phrase:
     return phrase(_("This run is %(state)s now."), state=str(word_of(run.state)))
 
 
-def _retry(run: Any, call: Call) -> None:
-    retry_run(run, arguments=call.body.arguments, **call.audited)
-
-
 class RunChange(Reason):
     """The facts of a waiting run to be changed; those that are absent stay."""
 
@@ -95,10 +92,6 @@ class RunChange(Reason):
             _("All arguments by name, as a JSON object. Unchanged: the run keeps its arguments."),
         ),
     ] = Field({}, description="All of them, by name.")
-
-
-def _change(run: Any, call: Call) -> None:
-    change_run(run, **given_in(call.body), **call.audited)
 
 
 def _facts(run: Any, access: Access) -> Mapping[str, Any]:
@@ -200,49 +193,48 @@ def that_obey_windows(runs: Rows) -> Rows:
 _WAITING: Final = in_states(WAITING)
 _NOT_WAITING: Final = _("This run does not wait: a worker has started it, or it has ended.")
 
-CHANGE: Final = Action(
+_action = partial(Action, scope=Scope.OPERATE)
+
+CHANGE: Final = _action(
     name="change",
     label=_("Change"),
     explains=_(
         "For a run that waits. Its target and its lock stay. With another priority or queue it goes"
         " behind those of its owner that wait there."
     ),
-    scope=Scope.OPERATE,
     permission="jobs.change_run",
     body=RunChange,
     initial=_facts,
     choices={"queue": _queues},
     applies=_WAITING,
     refused=_NOT_WAITING,
-    act=_change,
+    act=lambda run, call: change_run(run, **given_in(call.body), **call.audited),
     done=sentence(_("It is changed.")),
     method="PATCH",
 )
-LOOK: Final = Action(
+LOOK: Final = _action(
     name="look",
     label=_("Where is it?"),
     explains=_(
         "Its worker is asked for the stack, the memory and the CPU time of the process that runs"
         " it, and answers with its next heartbeat. The task goes on."
     ),
-    scope=Scope.OPERATE,
     permission="jobs.view_arguments",
     applies=in_states(ACTIVE),
     refused=_("No worker has this run."),
     act=lambda run, call: ask_where(run, **call.audited),
     done=sentence(_("Its worker is asked: the answer will be on this page.")),
 )
-RETRY: Final = Action(
+RETRY: Final = _action(
     name="retry",
     label=_("Retry"),
     explains=_("It is queued again with a fresh set of attempts."),
-    scope=Scope.OPERATE,
     permission="jobs.retry_run",
     body=Retry,
     initial=_arguments,
     applies=in_states(REOPENABLE),
     refused=_("Only runs that failed, expired or were cancelled can be retried."),
-    act=_retry,
+    act=lambda run, call: retry_run(run, arguments=call.body.arguments, **call.audited),
     act_on_all=lambda found, call: retry_found(found, **call.audited),
     body_of_all=Reason,
     done=sentence(_("It is queued again with a fresh set of attempts.")),
@@ -258,13 +250,12 @@ RUNS: Final = Noun(
         CHANGE,
         LOOK,
         RETRY,
-        Action(
+        _action(
             name="cancel",
             label=_("Cancel"),
             explains=_(
                 "A waiting run never starts. One that a worker has started is asked to stop."
             ),
-            scope=Scope.OPERATE,
             permission="jobs.cancel_run",
             applies=in_states(CANCELLABLE | IS_CANCELLED),
             offered=in_states(CANCELLABLE),
@@ -274,14 +265,13 @@ RUNS: Final = Noun(
             done=_state_now,
             is_destructive=True,
         ),
-        Action(
+        _action(
             name="override",
             label=_("Override windows"),
             explains=_(
                 "It starts despite its owner's calendars and freezes. Shared calendars still hold"
                 " it unless a superuser overrides. Limits of owners and locks still apply."
             ),
-            scope=Scope.OPERATE,
             permission="jobs.override_window",
             body=NeededReason,
             applies=_WAITING,
@@ -293,14 +283,13 @@ RUNS: Final = Noun(
             done=_overridden,
             locks=False,
         ),
-        Action(
+        _action(
             name="move",
             label=_("Move to another task"),
             explains=_(
                 "For a task that was renamed. A run whose arguments do not fit that task stays as"
                 " it is."
             ),
-            scope=Scope.OPERATE,
             permission="jobs.move_run",
             body=TaskToMove,
             applies=_WAITING,
@@ -309,11 +298,10 @@ RUNS: Final = Noun(
             act_on_all=_move_all,
             done=_moved,
         ),
-        Action(
+        _action(
             name="fail",
             label=_("Fail unstarted"),
             explains=_("For a task that was removed. It ends as failed, and no worker starts it."),
-            scope=Scope.OPERATE,
             permission="jobs.move_run",
             applies=_WAITING,
             refused=_NOT_WAITING,

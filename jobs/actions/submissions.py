@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from django.utils.translation import gettext_noop as _
@@ -35,10 +36,6 @@ def cancelled(_row: Any, moved: Cancelled) -> Phrase:
     return phrase(text, ended=moved.cancelled, stopping=moved.stopping)
 
 
-def _retry(submission: Any, call: Call) -> tuple[int, int]:
-    return reopen_failed(submission, **call.audited)
-
-
 def _retried(_submission: Any, value: tuple[int, int]) -> Phrase:
     moved, left = value
     if not left:
@@ -63,43 +60,39 @@ def _overridden(_submission: Any, value: tuple[int, list[str]]) -> Phrase:
     return phrase(text, count=count, calendars=", ".join(holding))
 
 
+_action = partial(Action, scope=Scope.OPERATE, is_repeatable=True, locks=False)
+
 SUBMISSIONS: Final = Noun(
     name="submission",
     rows=lambda: Submission.objects.select_related("owner", "rollout"),
     view="jobs.view_submission",
     actions=(
-        Action(
+        _action(
             name="cancel",
             label=_("Cancel"),
             explains=_(
                 "Waiting runs never start. Runs that a worker has started are asked to stop."
             ),
-            scope=Scope.OPERATE,
             permission="jobs.cancel_submission",
             applies=with_runs_in(CANCELLABLE, or_growing=True),
             refused=_("Every run of this submission has ended, or was asked to stop."),
-            is_repeatable=True,
             counts=lambda submission: _count(submission, CANCELLABLE),
             act=_cancel,
             done=cancelled,
-            locks=False,
             is_destructive=True,
         ),
-        Action(
+        _action(
             name="retry",
             label=_("Retry the failed runs"),
             explains=_("Each failed run is queued again with a fresh set of attempts."),
-            scope=Scope.OPERATE,
             permission="jobs.retry_run",
             applies=with_runs_in({State.FAILED}),
             refused=_("No run of this submission has failed."),
-            is_repeatable=True,
             counts=lambda submission: _count(submission, frozenset({State.FAILED})),
-            act=_retry,
+            act=lambda submission, call: reopen_failed(submission, **call.audited),
             done=_retried,
-            locks=False,
         ),
-        Action(
+        _action(
             name="override",
             label=_("Override windows"),
             explains=_(
@@ -107,17 +100,14 @@ SUBMISSIONS: Final = Noun(
                 " calendars still hold them unless a superuser overrides. Limits of owners and"
                 " locks still apply."
             ),
-            scope=Scope.OPERATE,
             permission="jobs.override_window",
             body=NeededReason,
             applies=with_runs_in(WAITING),
             offered=with_runs_in(WAITING, also=that_obey_windows),
             refused=_("No run of this submission waits for a window."),
-            is_repeatable=True,
             counts=lambda submission: _count(submission, frozenset(WAITING)),
             act=_override,
             done=_overridden,
-            locks=False,
         ),
         *ROLLOUT_ACTIONS,
     ),

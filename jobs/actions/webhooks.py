@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
+from jobs.actions.common import change, deletion, disable_and_enable, enabled
 from jobs.actions.declared import (
     Action,
     Call,
@@ -16,11 +17,9 @@ from jobs.actions.declared import (
     Reason,
     Shown,
     given_in,
-    initial_of,
     sentence,
 )
 from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
-from jobs.actions.switches import disable_and_enable, enabled
 from jobs.actions.texts import Text
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope, WebhookEndpoint
@@ -134,15 +133,11 @@ WEBHOOKS: Final = Noun(
         done=sentence(KEY_SHOWN),
     ),
     actions=(
-        _action(
-            name="change",
-            label=_("Change"),
+        change(
             explains=_("If it sends more, or elsewhere, it sends what you may see from now on."),
+            permission="jobs.change_webhookendpoint",
             body=WebhookChange,
-            initial=partial(initial_of, WebhookChange),
             act=_change,
-            done=sentence(_("%(row)s is changed.")),
-            method="PATCH",
         ),
         _action(
             name="test",
@@ -179,15 +174,10 @@ WEBHOOKS: Final = Noun(
             off=_("Waiting deliveries are not sent, and new events are not stored."),
             on=_("Waiting deliveries are sent. It sends what you may see from now on."),
         ),
-        _action(
-            name="delete",
-            label=_("Delete"),
+        deletion(
             explains=_("Its deliveries are deleted, too. Waiting ones are not sent."),
             permission="jobs.delete_webhookendpoint",
             act=lambda webhook, call: endpoints.delete_endpoint(webhook, **call.audited),
-            done=sentence(_("%(row)s is deleted.")),
-            is_destructive=True,
-            method="DELETE",
         ),
     ),
 )

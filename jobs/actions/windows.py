@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
+from jobs.actions.common import deletion
 from jobs.actions.declared import Action, Call, Noun, Reason, Shown, sentence
 from jobs.actions.texts import Moment
 from jobs.calendars import approvals
@@ -122,19 +123,13 @@ WINDOWS: Final = Noun(
             act=_with(approvals.revoke),
             is_destructive=True,
         ),
-        Action(
-            name="delete",
-            label=_("Delete"),
+        deletion(
             explains=_(
                 "The decisions on it are deleted, too. The last window of a calendar stays:"
                 " without it the calendar would always be open."
             ),
-            scope=Scope.ADMIN,
             permission="jobs.delete_window",
             act=lambda window, call: delete_window(window, **call.audited),
-            done=sentence(_("%(row)s is deleted.")),
-            is_destructive=True,
-            method="DELETE",
         ),
     ),
 )

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from django.utils.translation import gettext_noop as _
 
-from jobs.actions.declared import Action, Call, Noun, sentence
+from jobs.actions.declared import Action, Noun, sentence
 from jobs.models import Scope, Worker
 from jobs.system.draining import drain_worker, undrain_worker
 
-
-def _drain(worker: Any, call: Call) -> None:
-    drain_worker(worker, **call.audited)
-
-
-def _undrain(worker: Any, call: Call) -> None:
-    undrain_worker(worker, **call.audited)
-
+_action = partial(
+    Action,
+    scope=Scope.OPERATE,
+    permission="jobs.change_worker",
+    applies=lambda workers: workers.beating(),
+)
 
 WORKERS: Final = Noun(
     name="worker",
@@ -26,31 +25,25 @@ WORKERS: Final = Noun(
     key_kind="uuid",
     view="jobs.view_worker",
     actions=(
-        Action(
+        _action(
             name="drain",
             label=_("Drain"),
             explains=_(
                 "From its next heartbeat it takes no more runs, ends those that it has, and gives"
                 " back those that wait in it. It stays, and can take work again."
             ),
-            scope=Scope.OPERATE,
-            permission="jobs.change_worker",
-            applies=lambda workers: workers.beating(),
             offered=lambda workers: workers.beating().filter(draining_since=None),
             refused=_("Worker %(row)s has stopped or was lost, or drains already."),
-            act=_drain,
+            act=lambda worker, call: drain_worker(worker, **call.audited),
             done=sentence(_("%(row)s drains.")),
         ),
-        Action(
+        _action(
             name="undrain",
             label=_("Take work again"),
             explains=_("From its next heartbeat it takes runs from the queues that it had before."),
-            scope=Scope.OPERATE,
-            permission="jobs.change_worker",
-            applies=lambda workers: workers.beating(),
             offered=lambda workers: workers.beating().exclude(draining_since=None),
             refused=_("Worker %(row)s has stopped or was lost, or takes work already."),
-            act=_undrain,
+            act=lambda worker, call: undrain_worker(worker, **call.audited),
             done=sentence(_("%(row)s takes work again.")),
         ),
     ),
