@@ -21,7 +21,6 @@ from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.submissions.acting import SubmissionCancelled
 from jobs.api.submissions.schemas import RunProgress
 from jobs.models import Backfill, BackfillState, Scope
-from jobs.models.submission import Progress
 
 router = Router(tags=["backfills"])
 READS = needs(Scope.READ, "jobs.view_job")
@@ -38,19 +37,11 @@ class BackfillSummary(BackfillFacts):
         description="When its last run was submitted, or it was cancelled; null: not yet."
     )
 
-    @classmethod
-    def of(cls, backfill: Backfill) -> BackfillSummary:
-        return cls(**cls.facts(backfill))
-
 
 class BackfillDetails(BackfillSummary):
     """One backfill, with the progress of the runs that are submitted so far."""
 
     progress: RunProgress
-
-    @classmethod
-    def of_progress(cls, backfill: Backfill, progress: Progress) -> BackfillDetails:
-        return cls(**BackfillSummary.facts(backfill), progress=RunProgress.of(progress))
 
 
 @jobs.get(
@@ -76,7 +67,7 @@ def get_backfill(request: HttpRequest, response: HttpResponse, backfill_id: int)
     etag = etag_of("backfill", found.pk, found.made, found.done_at, sorted(progress.counts.items()))
     if not_modified := unchanged(request, response, etag):
         return not_modified
-    return BackfillDetails.of_progress(found, progress)
+    return BackfillDetails.of(found, progress=RunProgress.of(progress))
 
 
 def _cancelled(_request: HttpRequest, _response: HttpResponse, done: Done) -> SubmissionCancelled:

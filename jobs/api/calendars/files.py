@@ -13,6 +13,7 @@ from jobs.actions.texts import Text
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
 from jobs.calendars.ical import SIZE_LIMIT
 from jobs.calendars.ical_feed import recent_feed
@@ -73,18 +74,8 @@ class FileReport(Schema):
 
     @classmethod
     def of(cls, report: ImportReport, *, dry_run: bool) -> FileReport:
-        return cls(
-            added=report.added,
-            changed=report.changed,
-            removed=report.removed,
-            unchanged=report.unchanged,
-            notes=[FileNote(line=line, detail=detail) for line, detail in report.problems],
-            changes=[
-                FileChange(verb=one.verb, window=one.window, reason=one.reason)
-                for one in report.changes
-            ],
-            dry_run=dry_run,
-        )
+        notes = [FileNote(line=line, detail=detail) for line, detail in report.problems]
+        return cls(**facts_of(cls, report, notes=notes, dry_run=dry_run))
 
 
 @router.post(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -57,14 +57,10 @@ class JobSummary(BaseModel):
     changed_at: datetime
 
     @classmethod
-    def facts(cls, job: Job) -> dict[str, Any]:
-        """Return the fields of a job that was loaded with its owner and target."""
+    def of(cls, job: Job, **more: Any) -> Self:
+        """Return a job that was loaded with its owner and target."""
         target = job.target.name if job.target else None
-        return facts_of(JobSummary, job, owner=job.owner.slug, target=target)
-
-    @classmethod
-    def of(cls, job: Job) -> JobSummary:
-        return cls(**cls.facts(job))
+        return cls(**facts_of(cls, job, owner=job.owner.slug, target=target, **more))
 
 
 class JobDetails(JobSummary):
@@ -78,9 +74,9 @@ class JobDetails(JobSummary):
     )
 
     @classmethod
-    def of_job(cls, job: Job, *, with_arguments: bool) -> JobDetails:
+    def of_job(cls, job: Job, *, with_arguments: bool) -> Self:
         """Return a job; its arguments only if the caller may see them."""
-        return cls(**cls.facts(job), arguments=_readable(job) if with_arguments else None)
+        return cls.of(job, arguments=_readable(job) if with_arguments else None)
 
 
 def _readable(job: Job) -> dict[str, Any] | None:
@@ -145,10 +141,9 @@ class BackfillFacts(BaseModel):
     end: datetime = Field(description="Not included.")
 
     @classmethod
-    def facts(cls, backfill: Backfill) -> dict[str, Any]:
-        """Return the fields of a backfill."""
-        span = {"start": backfill.start_at, "end": backfill.end_at}
-        return facts_of(cls, backfill, submission=backfill.submission_id, **span)
+    def of(cls, backfill: Backfill, **more: Any) -> Self:
+        own = {"start": backfill.start_at, "end": backfill.end_at, **more}
+        return cls(**facts_of(cls, backfill, submission=backfill.submission_id, **own))
 
 
 class BackfillMade(BackfillFacts):
@@ -156,7 +151,3 @@ class BackfillMade(BackfillFacts):
 
     id: int | None = Field(description="Null: it was only counted.")
     submission: int | None = Field(description="Cancel this to stop the backfill.")
-
-    @classmethod
-    def of(cls, backfill: Backfill) -> BackfillMade:
-        return cls(**cls.facts(backfill))

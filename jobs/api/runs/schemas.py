@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -72,27 +72,22 @@ class RunSummary(BaseModel):
     error: RunError | None
 
     @classmethod
-    def facts(cls, run: Run, access: Access) -> dict[str, Any]:
+    def of(cls, run: Run, access: Access, **more: Any) -> Self:
         """Return what a caller sees of a run that was loaded with its owner, job and target."""
         error = None
         if run.error_type:
             error = RunError(type=run.error_type, message=message_of(run, access))
-        return facts_of(
-            RunSummary,
-            run,
-            owner=run.owner.slug,
-            job=run.job.key if run.job else None,
-            submission=run.submission_id,
-            target=run.target.name if run.target else None,
-            attempt=run.attempt_number,
-            last_attempt=run.last_attempt_number,
-            progress=TaskProgress.of(run),
-            error=error,
-        )
-
-    @classmethod
-    def of(cls, run: Run, access: Access) -> RunSummary:
-        return cls(**cls.facts(run, access))
+        own = {
+            "owner": run.owner.slug,
+            "job": run.job.key if run.job else None,
+            "submission": run.submission_id,
+            "target": run.target.name if run.target else None,
+            "attempt": run.attempt_number,
+            "last_attempt": run.last_attempt_number,
+            "progress": TaskProgress.of(run),
+            "error": error,
+        }
+        return cls(**facts_of(cls, run, **own, **more))
 
 
 class Arguments(BaseModel):
@@ -119,15 +114,15 @@ class RunDetails(RunSummary):
     )
 
     @classmethod
-    def of_run(cls, run: Run, access: Access) -> RunDetails:
+    def of_run(cls, run: Run, access: Access) -> Self:
         """Return a run; its arguments and its result only if the caller may see them."""
-        facts = cls.facts(run, access)
         if not access.sees_arguments(run.owner_id):
-            return cls(**facts, arguments=None, result=None)
+            return cls.of(run, access, arguments=None, result=None, unreadable="")
         arguments, problem = _read(lambda: hidden_arguments(run.task, *run.arguments))
         result, other = _read(lambda: hidden(run.result_value))
-        return cls(
-            **facts,
+        return cls.of(
+            run,
+            access,
             arguments=arguments and Arguments(args=arguments[0], kwargs=arguments[1]),
             result=result,
             unreadable=problem or other,

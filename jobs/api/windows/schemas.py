@@ -79,23 +79,6 @@ class WindowDetails(Schema):
         return cls(**facts_of(cls, window, **own))
 
 
-class WindowToRequest(Schema):
-    """A new window or freeze."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    effect: WindowEffect = WindowEffect.WINDOW
-    starts: WallClock
-    duration_seconds: Duration
-    zone: Zone
-    rule: RuleText = ""
-    excluded: Dates = []
-    added: Dates = []
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
-    reason: Reason = ""
-
-
 class WindowChange(Schema):
     """Fields to be changed; those that are left out stay."""
 
@@ -111,6 +94,14 @@ class WindowChange(Schema):
     valid_from: Moment | None = None
     valid_until: Moment | None = None
     reason: Reason = ""
+
+
+class WindowToRequest(WindowChange):
+    """A new window or freeze."""
+
+    starts: WallClock
+    duration_seconds: Duration
+    zone: Zone
 
 
 def fields_of(body: Schema) -> dict[str, Any]:
