@@ -29,6 +29,8 @@ from jobs.actions.performing import (
     perform_on_all,
     problem_of,
     refuse_unless,
+    refuse_without_permission,
+    refuse_without_scope,
 )
 
 __all__ = [
@@ -51,6 +53,8 @@ __all__ = [
     "perform_on_all",
     "problem_of",
     "refuse_unless",
+    "refuse_without_permission",
+    "refuse_without_scope",
     "sentence",
     "shown_in",
 ]

@@ -8,10 +8,9 @@ from django.http import HttpRequest
 from ninja import Query, Schema
 from pydantic import ConfigDict, Field
 
+from jobs.actions import Reason, refuse_without_scope
 from jobs.actions.calendars import CALENDARS
-from jobs.actions.declared import Reason
 from jobs.actions.owning import owner_named
-from jobs.actions.performing import refuse_without_scope
 from jobs.actions.texts import Name, Slug
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS

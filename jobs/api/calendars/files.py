@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-from jobs.actions.performing import refuse_without_scope
+from jobs.actions import refuse_without_scope
 from jobs.actions.texts import Text
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS

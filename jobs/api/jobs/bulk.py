@@ -8,8 +8,8 @@ from typing import Any
 from django.http import HttpRequest
 from pydantic import TypeAdapter, ValidationError
 
+from jobs.actions import refuse_without_permission
 from jobs.actions.owning import owner_named
-from jobs.actions.performing import refuse_without_permission
 from jobs.api.jobs.bodies import JobsToUpsert, JobToUpsert
 from jobs.api.jobs.refusals import field_problem
 from jobs.api.jobs.router import router

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from jobs.actions import refuse_without_scope
 from jobs.actions.filters.jobs import JobFilter
-from jobs.actions.performing import refuse_without_scope
 from jobs.api.kit.callers import caller
 from jobs.api.kit.etags import etag_of, refuse_stale
 from jobs.api.kit.problems import not_found

@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest
 from ninja.security import HttpBearer, SessionAuth
 
-from jobs.actions.performing import refuse_without_permission
+from jobs.actions import refuse_without_permission
 from jobs.api.kit.bodies import WITH_BODY, read_body
 from jobs.api.kit.problems import Problem
 from jobs.core import barrier

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
-from jobs.actions.performing import refuse_without_scope
+from jobs.actions import refuse_without_scope
 from jobs.api.kit.callers import caller
 from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import first_of

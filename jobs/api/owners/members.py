@@ -10,9 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import Field
 
-from jobs.actions import Done
+from jobs.actions import Done, refuse_without_scope
 from jobs.actions.members import MEMBERS
-from jobs.actions.performing import refuse_without_scope
 from jobs.api.kit.actions import Answer, serve, serve_creation
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged

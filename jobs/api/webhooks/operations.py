@@ -7,8 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from jobs.actions import Done
-from jobs.actions.performing import refuse_without_permission, refuse_without_scope
+from jobs.actions import Done, refuse_without_permission, refuse_without_scope
 from jobs.actions.webhooks import WEBHOOKS
 from jobs.api.kit import interests
 from jobs.api.kit.actions import Answer, serve, serve_creation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 
-from jobs.actions.performing import refuse_without_scope
+from jobs.actions import refuse_without_scope
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs
