@@ -11,17 +11,40 @@ from types import MappingProxyType
 from typing import Any, Final
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Event:
-    """An event of the log, declared once in a catalogue."""
+    """An event of the log, declared once, as a constant of a catalogue."""
 
     name: str
-    """Stable: programs look for it. Words in lower case, joined by underscores."""
+    """Stable: programs look for it. It is the constant's name in lower case."""
     level: int
     text: str
     """The line for people: a sentence for `str.format` with the names of facts."""
     advice: str
     """What it means to an operator, and what to do."""
+
+    @classmethod
+    def info(cls, text: str, advice: str) -> Event:
+        return cls("", logging.INFO, text, advice)
+
+    @classmethod
+    def warning(cls, text: str, advice: str) -> Event:
+        return cls("", logging.WARNING, text, advice)
+
+    @classmethod
+    def error(cls, text: str, advice: str) -> Event:
+        return cls("", logging.ERROR, text, advice)
+
+    @classmethod
+    def critical(cls, text: str, advice: str) -> Event:
+        return cls("", logging.CRITICAL, text, advice)
+
+    @staticmethod
+    def name_all(catalogue: Mapping[str, object]) -> None:
+        """Name each event after its constant: the last line of a catalogue."""
+        for constant, event in catalogue.items():
+            if isinstance(event, Event):
+                event.name = constant.lower()
 
     def log(self, logger: logging.Logger, *, exc_info: Any = None, **facts: Any) -> None:
         """Write the line; with `exc_info`, also the traceback of that error.
