@@ -29,7 +29,7 @@ from jobs.models import (
     WindowEffect,
 )
 from jobs.models.access import access_of, has_scope
-from jobs.models.token import identities
+from jobs.models.token import columns_of, identities
 from jobs.models.verbs import Actor
 from jobs.windows import Entry, start_of
 
@@ -125,8 +125,7 @@ def _decide(
     reason: str,
     expires_at: datetime | None = None,
 ) -> WindowDecision:
-    is_token = isinstance(actor, ApiToken)
-    if actor is None or not (is_token or hasattr(actor, "has_perm")):
+    if actor is None or not (isinstance(actor, ApiToken) or hasattr(actor, "has_perm")):
         raise OptionError("actor", f"is the user or token that decides, not {actor!r:.80}")
     refuse_text("reason", reason, most=REASON_LIMIT)
     for option, moment in (("occurrence_at", occurrence_at), ("expires_at", expires_at)):
@@ -153,8 +152,7 @@ def _decide(
             decision=decision,
             occurrence_at=occurrence_at,
             expires_at=expires_at,
-            actor_id=None if is_token else actor.pk,
-            token_id=actor.pk if is_token else None,
+            **columns_of(actor, "actor", "token"),
             actor_name=actor.get_username(),
             reason=reason,
         )

@@ -10,8 +10,9 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from jobs.models.fields import lasting_key
 from jobs.models.owner import Owner
-from jobs.models.token import ApiToken
+from jobs.models.token import ApiToken, columns_of
 
 
 class AuditEntry(models.Model):
@@ -22,37 +23,15 @@ class AuditEntry(models.Model):
     database_role = models.CharField(
         _("database role"), max_length=63, db_default="", editable=False
     )
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.DO_NOTHING,
-        null=True,
-        related_name="+",
-        db_constraint=False,
-        verbose_name=_("actor"),
-    )
+    actor = lasting_key(settings.AUTH_USER_MODEL, _("actor"))
     # Who acted, if it was a program.
-    token = models.ForeignKey(
-        ApiToken,
-        models.DO_NOTHING,
-        null=True,
-        editable=False,
-        related_name="+",
-        db_constraint=False,
-        verbose_name=_("API token"),
-    )
+    token = lasting_key(ApiToken, _("API token"), editable=False)
     # The name remains when the account is deleted.
     actor_name = models.CharField(_("actor"), max_length=150)
     action = models.CharField(_("action"), max_length=64)
     object_type = models.CharField(_("kind of object"), max_length=64)
     object_id = models.CharField(_("object"), max_length=64)
-    owner = models.ForeignKey(
-        Owner,
-        models.DO_NOTHING,
-        null=True,
-        related_name="+",
-        db_constraint=False,
-        verbose_name=_("owner"),
-    )
+    owner = lasting_key(Owner, _("owner"))
     reason = models.CharField(_("reason"), max_length=500, blank=True)
     details = models.JSONField(_("details"), default=dict)
 
@@ -95,11 +74,9 @@ class AuditEntry(models.Model):
         **details: Any,
     ) -> list[AuditEntry]:
         """Add an entry for each object, in one statement; select the objects with their owners."""
-        is_token = isinstance(actor, ApiToken)
         return AuditEntry.objects.bulk_create(
             AuditEntry(
-                actor=None if is_token else actor,
-                token=actor if is_token else None,
+                **columns_of(actor, "actor", "token"),
                 actor_name=actor.get_username() if actor else "",
                 action=action,
                 object_type=str(each._meta.model_name),

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models.functions import Collate, Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import one_line
+from jobs.models.fields import author_key, one_line
 from jobs.models.owner import Owner
 from jobs.models.target import Target, TargetGroup
 
@@ -80,9 +80,7 @@ class Calendar(models.Model):
     # SHA-256 of the secret in the address of its .ics feed.
     feed_hash = models.BinaryField(null=True, editable=False)
     # The user who made the address: the feed shows what they see, and stops with them.
-    feed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, editable=False, related_name="+"
-    )
+    feed_by = author_key(settings.AUTH_USER_MODEL)
     feed_has_maker = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 

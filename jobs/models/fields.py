@@ -1,4 +1,4 @@
-"""Validators, limits and an `on_delete` of models. Migrations may import this module."""
+"""Validators, limits and foreign keys of models. Migrations may import this module."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.core.validators import (
     MinValueValidator,
     RegexValidator,
 )
+from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from fleet import OWNER_NAME
@@ -76,6 +77,26 @@ def validate_zone(value: str) -> None:
             _("%(zone)s is not an IANA time zone, such as Europe/Berlin."), params={"zone": value}
         )
     ZoneInfo(value)
+
+
+def author_key(to: type[models.Model] | str, label: Any = None) -> Any:
+    """Return a foreign key to the user or token that made a row; null when that one is deleted."""
+    return models.ForeignKey(
+        to, models.SET_NULL, null=True, editable=False, related_name="+", verbose_name=label
+    )
+
+
+def lasting_key(to: type[models.Model] | str, label: Any = None, **more: Any) -> Any:
+    """Return a foreign key whose value stays when the other row is deleted: no constraint."""
+    return models.ForeignKey(
+        to,
+        models.DO_NOTHING,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        verbose_name=label,
+        **more,
+    )
 
 
 def mark_deleted(collector: Any, field: Any, rows: Sequence[Any], using: str) -> None:  # noqa: ARG001  Django hands it in

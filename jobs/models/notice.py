@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import no_nul, one_line
+from jobs.models.fields import author_key, no_nul, one_line
 from jobs.models.owner import Owner
 from jobs.models.token import ApiToken
 
@@ -75,22 +75,8 @@ class Interest(models.Model):
     disabled_reason = models.CharField(
         _("reason"), max_length=500, blank=True, db_default="", editable=False
     )
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        verbose_name=_("made by"),
-    )
-    created_by_token = models.ForeignKey(
-        ApiToken,
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        verbose_name=_("made by the token"),
-    )
+    created_by = author_key(settings.AUTH_USER_MODEL, _("made by"))
+    created_by_token = author_key(ApiToken, _("made by the token"))
     # Whether a user or a token made it: it stops with them. Code leaves no maker.
     has_maker = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models.fields import one_line, validate_scopes
+from jobs.models.fields import author_key, one_line, validate_scopes
 from jobs.models.owner import Owner
 
 NAME_LIMIT: Final = 100
@@ -58,23 +58,9 @@ class ApiToken(models.Model):
     prefix = models.CharField(_("prefix"), max_length=PREFIX_LIMIT, unique=True, editable=False)
     digest = models.BinaryField(max_length=32, unique=True, editable=False)
     scopes = models.JSONField(_("scopes"), validators=[validate_scopes])
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        verbose_name=_("made by"),
-    )
+    created_by = author_key(settings.AUTH_USER_MODEL, _("made by"))
     # Who made it, if it was a program: four eyes are those of the maker, too.
-    created_by_token = models.ForeignKey(
-        "self",
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        verbose_name=_("made by the token"),
-    )
+    created_by_token = author_key("self", _("made by the token"))
     # Whether a user or a token made it: it ends with them. Code and commands leave no maker.
     has_maker = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)
@@ -104,6 +90,12 @@ class ApiToken(models.Model):
     def get_username(self) -> str:
         """Return the actor's name for the audit; users have the same method."""
         return f"token {self}"
+
+
+def columns_of(actor: Any, user: str, token: str) -> dict[str, Any]:
+    """Return the values of the columns `user` and `token`: the actor in one, None in the other."""
+    is_token = isinstance(actor, ApiToken)
+    return {user: None if is_token else actor, token: actor if is_token else None}
 
 
 def identity(actor: Any) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.core.crypto import Place
-from jobs.models.fields import mark_deleted, no_nul
+from jobs.models.fields import lasting_key, mark_deleted, no_nul
 from jobs.models.notice import Interest
 from jobs.models.owner import Owner
 
@@ -98,9 +98,7 @@ class WebhookDelivery(models.Model):
 
     endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE, related_name="deliveries")
     # Without a constraint: an owner is deleted before the deliveries, which retention deletes.
-    owner = models.ForeignKey(
-        Owner, models.DO_NOTHING, null=True, related_name="+", db_constraint=False
-    )
+    owner = lasting_key(Owner)
     event_id = models.CharField(_("event"), max_length=100)
     event_type = models.CharField(_("kind"), max_length=32)
     event_at = models.DateTimeField(_("at"))

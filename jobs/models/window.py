@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models.calendar import Calendar
-from jobs.models.fields import no_nul, validate_zone
+from jobs.models.fields import author_key, lasting_key, no_nul, validate_zone
 from jobs.models.owner import Owner
 from jobs.models.token import ApiToken
 
@@ -58,23 +58,9 @@ class Window(models.Model):
     valid_until = models.DateTimeField(_("valid until"), null=True, blank=True)
     reason = models.CharField(_("reason"), max_length=500, blank=True, validators=[no_nul])
     revision = models.PositiveIntegerField(default=1, editable=False)
-    requested_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        verbose_name=_("asked for by"),
-    )
+    requested_by = author_key(settings.AUTH_USER_MODEL, _("asked for by"))
     # Who asked, if it was a program.
-    requested_by_token = models.ForeignKey(
-        ApiToken,
-        models.SET_NULL,
-        null=True,
-        editable=False,
-        related_name="+",
-        verbose_name=_("asked for by the token"),
-    )
+    requested_by_token = author_key(ApiToken, _("asked for by the token"))
     # Earlier requesters of this revision while it was unapproved, such as `user 3`, `token 5`.
     earlier_requesters = ArrayField(
         models.CharField(max_length=50), default=list, db_default=[], editable=False
@@ -145,24 +131,9 @@ class WindowDecision(models.Model):
         _("occurrence"), null=True, help_text=_("When it starts. Empty: all of them.")
     )
     expires_at = models.DateTimeField(_("expires at"), null=True)
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.DO_NOTHING,
-        null=True,
-        related_name="+",
-        db_constraint=False,
-        verbose_name=_("by"),
-    )
+    actor = lasting_key(settings.AUTH_USER_MODEL, _("by"))
     # Who decided, if it was a program.
-    token = models.ForeignKey(
-        ApiToken,
-        models.DO_NOTHING,
-        null=True,
-        editable=False,
-        related_name="+",
-        db_constraint=False,
-        verbose_name=_("API token"),
-    )
+    token = lasting_key(ApiToken, _("API token"), editable=False)
     actor_name = models.CharField(_("by"), max_length=150)
     at = models.DateTimeField(_("at"), db_default=Now())
     reason = models.CharField(_("reason"), max_length=500, blank=True)

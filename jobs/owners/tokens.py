@@ -10,7 +10,7 @@ import json
 import secrets
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -20,7 +20,7 @@ from jobs.core.errors import AccessDenied, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_name, refuse_text
 from jobs.core.sql import now
 from jobs.models import ApiToken, AuditEntry, Owner, Scope, access
-from jobs.models.token import NAME_LIMIT
+from jobs.models.token import NAME_LIMIT, columns_of
 from jobs.models.verbs import Actor
 
 MARK: Final = "fs_"
@@ -63,8 +63,6 @@ def make_token(
         _refuse_wider(actor, owner, {Scope.ADMIN, *chosen})
     prefix = MARK + "".join(secrets.choice(_LETTERS) for _ in range(_PREFIX_LENGTH))
     secret = f"{prefix}_{secrets.token_urlsafe(32)}"
-    maker: Any = actor
-    is_token = isinstance(maker, ApiToken)
     with transaction.atomic():
         token = ApiToken.objects.create(
             name=name,
@@ -73,9 +71,8 @@ def make_token(
             digest=_digest(secret),
             scopes=[scope.value for scope in Scope if scope in chosen],
             expires_at=expires_at,
-            has_maker=maker is not None,
-            created_by=None if is_token else maker,
-            created_by_token=maker if is_token else None,
+            has_maker=actor is not None,
+            **columns_of(actor, "created_by", "created_by_token"),
         )
         AuditEntry.write(
             "create token", on=token, actor=actor, name=str(token), scopes=token.scopes

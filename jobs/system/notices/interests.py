@@ -15,6 +15,7 @@ from jobs.core.sql import now
 from jobs.core.states import ENDED
 from jobs.models import ApiToken, EventType, Job, Owner, Scope, access
 from jobs.models.notice import Interest
+from jobs.models.token import columns_of
 
 logger = logging.getLogger(__name__)
 
@@ -122,12 +123,8 @@ def confirm(row: Interest, actor: Any) -> None:
 
 def made_by(actor: Any) -> dict[str, Any]:
     """Return the fields that say who made a row."""
-    is_token = isinstance(actor, ApiToken)
-    return {
-        "has_maker": actor is not None,
-        "created_by": None if is_token else actor,
-        "created_by_token": actor if is_token else None,
-    }
+    has_maker = actor is not None
+    return {"has_maker": has_maker, **columns_of(actor, "created_by", "created_by_token")}
 
 
 def apply(row: Interest, fields: Mapping[str, Any]) -> list[str]:
