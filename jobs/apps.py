@@ -28,7 +28,7 @@ class JobsConfig(AppConfig):
 
         from jobs import checks  # noqa: F401  registers the system checks
         from jobs.core.unmigrated import explain_missing_tables
-        from jobs.models import Backfill, Job, Run, Submission, verbs
+        from jobs.models import verbs
         from jobs.pages.error_reports import hide_secrets_in_error_reports
         from jobs.pages.ical_logs import hide_feed_secrets
         from jobs.recurring.backfill import backfill
@@ -44,17 +44,18 @@ class JobsConfig(AppConfig):
         explain_missing_tables()
         switch_jit_off()
         periodic.keep_after_migrations(self)
-        of_models: verbs.Verbs[Job, Run, Submission, Backfill] = verbs.Verbs(
-            cancel_runs=cancel_runs,
-            reopen_runs=reopen_runs,
-            cancel_submission=cancel_submission,
-            why_waiting=why_waiting,
-            run_job=run_job,
-            backfill=backfill,
-            submit=submit,
-            submit_many=submit_many,
+        verbs.install(
+            verbs.Verbs(
+                cancel_runs=cancel_runs,
+                reopen_runs=reopen_runs,
+                cancel_submission=cancel_submission,
+                why_waiting=why_waiting,
+                run_job=run_job,
+                backfill=backfill,
+                submit=submit,
+                submit_many=submit_many,
+            )
         )
-        verbs.install(of_models)
 
         # At boot: a later use of a bad value would fail without naming the setting.
         conf.refuse_wrong_settings()

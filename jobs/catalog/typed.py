@@ -32,7 +32,7 @@ from jobs.core.errors import OptionError
 
 if TYPE_CHECKING:  # a module of tasks may be imported before Django's apps
     from jobs.models import Owner, Run, Submission
-    from jobs.models.verbs import AnyVerbs
+    from jobs.models.verbs import Verbs
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -104,10 +104,8 @@ class TaskWithOptions(Generic[P]):
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Submit one run with these arguments, as `jobs.submit` does; return it."""
-        run: Run = _verbs().submit(
-            self.task, arguments=self.arguments(*args, **kwargs), **self._options()
-        )
-        return run
+        arguments = self.arguments(*args, **kwargs)
+        return _verbs().submit(self.task, arguments=arguments, **self._options())
 
     async def asubmit(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Do what `submit` does, from async code."""
@@ -117,10 +115,8 @@ class TaskWithOptions(Generic[P]):
         self, calls: Iterable[Arguments[P]], *, label: str = "", chord: Signature | None = None
     ) -> Submission:
         """Submit a run for each call, as `jobs.submit_many` does; make them with `arguments`."""
-        submission: Submission = _verbs().submit_many(
-            self.task, calls, label=label, chord=chord, **self._options()
-        )
-        return submission
+        options = self._options()
+        return _verbs().submit_many(self.task, calls, label=label, chord=chord, **options)
 
     async def asubmit_many(
         self, calls: Iterable[Arguments[P]], *, label: str = "", chord: Signature | None = None
@@ -148,7 +144,7 @@ class TaskWithOptions(Generic[P]):
         return {"owner": run.owner, **self.options}
 
 
-def _verbs() -> AnyVerbs:
+def _verbs() -> Verbs:
     from jobs.models.verbs import verbs
 
     return verbs()
