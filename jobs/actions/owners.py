@@ -23,7 +23,7 @@ from jobs.actions.declared import (
 from jobs.actions.texts import Moment, Slug, Text
 from jobs.core.errors import AccessDenied
 from jobs.models import Owner, Scope
-from jobs.models.access import Access, has_scope
+from jobs.models.access import Access, access_of
 from jobs.models.fields import (
     COUNT_MOST,
     DAYS_MOST,
@@ -118,7 +118,7 @@ class OwnerToCreate(OwnerChange, _Slug):
 
 def _change(owner: Any, call: Call) -> None:
     facts = given_in(call.body)
-    if set(facts) & set(LIMITS) and not has_scope(call.actor, None, Scope.ADMIN):
+    if set(facts) & set(LIMITS) and not access_of(call.actor).has(Scope.ADMIN):
         raise AccessDenied(Scope.ADMIN.value, "the whole installation")
     change_owner(owner, **facts, **call.audited)
 

@@ -28,7 +28,7 @@ from jobs.models import (
     WindowDecision,
     WindowEffect,
 )
-from jobs.models.access import access_of, has_scope
+from jobs.models.access import access_of
 from jobs.models.token import columns_of, identities
 from jobs.models.verbs import Actor
 from jobs.windows import Entry, start_of
@@ -49,7 +49,7 @@ def may_approve(user: Any, window: Window) -> bool:
     for all owners. Four eyes are checked by `approve` alone.
     """
     if isinstance(user, ApiToken):
-        may = has_scope(user, window.calendar.owner_id, Scope.APPROVE)
+        may = access_of(user).has(Scope.APPROVE, window.calendar.owner_id)
         return may and access_of(user).permits(PERMISSION)
     if not user.is_active:
         return False

@@ -32,8 +32,8 @@ from jobs.models import (
     Window,
     WindowDecision,
     WindowEffect,
-    access,
 )
+from jobs.models.access import access_of
 from jobs.windows import Entry, in_words, notes
 
 BEHIND: Final = timedelta(days=7)
@@ -117,7 +117,7 @@ def is_stopped(calendar: Calendar) -> bool:
     if calendar.feed_hash is None or not calendar.feed_has_maker:
         return False
     maker = calendar.feed_by
-    if maker is None or not access.access_of(maker).permits("jobs.view_calendar"):
+    if maker is None or not access_of(maker).permits("jobs.view_calendar"):
         return True
     return not visible_rows(Calendar.objects.filter(pk=calendar.pk), maker).exists()
 
@@ -126,9 +126,10 @@ def counted_owners(calendar: Calendar) -> frozenset[int] | None:
     """Return the owners whose runs a feed counts: those that its maker sees; None: all."""
     if not calendar.feed_has_maker:
         return None
-    if not access.access_of(calendar.feed_by).permits("jobs.view_run"):
+    access = access_of(calendar.feed_by)
+    if not access.permits("jobs.view_run"):
         return frozenset()
-    return None if access.sees_all(calendar.feed_by) else access.owner_ids(calendar.feed_by)
+    return None if access.sees_all else access.owner_ids()
 
 
 def _hash(secret: str) -> bytes:

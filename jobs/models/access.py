@@ -108,31 +108,6 @@ def access_of(caller: Any) -> Access:
     return kept
 
 
-def sees_all(caller: Any) -> bool:
-    """Say whether a caller sees the rows of all owners."""
-    return access_of(caller).sees_all
-
-
-def owner_ids(caller: Any, scope: Scope = Scope.READ) -> frozenset[int]:
-    """Return the ids of the owners for which a caller has a scope, if not for all."""
-    return access_of(caller).owner_ids(scope)
-
-
-def narrowed(rows: Rows, caller: Any, *, path: str, scope: Scope = Scope.READ) -> Rows:
-    """Return the rows for whose owner (at `path` from the row) a caller has a scope."""
-    return access_of(caller).narrowed(rows, path=path, scope=scope)
-
-
-def has_scope(caller: Any, owner_id: int | None, scope: Scope) -> bool:
-    """Say whether a caller has a scope for an owner; None: for the whole installation."""
-    return access_of(caller).has(scope, owner_id)
-
-
-def has_scope_somewhere(caller: Any, scope: Scope) -> bool:
-    """Say whether a caller has a scope for any owner."""
-    return access_of(caller).has_somewhere(scope)
-
-
 def _of_user(user: Any) -> Access:
     if not user.is_active:
         return Access(user)

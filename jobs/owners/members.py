@@ -16,7 +16,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from jobs.core.errors import LastAdmin, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_name, refuse_text
-from jobs.models import ApiToken, AuditEntry, Membership, Owner, Role, Scope, access
+from jobs.models import ApiToken, AuditEntry, Membership, Owner, Role, Scope
+from jobs.models.access import access_of
 from jobs.models.verbs import Actor
 
 
@@ -92,13 +93,13 @@ def addable_users(actor: Any) -> QuerySet[Any]:
     users: Any = get_user_model()._default_manager.filter(is_active=True)
     if _may_list_users(actor):
         return users
-    administered = access.owner_ids(actor, Scope.ADMIN)
+    administered = access_of(actor).owner_ids(Scope.ADMIN)
     seen = Membership.objects.filter(owner__in=administered, user=OuterRef("pk"))
     return users.filter(Exists(seen))
 
 
 def _may_list_users(actor: Any) -> bool:
-    if actor is None or access.has_scope(actor, None, Scope.ADMIN):
+    if actor is None or access_of(actor).has(Scope.ADMIN):
         return True
     # Django's permissions have no owner: a token of one owner does not get them.
     users = get_user_model()._meta
@@ -116,7 +117,7 @@ def _none_such(username: str, actor: Actor) -> str:
 
 
 def _refuse_last(member: Membership, actor: Actor) -> None:
-    if actor is None or access.has_scope(actor, None, Scope.ADMIN):
+    if actor is None or access_of(actor).has(Scope.ADMIN):
         return
     admins = Membership.objects.filter(owner=member.owner_id, role=Role.ADMIN, user__is_active=True)
     if member.role == Role.ADMIN and not admins.exclude(pk=member.pk).exists():

@@ -19,7 +19,8 @@ from jobs.core import barrier, prepared
 from jobs.core.errors import AccessDenied, OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_name, refuse_text
 from jobs.core.sql import now
-from jobs.models import ApiToken, AuditEntry, Owner, Scope, access
+from jobs.models import ApiToken, AuditEntry, Owner, Scope
+from jobs.models.access import access_of
 from jobs.models.token import NAME_LIMIT, columns_of
 from jobs.models.verbs import Actor
 
@@ -116,7 +117,7 @@ def use_token(secret: str) -> ApiToken | None:
         if token.owner_id is not None:
             barrier.raise_for([token.owner_id])
     else:
-        found = access.access_of(token)
+        found = access_of(token)
         # As without a maker: the rows of its owners, of which `read` decides what it sees.
         if not found.everywhere:
             barrier.raise_for(found.reached)
@@ -133,7 +134,7 @@ def _refuse_wider(actor: object, owner: Owner | None, needed: Collection[Scope])
     """Raise AccessDenied if the actor lacks one of these scopes for the owner."""
     whose = owner.slug if owner is not None else "the whole installation"
     for scope in sorted(needed):
-        if not access.has_scope(actor, owner.pk if owner is not None else None, scope):
+        if not access_of(actor).has(scope, owner.pk if owner is not None else None):
             raise AccessDenied(scope.value, whose)
 
 

@@ -16,7 +16,8 @@ from jobs.core import sql
 from jobs.core.errors import OptionError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import WAITING, State
-from jobs.models import AuditEntry, Run, Scope, Submission, WindowPolicy, access
+from jobs.models import AuditEntry, Run, Scope, Submission, WindowPolicy
+from jobs.models.access import access_of
 from jobs.runs import gate
 
 CHUNK: Final = 1_000
@@ -72,7 +73,7 @@ def held_by_of(submission: Submission) -> list[str]:
 def _override(run_ids: Sequence[UUID], *, actor: Any, reason: str) -> int:
     wider = [WindowPolicy.OVERRIDDEN.value]
     policy = WindowPolicy.OVERRIDDEN
-    if not access.has_scope(actor, None, Scope.OPERATE):
+    if not access_of(actor).has(Scope.OPERATE):
         policy = WindowPolicy.SHARED
         wider.append(policy.value)
     given = {"policy": policy.value, "wider": wider, "states": [state.value for state in WAITING]}

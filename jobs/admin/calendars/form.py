@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit.stale_form import StaleCheckForm, digest
-from jobs.models import Attachment, Calendar, Job, Owner, Scope, Target, TargetGroup, access
+from jobs.models import Attachment, Calendar, Job, Owner, Scope, Target, TargetGroup
+from jobs.models.access import access_of
 
 OPTIONS: Final = ("cut_off_seconds", "end", "spread_seconds", "needs_approval", "four_eyes")
 APPLIES_TO: Final[dict[str, type[models.Model]]] = {
@@ -66,7 +67,7 @@ class CalendarForm(StaleCheckForm):
             if name not in self.fields:
                 continue
             rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
-            rows = access.narrowed(rows, self.user, path=path, scope=Scope.ADMIN)
+            rows = access_of(self.user).narrowed(rows, path=path, scope=Scope.ADMIN)
             if owner:
                 is_key = owner.isascii() and owner.isdigit() and len(owner) < 19
                 key = int(owner) if is_key else None

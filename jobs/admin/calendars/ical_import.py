@@ -18,7 +18,8 @@ from jobs.admin.kit.base import OwnedAdmin
 from jobs.calendars.ical import SIZE_LIMIT
 from jobs.calendars.ical_import import SOURCE_LIMIT, ImportReport, import_ical, preview_ical
 from jobs.core.errors import IcalError, OptionError
-from jobs.models import Calendar, Scope, WindowEffect, access
+from jobs.models import Calendar, Scope, WindowEffect
+from jobs.models.access import access_of
 from jobs.models.fields import no_nul
 
 PREVIEW_SECONDS: Final = 86_400
@@ -71,7 +72,7 @@ class IcalUrls(OwnedAdmin):
     def has_import_permission(self, request: HttpRequest, calendar: Calendar) -> bool:
         """Say whether the person may add, change and remove windows of a calendar."""
         user: Any = request.user
-        return user.has_perms(MAY) and access.has_scope(user, calendar.owner_id, Scope.ADMIN)
+        return user.has_perms(MAY) and access_of(user).has(Scope.ADMIN, calendar.owner_id)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from jobs.admin.calendars.access import CalendarPages
 from jobs.admin.kit import html
 from jobs.calendars.reads import month
-from jobs.models import Job, Owner, Target, access
+from jobs.models import Job, Owner, Target
+from jobs.models.access import access_of
 
 MONTHS_OF: Final[dict[str, type[Any]]] = {"owner": Owner, "job": Job, "target": Target}
 
@@ -53,7 +54,7 @@ class MonthPage(CalendarPages):
             rows: QuerySet[Any] = self.get_queryset(request).select_related("owner")
         elif kind in MONTHS_OF:
             rows = MONTHS_OF[kind]._default_manager.all()
-            rows = access.narrowed(rows, request.user, path="pk" if kind == "owner" else "owner")
+            rows = access_of(request.user).narrowed(rows, path="pk" if kind == "owner" else "owner")
         else:
             raise Http404
         return get_object_or_404(rows, pk=pk)

@@ -25,7 +25,8 @@ from jobs.admin.kit.base import with_fields
 from jobs.admin.kit.filters import declared
 from jobs.calendars import changes
 from jobs.calendars.reads import status
-from jobs.models import Attachment, Calendar, Window, access
+from jobs.models import Attachment, Calendar, Window
+from jobs.models.access import access_of
 
 EMPTY_WHEN_NEW = ("status", "window_table")
 """Fields that have nothing to show for a calendar that is not saved yet."""
@@ -137,7 +138,7 @@ class CalendarAdmin(IcalUrls, MonthPage, CalendarPages):
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         form: Any = super().get_form(request, *args, **kwargs)
         form.user = request.user
-        if "owner" in form.base_fields and not access.sees_all(request.user):
+        if "owner" in form.base_fields and not access_of(request.user).sees_all:
             form.base_fields["owner"].required = True
             form.base_fields["owner"].help_text = ""
         return form

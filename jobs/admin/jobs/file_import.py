@@ -20,7 +20,8 @@ from jobs.admin.jobs.open_import import content_of, opened, report_of, store
 from jobs.admin.kit.base import OwnedAdmin
 from jobs.api.csv_cells import harmless
 from jobs.definitions.file_import import COLUMNS, Report, import_jobs
-from jobs.models import Job, JobImport, Owner, Scope, access
+from jobs.models import Job, JobImport, Owner, Scope
+from jobs.models.access import access_of
 from jobs.models.fields import no_nul
 
 BYTES_LIMIT: Final = 64 * 2**20
@@ -92,7 +93,7 @@ class JobImportAdmin(OwnedAdmin):
         status = 200
         form = ImportForm(request.POST or None, request.FILES or None)
         owners = Owner.objects.order_by("slug")
-        owners = access.narrowed(owners, request.user, path="pk", scope=Scope.ADMIN)
+        owners = access_of(request.user).narrowed(owners, path="pk", scope=Scope.ADMIN)
         form.fields["owner"].queryset = owners  # type: ignore[attr-defined]
         if request.method == "POST" and form.is_valid():
             job_import = _open(form, request.user)
@@ -154,7 +155,7 @@ class JobImportAdmin(OwnedAdmin):
         job_import = rows.filter(pk=pk, user=user).first()
         if job_import is None:
             raise Http404(_("This import is done or too old. Begin again."))
-        if not access.has_scope(user, job_import.owner_id, Scope.ADMIN):
+        if not access_of(user).has(Scope.ADMIN, job_import.owner_id):
             raise PermissionDenied
         return job_import
 

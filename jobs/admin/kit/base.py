@@ -18,7 +18,8 @@ from django.utils.translation import gettext_lazy as lazy
 
 from jobs.admin.kit import html
 from jobs.core.counting import EstimatingPaginator, RoundCount
-from jobs.models import AuditEntry, MailSubscription, Owner, Run, Scope, access
+from jobs.models import AuditEntry, MailSubscription, Owner, Run, Scope
+from jobs.models.access import access_of
 from jobs.pages.kit import rows as pages
 
 
@@ -110,7 +111,7 @@ class OwnedAdmin(admin.ModelAdmin):
         rows = super().get_queryset(request)
         if self.owner_path is None:
             return rows
-        return access.narrowed(rows, request.user, path=self.owner_path)
+        return access_of(request.user).narrowed(rows, path=self.owner_path)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         row = super().get_object(request, object_id, from_field)
@@ -134,9 +135,8 @@ class OwnedAdmin(admin.ModelAdmin):
         return row.pk if isinstance(row, Owner) else row.owner_id
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return super().has_add_permission(request, *args) and access.has_scope_somewhere(
-            request.user, Scope.ADMIN
-        )
+        may_add = super().has_add_permission(request, *args)
+        return may_add and access_of(request.user).has_somewhere(Scope.ADMIN)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and self._may_edit(request, obj)
@@ -146,8 +146,8 @@ class OwnedAdmin(admin.ModelAdmin):
 
     def _may_edit(self, request: HttpRequest, obj: Any) -> bool:
         if obj is None or self.owner_path is None:
-            return access.has_scope_somewhere(request.user, Scope.ADMIN)
-        return access.has_scope(request.user, self.owner_of(obj), Scope.ADMIN)
+            return access_of(request.user).has_somewhere(Scope.ADMIN)
+        return access_of(request.user).has(Scope.ADMIN, self.owner_of(obj))
 
     def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> Any:
         """Offer only owners for whom the person may edit, and rows of these owners."""
@@ -155,7 +155,7 @@ class OwnedAdmin(admin.ModelAdmin):
         if to is not Owner and not hasattr(to, "owner"):
             return super().get_field_queryset(db, db_field, request)
         rows, path = to._default_manager.all(), "pk" if to is Owner else "owner"
-        return access.narrowed(rows, request.user, path=path, scope=Scope.ADMIN)
+        return access_of(request.user).narrowed(rows, path=path, scope=Scope.ADMIN)
 
     def audit(self, action: str, row: Any, request: HttpRequest, **details: Any) -> None:
         """Write an edit of a row to the audit."""

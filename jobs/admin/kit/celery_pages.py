@@ -13,7 +13,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.http import HttpRequest
 
-from jobs.models import access
+from jobs.models.access import access_of
 
 APPS: Final = ("django_celery_results", "django_celery_beat")
 
@@ -22,19 +22,19 @@ class SuperusersOnly(admin.ModelAdmin):
     """Pages that only superusers see. Mix in before other admin classes."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return access.sees_all(request.user) and super().has_module_permission(request)
+        return access_of(request.user).sees_all and super().has_module_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return access.sees_all(request.user) and super().has_view_permission(request, obj)
+        return access_of(request.user).sees_all and super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return access.sees_all(request.user) and super().has_add_permission(request)
+        return access_of(request.user).sees_all and super().has_add_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return access.sees_all(request.user) and super().has_change_permission(request, obj)
+        return access_of(request.user).sees_all and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return access.sees_all(request.user) and super().has_delete_permission(request, obj)
+        return access_of(request.user).sees_all and super().has_delete_permission(request, obj)
 
 
 def restrict_to_superusers(site: admin.AdminSite) -> None:

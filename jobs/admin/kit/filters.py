@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from jobs.actions import Shown
 from jobs.actions.filters.declared import SHARED, By, Choices, Filter, by_owner, part_of
 from jobs.core.language import in_language
-from jobs.models import Owner, access
+from jobs.models import Owner
 from jobs.models.access import access_of
 from jobs.pages.kit.body_form import kind_of
 
@@ -30,7 +30,7 @@ class OwnerFilter(admin.SimpleListFilter):
     """Whether the list also has rows that all owners share."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        mine = access.narrowed(Owner.objects.all(), request.user, path="pk")
+        mine = access_of(request.user).narrowed(Owner.objects.all(), path="pk")
         slugs = list(mine.values_list("slug", flat=True)[:OFFERED])
         asked = without_nul(request.GET.get(self.parameter_name, ""))
         if asked and asked not in slugs and mine.filter(slug=asked).exists():

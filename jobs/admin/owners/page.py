@@ -18,7 +18,8 @@ from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.filters import declared
 from jobs.core.states import ACTIVE, State
-from jobs.models import Membership, Owner, Scope, access
+from jobs.models import Membership, Owner, Scope
+from jobs.models.access import access_of
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS
 from jobs.owners.members import addable_users
@@ -56,7 +57,7 @@ class MembershipInline(admin.TabularInline):
 
 
 def _edits(request: HttpRequest, owner: Owner | None) -> bool:
-    return access.has_scope(request.user, owner.pk if owner else None, Scope.ADMIN)
+    return access_of(request.user).has(Scope.ADMIN, owner.pk if owner else None)
 
 
 @admin.register(Owner)
@@ -84,7 +85,7 @@ class OwnerAdmin(ActionAdmin):
             return shown
         # Lock keys and addresses contain the slug. A larger share takes from other owners, so only
         # superusers change it.
-        return (*shown, "slug") if access.sees_all(request.user) else (*shown, "slug", *LIMITS)
+        return (*shown, "slug") if access_of(request.user).sees_all else (*shown, "slug", *LIMITS)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in LIMITS:
@@ -93,10 +94,10 @@ class OwnerAdmin(ActionAdmin):
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return super().has_add_permission(request, *args) and access.sees_all(request.user)
+        return super().has_add_permission(request, *args) and access_of(request.user).sees_all
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_delete_permission(request, obj) and access.sees_all(request.user)
+        return super().has_delete_permission(request, obj) and access_of(request.user).sees_all
 
     def save_model(self, request: HttpRequest, obj: Owner, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -19,7 +19,8 @@ from jobs.admin.kit.base import OwnedAdmin
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.admin.kit.stale_form import StaleCheckForm, digest
 from jobs.calendars import changes
-from jobs.models import Scope, Target, TargetGroup, access
+from jobs.models import Scope, Target, TargetGroup
+from jobs.models.access import access_of
 from jobs.models.fields import no_nul
 from jobs.runs.reads.search import search_beginnings
 
@@ -57,7 +58,7 @@ class TargetGroupForm(StaleCheckForm):
         if owner is None or not {"targets", "names"} <= cleaned.keys():
             return cleaned
         of_owner = Target.objects.filter(owner=owner)
-        mine = access.narrowed(of_owner, self.user, path="owner", scope=Scope.ADMIN)
+        mine = access_of(self.user).narrowed(of_owner, scope=Scope.ADMIN)
         chosen = cleaned["targets"]
         wanted = {line.strip() for line in cleaned["names"].splitlines()} - {""}
         if others := [one for one in chosen if one.owner_id != owner.pk]:

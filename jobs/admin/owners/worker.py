@@ -17,7 +17,8 @@ from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import declared
 from jobs.core.conf import setting
 from jobs.core.sql import now
-from jobs.models import Run, Worker, access
+from jobs.models import Run, Worker
+from jobs.models.access import access_of
 
 
 @admin.register(Worker)
@@ -57,7 +58,7 @@ class WorkerAdmin(RecordAdmin):
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         # Only runs of the person's own owners are counted.
-        mine = access.narrowed(Run.objects.active(), request.user, path="owner")
+        mine = access_of(request.user).narrowed(Run.objects.active())
         held = mine.filter(worker__in=[row.pk for row in rows]).order_by()
         counts = dict(held.values_list("worker_id").annotate(count=Count("*")))
         at = now()

@@ -10,7 +10,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Collate, Upper
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models import Target, access
+from jobs.models import Target
+from jobs.models.access import access_of
 from jobs.models.run import RunQuerySet
 
 HELP: Final = _(
@@ -27,7 +28,7 @@ def search_runs(runs: RunQuerySet, term: str, *, user: Any) -> RunQuerySet:
         return runs
     with suppress(ValueError):
         return runs.filter(id=UUID(term))
-    names = access.narrowed(Target.objects.all(), user, path="owner").filter(name=term)
+    names = access_of(user).narrowed(Target.objects.all()).filter(name=term)
     wanted = Q(target_id__in=list(names.values_list("id", flat=True)[:100]))
     if term.isascii() and term.isdigit() and int(term) < _NUMBER_LIMIT:
         wanted |= Q(submission_id=int(term))

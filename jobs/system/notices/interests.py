@@ -13,7 +13,8 @@ from jobs.core.errors import AccessDenied, OptionError
 from jobs.core.inputs import near_hint, refuse_name
 from jobs.core.sql import now
 from jobs.core.states import ENDED
-from jobs.models import ApiToken, EventType, Job, Owner, Scope, access
+from jobs.models import ApiToken, EventType, Job, Owner, Scope
+from jobs.models.access import access_of
 from jobs.models.notice import Interest
 from jobs.models.token import columns_of
 
@@ -51,14 +52,14 @@ def refuse_without_admin(actor: Any, owner: Owner | None) -> None:
     """Raise AccessDenied unless the actor is an admin of the owner, or of all; None: the system."""
     if actor is None:
         return
-    if not access.has_scope(actor, owner.pk if owner is not None else None, Scope.ADMIN):
+    if not access_of(actor).has(Scope.ADMIN, owner.pk if owner is not None else None):
         whose = owner.slug if owner is not None else "the whole installation"
         raise AccessDenied(Scope.ADMIN.value, whose)
 
 
 def sees_runs(actor: Any, owner_id: int | None) -> bool:
     """Say whether a user or token may see the runs of an owner (None: of all)."""
-    found = access.access_of(actor)
+    found = access_of(actor)
     return found.has(Scope.READ, owner_id) and found.permits("jobs.view_run")
 
 
@@ -176,7 +177,7 @@ def _job(given: Job | int, owner: Owner | None, actor: Any) -> Job:
     if owner is not None:
         rows = rows.filter(owner=owner)
     elif actor is not None:
-        rows = access.narrowed(rows, actor, path="owner")
+        rows = access_of(actor).narrowed(rows)
     found = rows.filter(pk=given.pk if isinstance(given, Job) else given).first()
     if found is None:
         raise OptionError("job", "is no job of this owner")
