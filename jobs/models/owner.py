@@ -58,6 +58,13 @@ class OwnerQuerySet(models.QuerySet["Owner"]):
         return self.filter(PAUSED)
 
 
+def _null_or(name: str, **limits: Any) -> models.CheckConstraint:
+    """Return the constraint that a column is null or within limits: `run_days__range=(1, 9)`."""
+    column = next(iter(limits)).partition("__")[0]
+    is_null = models.Q(**{f"{column}__isnull": True})
+    return models.CheckConstraint(name=name, condition=is_null | models.Q(**limits))
+
+
 class Owner(models.Model):
     """A customer, team or tenant. Its runs share the workers with those of other owners."""
 
@@ -149,29 +156,13 @@ class Owner(models.Model):
             models.CheckConstraint(
                 name="owner_weight_1_to_1000", condition=models.Q(weight__range=(1, 1000))
             ),
-            models.CheckConstraint(
-                name="owner_max_running_positive",
-                condition=models.Q(max_running__isnull=True) | models.Q(max_running__gte=1),
-            ),
-            models.CheckConstraint(
-                name="owner_rate_limit_positive",
-                condition=models.Q(rate_limit_per_minute__isnull=True)
-                | models.Q(rate_limit_per_minute__gte=1),
-            ),
-            models.CheckConstraint(
-                name="owner_run_days_1_to_3660",
-                condition=models.Q(run_days__isnull=True)
-                | models.Q(run_days__range=(1, DAYS_MOST)),
-            ),
-            models.CheckConstraint(
-                name="owner_failed_run_days_1_to_3660",
-                condition=models.Q(failed_run_days__isnull=True)
-                | models.Q(failed_run_days__range=(1, DAYS_MOST)),
-            ),
-            models.CheckConstraint(
-                name="owner_wait_objective_1_to_86400",
-                condition=models.Q(wait_objective_seconds__isnull=True)
-                | models.Q(wait_objective_seconds__range=(1, OBJECTIVE_SECONDS_MOST)),
+            _null_or("owner_max_running_positive", max_running__gte=1),
+            _null_or("owner_rate_limit_positive", rate_limit_per_minute__gte=1),
+            _null_or("owner_run_days_1_to_3660", run_days__range=(1, DAYS_MOST)),
+            _null_or("owner_failed_run_days_1_to_3660", failed_run_days__range=(1, DAYS_MOST)),
+            _null_or(
+                "owner_wait_objective_1_to_86400",
+                wait_objective_seconds__range=(1, OBJECTIVE_SECONDS_MOST),
             ),
             models.CheckConstraint(
                 name="owner_wait_objective_percent_50_to_99_9",
