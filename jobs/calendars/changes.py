@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -21,7 +21,7 @@ from django.db.models import F, Min
 
 from jobs.calendars import hours
 from jobs.core import sql
-from jobs.core.apart import Apart
+from jobs.core.apart import leaving_out
 from jobs.core.errors import OptionError, WindowError
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
@@ -227,8 +227,8 @@ def extend_openings() -> int:
     return len(known)
 
 
-def _apart(calendar: Calendar) -> Apart:
-    return Apart(f"calendar {calendar.pk}", logger)
+def _apart(calendar: Calendar) -> AbstractContextManager[None]:
+    return leaving_out(f"calendar {calendar.pk}", logger)
 
 
 def known_until() -> datetime | None:

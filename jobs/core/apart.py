@@ -8,7 +8,8 @@ would in each later round.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from django.db import DataError, IntegrityError, transaction
@@ -63,23 +64,16 @@ def in_savepoint(act: Callable[[Sequence[T]], R]) -> Callable[[Sequence[T]], R]:
     return acted
 
 
-class Apart:
+@contextmanager
+def leaving_out(what: str, logger: logging.Logger) -> Iterator[None]:
     """A block about one row: an error that its content causes is logged, and leaves it out.
 
     In a transaction, what writes in the block needs a savepoint inside it.
     """
-
-    def __init__(self, what: str, logger: logging.Logger) -> None:
-        self._what, self._logger = what, logger
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        if not isinstance(error, (*VALUE_ERRORS, TypeError, LookupError)):
-            return False
-        name_spoilt(self._logger, self._what, error)
-        return True
+    try:
+        yield
+    except (*VALUE_ERRORS, TypeError, LookupError) as error:
+        name_spoilt(logger, what, error)
 
 
 def name_spoilt(logger: logging.Logger, what: str, error: Exception) -> None:
