@@ -15,7 +15,6 @@ from kombu.utils.url import maybe_sanitize_url
 from jobs.celery_setup import MERGED, OURS
 from jobs.client.terminal import say
 
-PART: Final = "settings"
 PROJECT: Final = "project"
 FAIRSHIFT: Final = "Fairshift"
 CELERY: Final = "Celery"
@@ -75,13 +74,14 @@ class Setting:
 def add_part(parts: _SubParsersAction[Any]) -> None:
     """Add the part to the command."""
     part = parts.add_parser(
-        PART,
+        "settings",
         help="Celery's settings: value, whether it is yours, Fairshift's or Celery's, effect",
         description=(
             "Without --all, only settings that the project or Fairshift has set, or that have"
             " another effect with Fairshift. Passwords are not shown."
         ),
     )
+    part.set_defaults(act_on=handle)
     part.add_argument("--all", action="store_true", help="Celery's defaults, too")
     part.add_argument("--json", action="store_true", help="one JSON object")
     part.add_argument("names", nargs="*", metavar="NAME", help="these only, such as task_queues")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from jobs.definitions.beat_export import Exported
     from jobs.system.leaving import Left
 
-PART: Final = "leave"
 LOOK_SECONDS: Final = 1.0
 CELERYS_QUEUE: Final = "celery"
 
@@ -29,7 +28,7 @@ CELERYS_QUEUE: Final = "celery"
 def add_part(parts: _SubParsersAction[Any]) -> None:
     """Add the part to the command."""
     part = parts.add_parser(
-        PART,
+        "leave",
         help="go back to stock Celery: give jobs to celery-beat, finish, remove Fairshift's traces",
         description=(
             "Writes each job back to a PeriodicTask, waits until all runs have ended and all"
@@ -37,6 +36,7 @@ def add_part(parts: _SubParsersAction[Any]) -> None:
             " Fairshift's PeriodicTasks and its keys in Redis. It can be repeated after a break."
         ),
     )
+    part.set_defaults(act_on=handle)
     part.add_argument("--plan", action="store_true", help="report only, change nothing")
     part.add_argument(
         "--timeout",

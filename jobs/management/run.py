@@ -27,7 +27,6 @@ from jobs.client.terminal import say
 from jobs.core.conf import plain_queues, setting
 from jobs.management.arguments import number, whole
 
-PART: Final = "run"
 PROGRAMS: Final = ("jobs", "system", "notices", "beat")
 LOOK_SECONDS: Final = 0.5
 MOST_CHILDREN: Final = 256
@@ -41,7 +40,7 @@ ENDED_WELL: Final = (0, -signal.SIGTERM)
 def add_part(parts: _SubParsersAction[Any]) -> None:
     """Add the part to the command."""
     part = parts.add_parser(
-        PART,
+        "run",
         help="run workers and beat in the foreground: a whole small installation",
         description=(
             "Runs a worker of jobs, one of Fairshift's own tasks, one of webhooks and mails, and a"
@@ -49,6 +48,7 @@ def add_part(parts: _SubParsersAction[Any]) -> None:
             " status is 0 if all have ended by themselves then, else 1."
         ),
     )
+    part.set_defaults(act_on=handle)
     add_options(part)
 
 

@@ -14,12 +14,12 @@ from jobs.management.arguments import whole
 if TYPE_CHECKING:
     from jobs.models import ApiToken
 
-PART: Final = "token"
 DAYS_LIMIT: Final = 3_660
 
 
 def add_part(parts: Any) -> None:
-    token = parts.add_parser(PART, help="create, revoke or list the tokens of the REST API")
+    token = parts.add_parser("token", help="create, revoke or list the tokens of the REST API")
+    token.set_defaults(act_on=handle)
     acts = token.add_subparsers(dest="act", required=True, metavar="ACT")
     create = acts.add_parser(
         "create",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 from django.core.management.base import CommandError
 
 from fleet import counted
 from jobs.client.terminal import say
-
-PARTS: Final = ("unknown-tasks", "move-task", "fail-task")
 
 
 def add_parts(parts: Any) -> None:
@@ -25,6 +23,7 @@ def add_parts(parts: Any) -> None:
         ),
     )
     unknown.add_argument("--json", action="store_true", help="one JSON object")
+    unknown.set_defaults(act_on=_list)
     move = parts.add_parser(
         "move-task",
         help="have the waiting runs and the recurring jobs of a task run another task",
@@ -45,17 +44,11 @@ def add_parts(parts: Any) -> None:
     )
     fail.add_argument("task", metavar="TASK", help="the task that they name")
     for part in (move, fail):
+        part.set_defaults(act_on=_change)
         part.add_argument("--queue", default="", help="runs of this queue only, and no jobs")
         part.add_argument("--reason", default="", help="kept in the audit")
         part.add_argument("--dry-run", action="store_true", help="report only, change nothing")
         part.add_argument("--json", action="store_true", help="one JSON object")
-
-
-def handle(given: dict[str, Any]) -> None:
-    if given["part"] == "unknown-tasks":
-        _list(given)
-    else:
-        _change(given)
 
 
 def _list(given: dict[str, Any]) -> None:

@@ -62,6 +62,7 @@ class Command(SafeCommand):
             help="owners in the table (default 50); JSON has all",
         )
         owners.add_argument("names", nargs="*", metavar="OWNER", help="these only")
+        owners.set_defaults(act_on=_owners)
         beat = parts.add_parser(
             "import-beat",
             help="take over django-celery-beat's PeriodicTasks as jobs",
@@ -74,6 +75,7 @@ class Command(SafeCommand):
         beat.add_argument("--owner", required=True, help="whose jobs they become: a slug")
         beat.add_argument("--plan", action="store_true", help="report only, change nothing")
         beat.add_argument("--json", action="store_true", help="one JSON object")
+        beat.set_defaults(act_on=_import_beat)
         unknown.add_parts(parts)
         tokens.add_part(parts)
         celery_settings.add_part(parts)
@@ -82,37 +84,23 @@ class Command(SafeCommand):
 
     def handle(self, *_args: Any, **given: Any) -> None:
         """Run a part. The exit status is 1 if the broker does not answer, or lacks a name."""
-        if given["part"] == "import-beat":
-            _import_beat(given)
-            return
-        if given["part"] == tokens.PART:
-            tokens.handle(given)
-            return
-        if given["part"] == celery_settings.PART:
-            celery_settings.handle(given)
-            return
-        if given["part"] == run.PART:
-            run.handle(given)
-            return
-        if given["part"] == leave.PART:
-            leave.handle(given)
-            return
-        if given["part"] in unknown.PARTS:
-            unknown.handle(given)
-            return
-        try:
-            if given["json"]:
-                _print_json(given)
-            else:
-                _show(given)
-        except BrokerUnavailable as error:
-            from jobs.runs import dispatch
+        given["act_on"](given)
 
-            is_refused = dispatch.broker().refuses_password
-            fault = "refuses the password" if is_refused else "does not answer"
-            raise CommandError(f"The broker {fault}: {error}") from error
-        except KeyboardInterrupt:
-            sys.exit(130 if not given["watch"] else 0)
+
+def _owners(given: dict[str, Any]) -> None:
+    try:
+        if given["json"]:
+            _print_json(given)
+        else:
+            _show(given)
+    except BrokerUnavailable as error:
+        from jobs.runs import dispatch
+
+        is_refused = dispatch.broker().refuses_password
+        fault = "refuses the password" if is_refused else "does not answer"
+        raise CommandError(f"The broker {fault}: {error}") from error
+    except KeyboardInterrupt:
+        sys.exit(130 if not given["watch"] else 0)
 
 
 def _import_beat(given: dict[str, Any]) -> None:
