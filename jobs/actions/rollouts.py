@@ -17,7 +17,7 @@ from jobs.core.phrases import Phrase, phrase
 from jobs.models import Rollout, RolloutState, Scope
 from jobs.rollouts import rounds, verbs
 from jobs.rollouts.waves import sizes_from
-from jobs.runs.manual_retry import reopen_failed
+from jobs.runs.bulk import reopen_failed
 
 _COUNT: Final = Func(
     F("rollout__waves"), function="jsonb_array_length", output_field=IntegerField()
@@ -82,7 +82,7 @@ def _before_last(rows: Rows) -> Rows:
 def _resume(submission: Any, call: Call) -> Rollout:
     if call.body.retry_failed:
         # While it is stopped: none of them starts before the failures are counted anew.
-        _moved, left = reopen_failed(submission, **call.audited)
+        left = reopen_failed(submission, **call.audited).left
         if left:
             text = _("%(count)s of its failed runs are left to retry: resume it once more.")
             raise ActionRefused(phrase(text, count=left), "state_conflict")

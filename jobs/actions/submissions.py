@@ -15,8 +15,7 @@ from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import WAITING, State
 from jobs.models import Scope, Submission
 from jobs.models.verbs import Cancelled
-from jobs.runs.bulk import CANCELLABLE
-from jobs.runs.manual_retry import reopen_failed
+from jobs.runs.bulk import CANCELLABLE, Moved, reopen_failed
 from jobs.runs.override import held_by_of, override_submission
 
 
@@ -36,8 +35,8 @@ def cancelled(_row: Any, moved: Cancelled) -> Phrase:
     return phrase(text, ended=moved.cancelled, stopping=moved.stopping)
 
 
-def _retried(_submission: Any, value: tuple[int, int]) -> Phrase:
-    moved, left = value
+def _retried(_submission: Any, value: Moved) -> Phrase:
+    moved, left, _refusal = value
     if not left:
         return phrase(_("%(moved)s of its runs queued again."), moved=moved)
     text = _("%(moved)s of its runs queued again, %(left)s are left: retry them once more.")

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import ENDED, State
-from jobs.models import AuditEntry, Owner
+from jobs.models import AuditEntry, Owner, Run, Submission
 from jobs.models.verbs import Actor
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
@@ -60,6 +60,15 @@ def cancel_found(found: Sequence[OwnedKey], *, actor: Actor = None, reason: str 
 def retry_found(found: Sequence[OwnedKey], *, actor: Actor = None, reason: str = "") -> Moved:
     """Queue these runs again; return how many moved. Raises OptionError as `cancel_found` does."""
     _audit("retry runs", found, actor=actor, reason=reason)
+    return in_chunks(found, lambda ids: len(reopen_runs(ids, reason=reason)))
+
+
+def reopen_failed(submission: Submission, *, actor: Actor = None, reason: str = "") -> Moved:
+    """Queue a submission's failed runs again; return how many, and how many are left."""
+    found = find(Run.objects.filter(submission=submission, state=State.FAILED), owner=None)
+    AuditEntry.write(
+        "retry failed runs", on=submission, actor=actor, reason=reason, matched=len(found)
+    )
     return in_chunks(found, lambda ids: len(reopen_runs(ids, reason=reason)))
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,17 +12,13 @@ from django.db.models.functions import Now
 from jobs.core.errors import StateConflict
 from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.states import REOPENABLE, State
-from jobs.models import AuditEntry, Run, Submission
+from jobs.models import AuditEntry, Run
 from jobs.models.verbs import Actor
 from jobs.rollouts import rounds
 from jobs.runs import gate
 from jobs.runs.changing import edited
 from jobs.runs.recording import move
 from jobs.runs.result_backend import forget
-
-CHUNK: Final = 1_000
-BUDGET_SECONDS: Final = 20.0
-"""Seconds after which no further chunk is begun: a request must end."""
 
 
 def reopen_runs(run_ids: Sequence[UUID], *, actor: Actor = None, reason: str = "") -> list[UUID]:
@@ -73,23 +67,3 @@ def retry_run(
                 AuditEntry.write("edit arguments", on=run, actor=actor, reason=reason)
         reopen_runs([run.id], actor=actor, reason=reason)
     run.refresh_from_db()
-
-
-def reopen_failed(
-    submission: Submission, *, actor: Actor = None, reason: str = ""
-) -> tuple[int, int]:
-    """Queue a submission's failed runs again; return how many, and how many are left."""
-    until = time.monotonic() + BUDGET_SECONDS
-    failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
-    ids = list(failed.values_list("pk", flat=True))
-    AuditEntry.write(
-        "retry failed runs", on=submission, actor=actor, reason=reason, matched=len(ids)
-    )
-    moved = 0
-    for start in range(0, len(ids), CHUNK):
-        if time.monotonic() > until:
-            return moved, len(ids) - start
-        # The only run of a chunk may have been retried by another operator meanwhile.
-        with suppress(StateConflict), transaction.atomic():
-            moved += len(reopen_runs(ids[start : start + CHUNK], reason=reason))
-    return moved, 0

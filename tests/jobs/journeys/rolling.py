@@ -12,7 +12,7 @@ from jobs.core.states import ENDED, State
 from jobs.models import Rollout, RolloutState, Run, Submission
 from jobs.rollouts import rounds, verbs
 from jobs.rollouts.waves import Waves
-from jobs.runs.manual_retry import reopen_failed
+from jobs.runs.bulk import reopen_failed
 from tests.jobs.journeys.story import Story
 
 

@@ -8,7 +8,7 @@ from jobs import submit
 from jobs.core.errors import StateConflict
 from jobs.core.states import ENDED, State
 from jobs.models import AuditEntry, Owner, Run
-from jobs.runs import manual_retry
+from jobs.runs import bulk
 from jobs.runs.recording import move
 from jobs.system import promotion
 from tests.jobs.runs.scenes import begun
@@ -86,15 +86,15 @@ def test_what_failed_of_a_submission_is_retried(
     committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In chunks, as far as the time allows; a repetition does the rest."""
-    monkeypatch.setattr(manual_retry, "CHUNK", 2)
+    monkeypatch.setattr(bulk, "CHUNK", 2)
     runs = submitted(acme, 5, max_attempts=1)
     Run.objects.filter(id__in=[run.id for run in runs[1:]]).update(state=State.FAILED)
     submission = runs[0].submission
     assert submission is not None
-    assert manual_retry.reopen_failed(submission, reason="cable is back") == (4, 0)
+    assert bulk.reopen_failed(submission, reason="cable is back") == (4, 0, "")
     assert not Run.objects.exclude(state=State.QUEUED).exists()
     entry = AuditEntry.objects.get(action="retry failed runs")
     assert (entry.reason, entry.details) == ("cable is back", {"matched": 4})
-    Run.objects.filter(id=runs[1].id).update(state=State.FAILED)
-    monkeypatch.setattr(manual_retry, "BUDGET_SECONDS", -1.0)
-    assert manual_retry.reopen_failed(submission) == (0, 1)
+    Run.objects.filter(id__in=[run.id for run in runs[:3]]).update(state=State.FAILED)
+    monkeypatch.setattr(bulk, "BUDGET_SECONDS", -1.0)
+    assert bulk.reopen_failed(submission) == (2, 1, "")
