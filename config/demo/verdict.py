@@ -203,10 +203,10 @@ def ask_devices(url: str, /, *, what: str = "report", version: int) -> dict[str,
     return dict(urllib3.request("GET", asked, timeout=REPORT_SECONDS, retries=False).json())
 
 
-def unfinished(submissions: Iterable[Submission], /, *, limit: int = 5) -> list[str]:
+def unfinished(submissions: Iterable[Submission], /) -> list[str]:
     """Return texts for a few runs that have not succeeded: what they wait for, or their error."""
     runs = Run.objects.filter(submission__in=submissions).exclude(state=State.SUCCEEDED)
     return [
         f"{run.id} ({run.state}): {run.why_waiting() or run.error_text or 'no reason known'}"
-        for run in runs.order_by("id")[:limit]
+        for run in runs.order_by("id")[:5]
     ]

@@ -36,10 +36,6 @@ STATE_CHOICES = [(state.value, state.value) for state in State]
 
 
 class RunQuerySet(models.QuerySet["Run"]):
-    def for_owner(self, slug: str) -> RunQuerySet:
-        """Runs of one owner, by its slug."""
-        return self.filter(owner__slug=slug)
-
     def failed(self) -> RunQuerySet:
         """Dead letters: runs that have failed."""
         return self.filter(state=State.FAILED)

@@ -122,18 +122,18 @@ def refuse_size(calls: Sequence[Any], label: str) -> None:
     refuse_name("label", label, most=LABEL_LIMIT)
 
 
-def as_list(option: str, given: Any, *, elements: str, most: int = BATCH_LIMIT) -> list[Any]:
+def as_list(option: str, given: Any, *, elements: str) -> list[Any]:
     """Return an iterable as a list; raise OptionError for a text or mapping, or too many elements.
 
-    Reads at most `most` + 1 elements: an iterator may be endless.
+    Reads at most BATCH_LIMIT + 1 elements: an iterator may be endless.
     """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise OptionError(option, f"is a list of {elements}, not {type(given).__name__}")
     if isinstance(given, Sized):
         return list(given)
-    read = list(islice(given, most + 1))
-    if len(read) > most:
-        raise OptionError(option, f"holds at most {most:,} elements; these are more")
+    read = list(islice(given, BATCH_LIMIT + 1))
+    if len(read) > BATCH_LIMIT:
+        raise OptionError(option, f"holds at most {BATCH_LIMIT:,} elements; these are more")
     return read
 
 

@@ -101,11 +101,6 @@ def unlisten(name: str, *, owner_id: int = EndListener.ALL) -> None:
     EndListener.objects.filter(name=name, owner_id=owner_id).delete()
 
 
-def is_listening(name: str) -> bool:
-    """Say whether ends of any owner are recorded for a listener."""
-    return EndListener.objects.filter(name=name).exists()
-
-
 def is_take_due(name: str) -> bool:
     """Say whether there are ends to take, or the listener is missing or has long taken nothing."""
     return bool(sql.query(_ANY, {"listener": name})[0]["found"])

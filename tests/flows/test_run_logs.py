@@ -9,10 +9,11 @@ import pytest
 from jobs import submit
 from jobs.core.states import State
 from jobs.models import Run
-from jobs.runs.reads.log import Wanted, lines_of
+from jobs.runs.reads.log import Wanted
 from tests.flows.installation import Installation, last
 from tests.flows.processes import Layout, Processes
 from tests.flows.world import ended
+from tests.jobs.run_logs import lines_of
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -27,7 +28,7 @@ print(submit("flows.log_lines", count=150, path={path!r}, pause=0.1, owner="acme
 READ = """
 import json
 from jobs.models import Run
-from jobs.runs.reads.log import lines_of
+from tests.jobs.run_logs import lines_of
 
 [run] = Run.objects.all()
 print(json.dumps([run.state, [(line.attempt, line.text.split()[0]) for line in lines_of(run)]]))

@@ -95,7 +95,7 @@ def named_occurrences(entry: Entry, *, after: datetime, count: int) -> list[tupl
     return [(one.start.astimezone(UTC).isoformat(), clock(one.span, zone)) for one in found]
 
 
-def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
+def times_of(entry: Entry, *, after: datetime) -> Timetable:
     """Return a window in words, and its next occurrences by its own and the reader's clock."""
     reader = timezone.get_current_timezone_name()
     here, there = ZoneInfo(entry.zone), timezone.get_current_timezone()
@@ -110,7 +110,7 @@ def times_of(entry: Entry, *, after: datetime, count: int = NEXT) -> Timetable:
                 at=one.span.start,
                 counts=one.counts,
             )
-            for one in next_occurrences(entry, after=after, count=count)
+            for one in next_occurrences(entry, after=after)
         ],
         zone=entry.zone,
         reader_zone=reader,

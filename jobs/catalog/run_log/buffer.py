@@ -48,10 +48,6 @@ class LineBuffer:
         while self._last_size > self._most:
             self._last_size -= self._last.popleft()[1].size
 
-    @property
-    def is_empty(self) -> bool:
-        return not self._first and not self._last
-
     def take(self) -> list[Batch]:
         """Return the lines that wait, and forget them."""
         first, last = self._first, list(self._last)

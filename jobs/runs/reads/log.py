@@ -138,14 +138,6 @@ def last_lines(run: Run, *, wanted: Wanted | None = None, most: int) -> LogPage:
     return LogPage(reading.found[-most:], reading.after, has_more)
 
 
-def lines_of(run: Run, *, wanted: Wanted | None = None) -> Iterator[LogLine]:
-    """Yield all lines of a run's log, oldest first."""
-    page = LogPage((), START, has_more=True)
-    while page.has_more:
-        page = page_of(run, after=page.after, wanted=wanted, most=1_000)
-        yield from page.lines
-
-
 def last_texts(places: Mapping[UUID, Place], *, most: int) -> dict[UUID, list[str]]:
     """Return the last lines of some runs as texts, by the runs' ids: of their newest attempts.
 

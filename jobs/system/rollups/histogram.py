@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -40,21 +40,12 @@ def percentiles(counts: Mapping[int, int]) -> Percentiles | None:
 
 def percentiles_of(buckets: Sequence[int], counts: Sequence[int]) -> Percentiles | None:
     """Return the same of buckets in rising order and their counts, as rollups have them."""
-    return Percentiles(*_values(buckets, counts, PARTS)) if any(counts) else None
-
-
-def percentile(counts: Mapping[int, int], part: float) -> float:
-    """Return the smallest value that at least this part of all values does not exceed."""
-    buckets = sorted(counts)
-    [value] = _values(buckets, [counts[bucket] for bucket in buckets], (part,))
-    return value
-
-
-def _values(buckets: Sequence[int], counts: Iterable[int], parts: Iterable[float]) -> list[float]:
+    if not any(counts):
+        return None
     up_to = list(accumulate(counts))
     # Rounded: 0.95 * 100 is more than 95 in binary.
-    ranks = [math.ceil(round(part * up_to[-1], 6)) for part in parts]
-    return [value_of(buckets[bisect_left(up_to, rank)]) for rank in ranks]
+    ranks = [math.ceil(round(part * up_to[-1], 6)) for part in PARTS]
+    return Percentiles(*(value_of(buckets[bisect_left(up_to, rank)]) for rank in ranks))
 
 
 def value_of(bucket: int) -> float:

@@ -23,11 +23,12 @@ from jobs.catalog.run_log.buffer import LineBuffer
 from jobs.catalog.run_log.lines import LINE_BYTES, Line, decoded, encoded, fitted
 from jobs.core import sql
 from jobs.models import Owner, Run
-from jobs.runs.reads.log import Wanted, last_lines, lines_of, page_of
+from jobs.runs.reads.log import Wanted, last_lines, page_of
 from jobs.system.reencryption import keys_in_use, reencrypt
 from jobs.system.rescue import rescue_runs
 from jobs.system.retention.reads import find_run
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
+from tests.jobs.run_logs import lines_of
 from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
 from tests.waiting import stays_false, wait_for
 
@@ -54,7 +55,7 @@ def test_of_a_long_log_the_first_and_the_last_lines_stay() -> None:
     numbers = [n for b in batches for n in range(b.first_line, b.first_line + len(b.lines))]
     assert numbers == [*range(1, 11), *range(981, 1_001)]
     assert [int(line.text) for b in batches for line in b.lines] == numbers
-    assert buffer.is_empty and buffer.count == 1_000
+    assert not buffer.take() and buffer.count == 1_000
 
 
 @job(name="tests.sign_in")
