@@ -1,24 +1,36 @@
 """The errors that callers of Fairshift see: one class for each different reaction.
 
-The arguments are the facts, `__str__` makes the text: so Celery can pickle them.
+Each class declares its facts, as a dataclass does, and `__str__` makes the text of them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from inspect import get_annotations
+from typing import dataclass_transform
+
 from fleet import counted
 
 
+@dataclass_transform(eq_default=False)
 class FairshiftError(Exception):
     """Base of all errors raised by Fairshift."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if get_annotations(cls):
+            dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        # In order, also of facts given by name: so Celery can pickle the error.
+        self.args = tuple(getattr(self, fact.name) for fact in fields(self))  # type: ignore[arg-type]
 
 
 class FieldError(FairshiftError):
     """Base of errors about one `field`."""
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field, problem)
-        self.field = field
-        self.problem = problem
+    field: str
+    problem: str
 
 
 class ArgumentError(FieldError):
@@ -31,11 +43,9 @@ class ArgumentError(FieldError):
 class UnknownTask(FairshiftError):
     """No registered task that may be submitted has this name, or is this object."""
 
-    def __init__(self, name: str, near_miss: str | None = None, is_name: bool = True) -> None:
-        super().__init__(name, near_miss, is_name)
-        self.name = name
-        self.near_miss = near_miss
-        self.is_name = is_name
+    name: str
+    near_miss: str | None = None
+    is_name: bool = True
 
     def __str__(self) -> str:
         if not self.is_name:
@@ -51,9 +61,7 @@ class UnknownTask(FairshiftError):
 class RowRequired(FairshiftError):
     """A task that runs only from a row was called as a plain one; nothing was sent."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -65,10 +73,8 @@ class RowRequired(FairshiftError):
 class PayloadTooLarge(FairshiftError):
     """The arguments take more bytes than a payload may; `size` is a lower bound."""
 
-    def __init__(self, size: int, limit: int) -> None:
-        super().__init__(size, limit)
-        self.size = size
-        self.limit = limit
+    size: int
+    limit: int
 
     def __str__(self) -> str:
         return (
@@ -80,10 +86,8 @@ class PayloadTooLarge(FairshiftError):
 class OptionError(FairshiftError):
     """An option beside the arguments, such as `priority`, is unknown or out of its limits."""
 
-    def __init__(self, option: str, problem: str) -> None:
-        super().__init__(option, problem)
-        self.option = option
-        self.problem = problem
+    option: str
+    problem: str
 
     def __str__(self) -> str:
         return f"option {self.option}: {self.problem}"
@@ -106,10 +110,8 @@ class WindowError(FieldError):
 class ApprovalRefused(FairshiftError):
     """This person may not decide on this window, or the decision is impossible; see `problem`."""
 
-    def __init__(self, calendar: str, problem: str) -> None:
-        super().__init__(calendar, problem)
-        self.calendar = calendar
-        self.problem = problem
+    calendar: str
+    problem: str
 
     def __str__(self) -> str:
         return f"calendar {self.calendar!r}: {self.problem}"
@@ -139,9 +141,7 @@ class IcalError(FairshiftError):
 class UnknownOwner(FairshiftError):
     """No owner that the caller may use has this slug."""
 
-    def __init__(self, slug: str) -> None:
-        super().__init__(slug)
-        self.slug = slug
+    slug: str
 
     def __str__(self) -> str:
         return f"there is no owner {self.slug!r}; create it in the admin first"
@@ -150,10 +150,8 @@ class UnknownOwner(FairshiftError):
 class AccessDenied(FairshiftError):
     """The user or the API token lacks a scope that this needs, for this owner."""
 
-    def __init__(self, scope: str, owner: str) -> None:
-        super().__init__(scope, owner)
-        self.scope = scope
-        self.owner = owner
+    scope: str
+    owner: str
 
     def __str__(self) -> str:
         return f"this needs the scope {self.scope!r} for {self.owner}"
@@ -162,10 +160,8 @@ class AccessDenied(FairshiftError):
 class PermissionMissing(FairshiftError):
     """The user, or the maker of the API token, lacks one of Django's permissions."""
 
-    def __init__(self, permission: str, *, is_token: bool = False) -> None:
-        super().__init__(permission, is_token)
-        self.permission = permission
-        self.is_token = is_token
+    permission: str
+    is_token: bool = False
 
     def __str__(self) -> str:
         whose = " of the token's maker" if self.is_token else ""
@@ -175,9 +171,7 @@ class PermissionMissing(FairshiftError):
 class NotFound(FairshiftError):
     """The caller sees no row with this key: there is none, or it belongs to another owner."""
 
-    def __init__(self, noun: str) -> None:
-        super().__init__(noun)
-        self.noun = noun
+    noun: str
 
     def __str__(self) -> str:
         return f"there is no such {self.noun}"
@@ -186,9 +180,7 @@ class NotFound(FairshiftError):
 class StaleRow(FairshiftError):
     """The row has changed since the caller read it; nothing was changed."""
 
-    def __init__(self, noun: str) -> None:
-        super().__init__(noun)
-        self.noun = noun
+    noun: str
 
     def __str__(self) -> str:
         return f"this {self.noun} has changed since you read it; read it again"
@@ -197,10 +189,8 @@ class StaleRow(FairshiftError):
 class ActionRefused(FairshiftError):
     """The action does not apply to the row in its present state; `code` is for programs."""
 
-    def __init__(self, problem: str, code: str) -> None:
-        super().__init__(problem, code)
-        self.problem = problem
-        self.code = code
+    problem: str
+    code: str
 
     def __str__(self) -> str:
         return self.problem
@@ -209,10 +199,8 @@ class ActionRefused(FairshiftError):
 class LastAdmin(FairshiftError):
     """A member is the last admin of its owner, and stays until there is another one."""
 
-    def __init__(self, user: str, owner: str) -> None:
-        super().__init__(user, owner)
-        self.user = user
-        self.owner = owner
+    user: str
+    owner: str
 
     def __str__(self) -> str:
         return f"{self.user} is the last admin of {self.owner}; add another admin first"
@@ -221,12 +209,10 @@ class LastAdmin(FairshiftError):
 class LimitExceeded(FairshiftError):
     """A caller or an owner has reached a limit for now; nothing was stored."""
 
-    def __init__(self, name: str, problem: str, limit: float, retry_after_seconds: int) -> None:
-        super().__init__(name, problem, limit, retry_after_seconds)
-        self.name = name
-        self.problem = problem
-        self.limit = limit
-        self.retry_after_seconds = retry_after_seconds
+    name: str
+    problem: str
+    limit: float
+    retry_after_seconds: int
 
     def __str__(self) -> str:
         return f"{self.problem}; try again in {self.retry_after_seconds} s"
@@ -235,9 +221,7 @@ class LimitExceeded(FairshiftError):
 class IdempotencyConflict(FairshiftError):
     """The owner has used this idempotency key for another submit."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
+    key: str
 
     def __str__(self) -> str:
         return (
@@ -249,9 +233,7 @@ class IdempotencyConflict(FairshiftError):
 class ResultError(FairshiftError):
     """A task's result cannot be stored: it is no JSON, or too large."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    problem: str
 
     def __str__(self) -> str:
         return f"the task's result cannot be kept: {self.problem}"
@@ -260,9 +242,7 @@ class ResultError(FairshiftError):
 class CheckpointError(FairshiftError):
     """A task's checkpoint cannot be stored or read: too large, no JSON, or no answer; see why."""
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    problem: str
 
     def __str__(self) -> str:
         return f"the checkpoint cannot be kept: {self.problem}"
@@ -271,10 +251,8 @@ class CheckpointError(FairshiftError):
 class StaleAttempt(FairshiftError):
     """This attempt may write nothing: another one has the run now, or the run has ended."""
 
-    def __init__(self, run_id: str, token: int) -> None:
-        super().__init__(run_id, token)
-        self.run_id = run_id
-        self.token = token
+    run_id: str
+    token: int
 
     def __str__(self) -> str:
         return (
@@ -286,11 +264,9 @@ class StaleAttempt(FairshiftError):
 class StateConflict(FairshiftError):
     """The run's state does not allow what was asked."""
 
-    def __init__(self, run_id: str, state: str, wanted: str) -> None:
-        super().__init__(run_id, state, wanted)
-        self.run_id = run_id
-        self.state = state
-        self.wanted = wanted
+    run_id: str
+    state: str
+    wanted: str
 
     def __str__(self) -> str:
         return f"run {self.run_id} is {self.state} and cannot be {self.wanted}"
@@ -299,10 +275,8 @@ class StateConflict(FairshiftError):
 class BatchError(FairshiftError):
     """Elements of a bulk are wrong; nothing was stored. `problems` has each index and error."""
 
-    def __init__(self, problems: list[tuple[int, FairshiftError]], size: int) -> None:
-        super().__init__(problems, size)
-        self.problems = problems
-        self.size = size
+    problems: list[tuple[int, FairshiftError]]
+    size: int
 
     def __str__(self) -> str:
         shown = _first_five([f"element {index}: {error}" for index, error in self.problems])

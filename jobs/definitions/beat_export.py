@@ -35,6 +35,11 @@ _SCHEDULES: Final = ("interval", "crontab", "solar", "clocked")
 class DueTimesAreOpen(FairshiftError):
     """Due times have passed that no worker has handled yet."""
 
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
