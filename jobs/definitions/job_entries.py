@@ -78,10 +78,11 @@ def entry_of(
         return None
     was = _imported(entry, job, now=upto)
     is_on = job.enabled and (job.paused_until is None or job.paused_until <= upto)
+    bounds = {"one_off": False, "start_time": job.start_at, "expires": job.end_at}
     fields = {
         "enabled": is_on,
         "last_run_at": _last_run(job, due_at, after) if is_on else None,
-        **(_ONCE if job.schedule == ScheduleKind.ONCE else _bounds(job)),
+        **(_ONCE if job.schedule == ScheduleKind.ONCE else bounds),
         **_own(job, args, kwargs, was=was),
     }
     is_same = was is not None and all(was[name] == getattr(job, name) for name in _WHEN)
@@ -116,10 +117,6 @@ def _own(
         seconds = job.deadline_seconds
         found |= {"expire_seconds": None if seconds is None else math.ceil(seconds)}
     return found
-
-
-def _bounds(job: Job) -> dict[str, Any]:
-    return {"one_off": False, "start_time": job.start_at, "expires": job.end_at}
 
 
 def _last_run(job: Job, due_at: datetime, after: datetime) -> datetime | None:

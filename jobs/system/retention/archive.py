@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 from uuid import UUID
@@ -178,7 +179,7 @@ def _write(folder: Path, day: date, number: int, lines: Iterable[Line]) -> Writt
                 packed.write(data)
 
             put(f'{{"fairshift": {VERSION}, "day": "{day}", "part": {number}}}\n')
-            for line in _with(first, source):
+            for line in chain([first], source):
                 put(line.text)
                 run_count += 1
                 attempt_count += line.attempt_count
@@ -191,11 +192,6 @@ def _write(folder: Path, day: date, number: int, lines: Iterable[Line]) -> Writt
     _sync(path.parent)
     name = path.relative_to(folder).as_posix()
     return Written(name, number, file.size, file.digest.hexdigest(), run_count, attempt_count)
-
-
-def _with(first: Line, others: Iterator[Line]) -> Iterator[Line]:
-    yield first
-    yield from others
 
 
 def _make_folder(folder: Path) -> None:
