@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from django.utils.translation import gettext as _
 
 from fleet import OwnerState
@@ -10,9 +12,9 @@ from jobs.system.rollups.objectives import FAST, SPANS
 from jobs.system.verdict.facts import Facts, Problem
 
 
-def starved(facts: Facts) -> Problem | None:
+def starved(facts: Facts) -> Iterator[Problem]:
     if facts.starved is None or facts.starved.seen is None:
-        return None
+        return
     owner, seen = facts.starved.owner, facts.starved.seen
     texts = {
         OwnerState.PAUSED: (
@@ -41,7 +43,7 @@ def starved(facts: Facts) -> Problem | None:
         "cap": seen.max_running,
         "minutes": int(facts.starved.wait_seconds // 60),
     }
-    return Problem(
+    yield Problem(
         code=f"starved_{seen.state.value.replace(' ', '_')}",
         text=text % facts_of_text,
         todo=todo,
@@ -51,15 +53,15 @@ def starved(facts: Facts) -> Problem | None:
     )
 
 
-def objective(facts: Facts) -> Problem | None:
+def objective(facts: Facts) -> Iterator[Problem]:
     if facts.burning is None or facts.burning.burning is None:
-        return None
+        return
     one, pace = facts.burning, facts.burning.burning
     words = _(
         "Owner %(owner)s misses its objective: %(late)s %% of the starts of %(span)s were late."
     )
     late = 1 - (one.in_time(pace.long) or 0.0)
-    return Problem(
+    yield Problem(
         code=f"objective_burns_{pace.name}",
         text=words
         % {"owner": one.owner.slug, "late": f"{late:.0%}"[:-1], "span": SPANS[pace.long]},
