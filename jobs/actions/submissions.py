@@ -15,7 +15,7 @@ from jobs.core.phrases import Phrase, phrase
 from jobs.core.states import WAITING, State
 from jobs.models import Scope, Submission
 from jobs.models.verbs import Cancelled
-from jobs.runs.bulk import CANCELLABLE, Moved, reopen_failed
+from jobs.runs.bulk import CANCELLABLE, reopen_failed
 from jobs.runs.override import held_by_of, override_submission
 
 
@@ -35,8 +35,13 @@ def cancelled(_row: Any, moved: Cancelled) -> Phrase:
     return phrase(text, ended=moved.cancelled, stopping=moved.stopping)
 
 
-def _retried(_submission: Any, value: Moved) -> Phrase:
-    moved, left, _refusal = value
+def _retry(submission: Any, call: Call) -> tuple[int, int]:
+    moved, left, _refusal = reopen_failed(submission, **call.audited)
+    return moved, left
+
+
+def _retried(_submission: Any, value: tuple[int, int]) -> Phrase:
+    moved, left = value
     if not left:
         return phrase(_("%(moved)s of its runs queued again."), moved=moved)
     text = _("%(moved)s of its runs queued again, %(left)s are left: retry them once more.")
@@ -88,7 +93,7 @@ SUBMISSIONS: Final = Noun(
             applies=with_runs_in({State.FAILED}),
             refused=_("No run of this submission has failed."),
             counts=lambda submission: _count(submission, frozenset({State.FAILED})),
-            act=lambda submission, call: reopen_failed(submission, **call.audited),
+            act=_retry,
             done=_retried,
         ),
         _action(
