@@ -18,6 +18,8 @@ from jobs.forecast.replay.simulation import Replay
 from jobs.models import Run, Submission
 
 REPORT_SECONDS = 10.0
+NAMED = 5
+"""Runs that have not succeeded and are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,5 +210,5 @@ def unfinished(submissions: Iterable[Submission], /) -> list[str]:
     runs = Run.objects.filter(submission__in=submissions).exclude(state=State.SUCCEEDED)
     return [
         f"{run.id} ({run.state}): {run.why_waiting() or run.error_text or 'no reason known'}"
-        for run in runs.order_by("id")[:5]
+        for run in runs.order_by("id")[:NAMED]
     ]

@@ -33,7 +33,7 @@ LONGEST_PAUSE_SECONDS: Final = 10.0
 BOOT_SECONDS: Final = 600.0
 """Time to boot, after which a process hangs and is killed, unless a project's setting is longer."""
 NO_CHILD_SECONDS: Final = 60.0
-"""The worker ends when it has had no process for so long, and none could be created."""
+"""Seconds without a process, and without a successful fork, after which the worker ends."""
 REAP_SECONDS: Final = 0.02
 """A process closes its pipes shortly before it can be reaped."""
 
@@ -100,7 +100,7 @@ class Children:
 
     def _create(self) -> None:
         worker_before_create_process.send(sender=self)
-        gc.collect()  # what is collected after the fork is copied
+        gc.collect()  # a collection after the fork would copy the memory that it visits
         taken = {child.index for child in self.all}
         index = next(index for index in range(len(taken) + 1) if index not in taken)
         child = Child(self._make_loop(), index=index, boot_try=self._failed_tries + 1)

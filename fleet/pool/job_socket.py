@@ -1,4 +1,4 @@
-"""The socket that all children read: whoever is free takes the next job.
+"""The socket that all children read: a free child takes the next job.
 
 A job is one packet, which is read as a whole by one reader. Until a child has read it, the main
 process can read it back.

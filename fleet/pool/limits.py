@@ -24,7 +24,7 @@ class Limits:
         self.are_closed = False
 
     def begin(self, job: Job, *, elapsed: float) -> None:
-        """Set a job's limits, which has run for so many seconds."""
+        """Start the time limits of a job that has run for `elapsed` seconds."""
         if self.are_closed:
             return
         limits = ((job.soft_limit, self.reach_soft), (job.hard_limit, self.reach_hard))

@@ -1,4 +1,4 @@
-"""What a child of the pool does: boot, read jobs, run them, write their results."""
+"""The loop of a child process: boot, read jobs, run them, write their results."""
 
 from __future__ import annotations
 

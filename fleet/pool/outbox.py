@@ -15,7 +15,7 @@ AGAIN_SECONDS: Final = 0.1
 
 
 class Outbox:
-    """Sends jobs in order. `later` calls back after so many seconds."""
+    """Sends jobs in order. `later(seconds, callback)` sets a timer."""
 
     def __init__(
         self, jobs: Jobs, socket: JobSocket, *, later: Callable[[float, Callable[[], Any]], None]

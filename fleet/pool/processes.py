@@ -1,7 +1,7 @@
 """The pool behind `fleet.pool.prefork`: jobs, and the processes that pull them.
 
-A waiting job belongs to no process: whoever is free takes the next one. What a process has is in
-its row. This class has the names that Celery's `TaskPool` calls and reads.
+A waiting job belongs to no process: a free process takes the next one. The job that a process runs
+is in its row. This class has the names that Celery's `TaskPool` calls and reads.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Processes:
         """Notice processes that have ended; replace them while the pool runs."""
         ended = self._children.reap()
         if ended:
-            # What they had written before is read first.
+            # Their last results are read before their ends are noted.
             self._answers.take_last_of([child.pid for child in ended])
         for child in ended:
             self._losses.note_end(child, is_closing=self._state != RUN)

@@ -19,7 +19,7 @@ _MOST: Final = select.PIPE_BUF - _HEAD.size
 
 
 class Answer(NamedTuple):
-    """What a child has written: of which job, since when it ran, and its pickled result."""
+    """A result: the child's process id, its job's number and start (monotonic), the pickled value."""
 
     pid: int
     number: int

@@ -48,7 +48,7 @@ class Slots:
                 self._is_releasing = False
 
     def note_elapsed(self, job: Job, seconds: float) -> None:
-        """Count a job as long that has run for so many seconds."""
+        """Count a short job as a long one once it has run for longer than SHORT_SECONDS."""
         if job.expected <= SHORT_SECONDS < seconds:
             self._count_short(job, -1)
             job.expected = float("inf")

@@ -46,7 +46,7 @@ class AdmittedRun:
     it."""
     options: dict[str, Any] = field(default_factory=dict)
     job: Any = None
-    """The pool's own."""
+    """The job that the pool has made of it."""
 
     @property
     def is_late(self) -> bool:

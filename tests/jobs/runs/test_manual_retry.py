@@ -85,8 +85,9 @@ def test_what_may_not_move_is_a_conflict(acme: Owner, state: State) -> None:
 def test_what_failed_of_a_submission_is_retried(
     committed: None, acme: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In chunks, as far as the time allows; a repetition does the rest."""
+    """In chunks, as far as the time allows; a repetition does the rest. All, however many."""
     monkeypatch.setattr(bulk, "CHUNK", 2)
+    monkeypatch.setattr(bulk, "MOST", 3)
     runs = submitted(acme, 5, max_attempts=1)
     Run.objects.filter(id__in=[run.id for run in runs[1:]]).update(state=State.FAILED)
     submission = runs[0].submission

@@ -228,7 +228,7 @@ SCENES: Final[Mapping[str, Callable[[Owner], Shown]]] = {
 """By the code of the problem, and a second word where there are several."""
 
 
-def test_every_rule_has_a_scene() -> None:
+def test_every_problem_has_a_scene() -> None:
     named = {name.partition("_")[0].partition(" ")[0] for name in (*SCENES, *NO_PAGE)}
     assert named == {code.partition("_")[0] for code in CODES}
 
