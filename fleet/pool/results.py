@@ -19,7 +19,7 @@ _MOST: Final = select.PIPE_BUF - _HEAD.size
 
 
 class Answer(NamedTuple):
-    """A result: the child's process id, its job's number and start (monotonic), the pickled value."""
+    """A result of a child: its process id, the job's number and start, and the pickled value."""
 
     pid: int
     number: int
