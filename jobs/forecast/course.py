@@ -88,6 +88,8 @@ class Capacity:
     between: Mapping[str, float] = field(default_factory=dict)
     """Seconds between waves, by submission; that of the runs is OWN."""
     recurring: Sequence[Recurring] = ()
+    lag: float = 0
+    """Seconds from a release or an opening until runs are queued that waited for it."""
 
     def until(self, seconds: float) -> Capacity:
         """Return the capacity with the recurring runs that come until then as work."""
@@ -110,14 +112,26 @@ class Capacity:
 class Retries:
     """How often attempts fail (`part`, from 0 to 1), and when the next attempt follows.
 
-    `waits` has the seconds from each failure to the next attempt; its length is the largest number
-    of failures that is likely.
+    `waits` has the seconds from each failure to the next attempt; no run fails more often. Each
+    wave has failures of its own: those behind it wait for its last run.
     """
 
     part: float
     waits: Sequence[float]
     chance: float = 0.5
-    """The probability that no run fails as late as the last one that is told."""
+    """The probability that no run of a wave fails as late as the last one that is told."""
+    seen: int = 0
+    """The most failures that a run has had; without it failures are independent of each other."""
+
+    def most_of(self, count: int) -> int:
+        """Return the most failures of a run among so many."""
+        least = -log(self.chance)
+        likely = [
+            failures
+            for failures in range(1, len(self.waits) + 1)
+            if count * self.part ** (1 if failures <= self.seen else failures) >= least
+        ]
+        return max(likely, default=0)
 
 
 class Line:
@@ -215,6 +229,7 @@ def simulated(
 ) -> tuple[Course, bool]:
     """Let the runs go through the fair queue beside the other work; say whether to the end."""
     count = sum(line.group.count for line in lines)
+    lag = timedelta(seconds=capacity.lag)
     each = max(1, ceil(count / most))
     # Of a sample of runs on many slots, each slot stands for several, too.
     merged = max(1, min(each, capacity.slots // LEAST_SLOTS, capacity.own.cap or each))
@@ -229,11 +244,12 @@ def simulated(
         size = sizes[line.group.wave]
         some = each if len(sizes) == 1 else max(merged, ceil(size * len(sizes) / most))
         least = 1 if len(sizes) > 1 else 0
-        for call, part in _calls(line, each=some, merged=merged, start_by=by, least=least):
+        for call, part in _calls(line, each=some, merged=merged, start_by=by, least=least, lag=lag):
             calls.append(call)
             parts[id(call)] = line, part
-    if retries is not None and calls:
-        _fail(calls, retries, count=count)
+    if retries is not None:
+        for wave, size in sizes.items():
+            _fail([call for call in calls if call.wave == wave], retries, count=size)
     own = replace(capacity.own, rate=capacity.own.rate * len(calls) / max(1, count))
     others = _others(capacity.works, most=most, merged=merged)
     load = Load(
@@ -243,7 +259,7 @@ def simulated(
         owners={name: _merged(one, merged) for name, one in (*capacity.others.items(), (OWN, own))},
         slots=max(1, round(capacity.slots / merged)),
         gaps={
-            (submission, wave): round(seconds * SECOND)
+            (submission, wave): round((seconds + capacity.lag) * SECOND)
             for submission, seconds in capacity.between.items()
             for wave in range(1, MOST_WAVES + 1)
         },
@@ -253,7 +269,7 @@ def simulated(
 
 
 def _calls(
-    line: Line, *, each: int, merged: int, start_by: int | None, least: int
+    line: Line, *, each: int, merged: int, start_by: int | None, least: int, lag: timedelta
 ) -> Iterator[tuple[Call, int]]:
     """Yield calls for the runs of a group, and how many of them each stands for.
 
@@ -264,7 +280,7 @@ def _calls(
     at = _micros(line.due - line.now)
     if group.wave:
         at, start_by = 0, start_by and max(1, start_by - at)
-    hours = Hours(group.calendars, group.needed, group.delay) if group.calendars else None
+    hours = Hours(group.calendars, group.needed, group.delay + lag) if group.calendars else None
     for place in range(many):
         call = Call(
             OWN,
@@ -281,13 +297,13 @@ def _calls(
 
 
 def _fail(calls: Sequence[Call], retries: Retries, *, count: int) -> None:
-    """Let calls fail and be tried again, evenly over all.
+    """Let calls of a wave fail and be tried again, evenly over all.
 
     The last one is where, with a probability of a half, a run with so many failures is, or a later
     one.
     """
     failing: dict[int, int] = {}
-    for failures in range(1, len(retries.waits) + 1):
+    for failures in range(1, retries.most_of(count) + 1 if calls else 1):
         part = retries.part**failures
         many = max(1, round(len(calls) * part))
         behind = min(-log(retries.chance) / (count * part), 0.5)

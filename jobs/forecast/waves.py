@@ -29,7 +29,12 @@ def cut(names: Sequence[str], sizes: Sequence[int]) -> list[Sequence[str]]:
 
 
 def released_first(
-    rollout: Rollout, rows: Sequence[dict[str, Any]], *, seconds: float, now: datetime
+    rollout: Rollout,
+    rows: Sequence[dict[str, Any]],
+    *,
+    seconds: float,
+    lag: float,
+    now: datetime,
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the waiting runs that can be simulated, and how many others await an approval."""
     told = [row for row in rows if not row["wave"] or not rollout.needs_approval]
@@ -39,14 +44,14 @@ def released_first(
             row["deadline_at"] = now + timedelta(seconds=rollout.deadline_seconds)
         if first and row["wave"] == first:
             # No released run waits: those of the wave before run, or have ended.
-            running = timedelta(seconds=seconds + (rollout.between_seconds or 0))
+            running = timedelta(seconds=seconds + (rollout.between_seconds or 0) + lag)
             begins = running if rollout.next_at is None else rollout.next_at - now
             row |= {"wave": 0, "wait": max(begins, timedelta(0))}
     return told, sum(row["count"] for row in rows) - sum(row["count"] for row in told)
 
 
-def in_waves(capacity: Capacity, between: float) -> Capacity:
-    return replace(capacity, between={**capacity.between, OWN: between})
+def in_waves(capacity: Capacity, between: float, *, lag: float) -> Capacity:
+    return replace(capacity, between={**capacity.between, OWN: between}, lag=lag)
 
 
 def with_awaiting(found: Forecast, count: int, *, wave: int) -> Forecast:

@@ -47,11 +47,14 @@ from jobs.runs.storage import needed_of
 UNKNOWN_SECONDS: Final = 1.0
 """The assumed run time when nothing is known of the task and the owner."""
 PROMOTION_SECONDS: Final = 1.0
-"""Time between promotions: the first one after its wait queues a retry."""
+"""Time between promotions: the first one after its wait queues a retry, or releases a wave."""
+LAG: Final = PROMOTION_SECONDS / 2
 MOST_CORRECTED: Final = 10.0
 """The pace makes a forecast longer or shorter by this factor at most."""
 LATE: Final = 0.95
 """The probability that no run fails later than the latest end has it."""
+MOST_FAILURES: Final = 20
+"""Failures of one run that a forecast considers."""
 MOST_ROUNDS: Final = 4
 """Forecasts until one ends before the recurring runs that it counts."""
 
@@ -94,10 +97,10 @@ def will_it_fit(
     alike = Group(
         count=0, seconds=seconds, needed=needed_of(shared.policy), priority=shared.priority
     )
-    retries = _retries(known, task, count=len(names))
+    retries = _retries(known, task)
     capacity = capacity_of(owner, shared.queue, now=shared.created_at, seconds=seconds)
     pause = waves.pause if waves else None
-    capacity = in_waves(capacity, pause.total_seconds() if pause else 0.0)
+    capacity = in_waves(capacity, pause.total_seconds() if pause else 0.0, lag=LAG)
     asked = partial(
         forecast,
         now=moment,
@@ -116,8 +119,7 @@ def will_it_fit(
     ]
     spread = known.spread if known else inf
     found, capacity = _beside(capacity, asked, groups, now=moment)
-    asked = partial(asked, capacity=capacity)
-    found = _bounded(found, asked, groups, retries=retries, spread=spread)
+    found = _bounded(found, asked, groups, capacity, retries=retries, spread=spread)
     if told != parts:
         found = with_awaiting(found, sum(map(len, rest)), wave=2)
     return _with_notes(found, owner, at=moment, is_known=known is not None, window=chosen.window)
@@ -141,7 +143,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         row["wait"] = _until_queued(row["retried_at"], now=moment)
     awaiting, between = 0, 0.0
     if rollout is not None:
-        rows, awaiting = released_first(rollout, rows, seconds=seconds, now=moment)
+        rows, awaiting = released_first(rollout, rows, seconds=seconds, lag=LAG, now=moment)
         between = float(rollout.between_seconds or 0)
     groups = [
         part
@@ -161,13 +163,12 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     capacity = capacity_of(
         owner, submission.queue, now=moment, seconds=seconds, without=submission.pk
     )
-    capacity = in_waves(capacity, between)
+    capacity = in_waves(capacity, between, lag=LAG)
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
     retries = None
     with suppress(UnknownTask):
-        count = sum(row["count"] for row in rows)
-        retries = _retries(known, resolve(submission.task), count=count)
+        retries = _retries(known, resolve(submission.task))
     asked = partial(
         forecast,
         now=moment,
@@ -189,8 +190,7 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
         found, coming = _beside(capacity, asked, groups, now=moment)
         rest = (found.ends_at - moment).total_seconds() if found.ends_at else 0.0
         spread = pace.spread(rest)
-    asked = partial(asked, capacity=coming)
-    found = _bounded(found, asked, groups, retries=retries, spread=spread)
+    found = _bounded(found, asked, groups, coming, retries=retries, spread=spread)
     if rollout is not None and awaiting:
         found = with_awaiting(found, awaiting, wave=rollout.wave + 1)
     if rollout is not None and rollout.state in (RolloutState.STOPPED, RolloutState.PAUSED):
@@ -260,24 +260,33 @@ def _bounded(
     found: Forecast,
     asked: Callable[..., Forecast],
     groups: Sequence[Group],
+    capacity: Capacity,
     *,
     retries: Retries | None,
     spread: float,
 ) -> Forecast:
     """Add the times between which all end if runs take longer or shorter by `spread`.
 
-    At the earliest none is retried. At the latest one of the last runs fails.
+    At the earliest none is retried, and each opening is seen at once. At the latest one of the last
+    runs of each wave fails.
     """
     if spread == inf or found.finishes_at is None:
         return found
     late = retries and replace(retries, chance=LATE)
-    earliest, latest = (
+    ends = [
         asked(
-            [replace(group, seconds=group.seconds * factor) for group in groups], retries=tried
+            [replace(group, seconds=group.seconds * factor) for group in groups],
+            replace(capacity, lag=lag),
+            retries=tried,
         ).finishes_at
-        for factor, tried in ((1 / (1 + spread), None), (1 + spread, late))
-    )
-    return replace(found, earliest_at=earliest, latest_at=latest)
+        for factor, lag, tried in (
+            (1 / (1 + spread), 0.0, None),
+            (1 + spread, PROMOTION_SECONDS, late),
+        )
+    ]
+    known = [found.finishes_at, *(end for end in ends if end is not None)]
+    # A later start may end earlier, if a failure then misses no opening.
+    return replace(found, earliest_at=min(known), latest_at=None if None in ends else max(known))
 
 
 def _names(targets: Sequence[str] | TargetGroup) -> Sequence[str]:
@@ -299,21 +308,19 @@ def _expected(given: float | None, known: RunTimes | None) -> RunTimes | None:
 def _until_queued(retried_at: datetime | None, *, now: datetime) -> timedelta:
     if retried_at is None:
         return timedelta(0)
-    return max(retried_at - now, timedelta(0)) + timedelta(seconds=PROMOTION_SECONDS / 2)
+    return max(retried_at - now, timedelta(0)) + timedelta(seconds=LAG)
 
 
-def _retries(known: RunTimes | None, task: Task, *, count: int) -> Retries | None:
-    """Return how failed attempts are retried, if at least one failure is likely."""
-    if known is None or known.retry_share * count < 1:
+def _retries(known: RunTimes | None, task: Task) -> Retries | None:
+    """Return how failed attempts are retried, if any attempt has failed."""
+    if known is None or not known.retry_share:
         return None
     policy = preparation.with_task_policy(task, {})
-    waits = []
-    for failed in range(1, policy["max_attempts"]):
-        # If failures are independent: is a run that fails this often likely?
-        if failed > known.failures and count * known.retry_share**failed < 1:
-            break
-        waits.append(PROMOTION_SECONDS / 2 + (delay_after(policy, failed, (), None) or 0.0))
-    return Retries(part=known.retry_share, waits=waits)
+    waits = [
+        LAG + (delay_after(policy, failed, (), None) or 0.0)
+        for failed in range(1, min(policy["max_attempts"], MOST_FAILURES + 1))
+    ]
+    return Retries(part=known.retry_share, waits=waits, seen=known.failures)
 
 
 def _resumed(owner: Owner, due_at: datetime | None, *, at: datetime) -> datetime | None:

@@ -224,8 +224,8 @@ def seconds(found: Forecast) -> float:
 def told_with_failures(
     groups: list[Group], part: float, *waits: float, slots: int = 10
 ) -> Forecast:
-    """Foresee runs of which a part fails, and is tried again after these waits."""
-    retries = Retries(part=part, waits=waits)
+    """Foresee runs of which a part fails, up to as often as there are waits."""
+    retries = Retries(part=part, waits=waits, seen=len(waits))
     return forecast(groups, Capacity(slots=slots), now=NOW, retries=retries)
 
 
@@ -262,6 +262,30 @@ def test_failures_fall_where_most_runs_are() -> None:
     assert told_with_failures(groups, 0.01, 20).finishes_at == after(101)
     # Where every second run fails, one of these does.
     assert told_with_failures(groups, 0.5, 20).finishes_at == after(901)
+
+
+@pytest.mark.parametrize(("chance", "end"), [(0.5, 4), (0.95, 61)])
+def test_a_first_wave_may_fail_although_few_runs_are_in_it(chance: float, end: float) -> None:
+    """One in forty fails: one of eight is unlikely, but more likely than one time in twenty."""
+    groups = [
+        replace(runs(8, (0, 6), (30, 36), (60, 66)), wave=0),
+        replace(runs(20, (0, 6), (30, 36), (60, 66)), wave=2),
+    ]
+    found = forecast(
+        groups,
+        Capacity(slots=10, between={OWN: 1}),
+        now=NOW,
+        retries=Retries(part=0.025, waits=[5], chance=chance),
+    )
+    assert found.finishes_at == after(end)
+
+
+def test_releases_and_openings_are_seen_with_a_lag() -> None:
+    """Two seconds for the opening, and for the release of each wave."""
+    groups = [replace(runs(4, (10, 100)), wave=wave) for wave in (0, 2, 3)]
+    capacity = Capacity(slots=4, between={OWN: 0}, lag=2)
+    found = forecast(groups, capacity, now=NOW)
+    assert (found.starts_at, found.finishes_at) == (after(12), after(10 + 2 + 1 + 2 + 1 + 2 + 1))
 
 
 def test_what_waits_to_be_tried_again_starts_no_earlier() -> None:
