@@ -53,6 +53,8 @@ class RunTimes:
     failures: int = 0
     spread: float = 1.0
     """How far a run may take longer on a slot, as a part of `seconds`; 1.0: twice as long."""
+    failed_seconds: float = 0.0
+    """How long a failed attempt may take, for example until a timeout."""
 
 
 def run_times_of(
@@ -77,7 +79,8 @@ def run_times_of(
         part = row["backlogged"] / max(1, slots_of(queue))
         overhead = max(overhead, min(MOST_OVERHEAD, 1 / part))
     seconds = max(row["seconds"], 0.001) * overhead
-    return RunTimes(seconds, row["retry_share"], row["failures"], SPREAD)
+    failed = row["failed_seconds"] or 0.0
+    return RunTimes(seconds, row["retry_share"], row["failures"], SPREAD, failed)
 
 
 def capacity_of(

@@ -120,6 +120,8 @@ class Retries:
     waits: Sequence[float]
     chance: float = 0.5
     """The probability that no run of a wave fails as late as the last one that is told."""
+    seconds: float = 0.0
+    """How long the last attempts that fail take, if that is longer than for others."""
     seen: int = 0
     """The most failures that a run has had; without it failures are independent of each other."""
 
@@ -299,20 +301,26 @@ def _calls(
 def _fail(calls: Sequence[Call], retries: Retries, *, count: int) -> None:
     """Let calls of a wave fail and be tried again, evenly over all.
 
-    The last one is where, with a probability of a half, a run with so many failures is, or a later
-    one.
+    The mean time of runs includes failed attempts: only those of the last one of them, behind
+    which nothing of the wave runs, take their own time. It is where, with a probability of a half,
+    a run with so many failures is, or a later one.
     """
     failing: dict[int, int] = {}
+    longer = set()
     for failures in range(1, retries.most_of(count) + 1 if calls else 1):
         part = retries.part**failures
         many = max(1, round(len(calls) * part))
         behind = min(-log(retries.chance) / (count * part), 0.5)
         for place in range(1, many + 1):
-            failing[max(0, int(len(calls) * (place / many - behind)))] = failures
+            index = max(0, int(len(calls) * (place / many - behind)))
+            failing[index] = failures
+        longer.add(index)
     for index, failures in failing.items():
         tail = calls[index]
+        run, failed = tail.run, max(tail.run, round(retries.seconds * SECOND))
         for wait in retries.waits[:failures]:
-            tail.then = replace(tail, at=round(wait * SECOND), start_by=None)
+            tail.run = failed if index in longer else run
+            tail.then = replace(tail, at=round(wait * SECOND), start_by=None, run=run)
             tail = tail.then
 
 

@@ -32,8 +32,7 @@ def released_first(
     rollout: Rollout,
     rows: Sequence[dict[str, Any]],
     *,
-    seconds: float,
-    lag: float,
+    running: float,
     now: datetime,
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the waiting runs that can be simulated, and how many others await an approval."""
@@ -44,8 +43,8 @@ def released_first(
             row["deadline_at"] = now + timedelta(seconds=rollout.deadline_seconds)
         if first and row["wave"] == first:
             # No released run waits: those of the wave before run, or have ended.
-            running = timedelta(seconds=seconds + (rollout.between_seconds or 0) + lag)
-            begins = running if rollout.next_at is None else rollout.next_at - now
+            rest = timedelta(seconds=running + (rollout.between_seconds or 0))
+            begins = rest if rollout.next_at is None else rollout.next_at - now
             row |= {"wave": 0, "wait": max(begins, timedelta(0))}
     return told, sum(row["count"] for row in rows) - sum(row["count"] for row in told)
 

@@ -15,6 +15,7 @@ from math import inf
 from typing import Any, Final
 
 from celery import Task
+from django.db.models import Min
 
 from jobs.catalog.registry import resolve
 from jobs.catalog.retry_policy import delay_after
@@ -24,6 +25,7 @@ from jobs.core.errors import OptionError, UnknownTask
 from jobs.core.inputs import refuse_naive
 from jobs.core.phrases import phrase
 from jobs.core.sql import now
+from jobs.core.states import State
 from jobs.forecast.capacity import RunTimes, capacity_of, run_times_of, slots_of
 from jobs.forecast.course import OWN, Capacity, Group, Retries
 from jobs.forecast.estimate import Forecast, forecast
@@ -141,9 +143,13 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     seconds = known.seconds if known else UNKNOWN_SECONDS
     for row in rows:
         row["wait"] = _until_queued(row["retried_at"], now=moment)
+    retries = None
+    with suppress(UnknownTask):
+        retries = _retries(known, resolve(submission.task))
     awaiting, between = 0, 0.0
     if rollout is not None:
-        rows, awaiting = released_first(rollout, rows, seconds=seconds, lag=LAG, now=moment)
+        running = _rest_of_running(submission, seconds, retries, now=moment)
+        rows, awaiting = released_first(rollout, rows, running=running, now=moment)
         between = float(rollout.between_seconds or 0)
     groups = [
         part
@@ -166,9 +172,6 @@ def forecast_rest(submission: Submission, *, expected: RunTimes | None = None) -
     capacity = in_waves(capacity, between, lag=LAG)
     dues = [row["due_at"] for row in rows]
     deadlines = [row["deadline_at"] for row in rows]
-    retries = None
-    with suppress(UnknownTask):
-        retries = _retries(known, resolve(submission.task))
     asked = partial(
         forecast,
         now=moment,
@@ -320,7 +323,26 @@ def _retries(known: RunTimes | None, task: Task) -> Retries | None:
         LAG + (delay_after(policy, failed, (), None) or 0.0)
         for failed in range(1, min(policy["max_attempts"], MOST_FAILURES + 1))
     ]
-    return Retries(part=known.retry_share, waits=waits, seen=known.failures)
+    return Retries(
+        part=known.retry_share, waits=waits, seconds=known.failed_seconds, seen=known.failures
+    )
+
+
+def _rest_of_running(
+    submission: Submission, seconds: float, retries: Retries | None, *, now: datetime
+) -> float:
+    """Return the seconds until the running runs of a wave end and the next one is released.
+
+    One that runs ten times as long as others is taken to fail, and to be tried once more.
+    """
+    running = submission.runs.filter(state=State.RUNNING)
+    began_at = running.aggregate(first=Min("started_at"))["first"]
+    if began_at is None or retries is None or not retries.waits:
+        return seconds + LAG
+    age = (now - began_at).total_seconds()
+    if age < 10 * seconds:
+        return seconds + LAG
+    return max(0.0, retries.seconds - age) + retries.waits[0] + seconds + LAG
 
 
 def _resumed(owner: Owner, due_at: datetime | None, *, at: datetime) -> datetime | None:

@@ -3,7 +3,8 @@
 -- Result: one row: count; seconds: the mean for all attempts of a run, each run at most ten times
 --   the median; at_once: how many of a submission's newest runs were active at a time; backlogged:
 --   the same, of runs that had waited for a slot; retry_share: the part that was retried; failures:
---   the most failures of one run. Null without runs.
+--   the most failures of one run; failed_seconds: how long nine of ten failed attempts took at
+--   most, those that run ten times as long as the median among them. Null without runs.
 -- Keeps true: a limited number of rows is read, by indexes.
 WITH submissions AS (
     SELECT id FROM (
@@ -52,6 +53,24 @@ WITH submissions AS (
             SELECT FROM jobs_run WHERE submission_id = newest.id AND state = 'succeeded' LIMIT 1000
         ) AS few) AS done
     FROM (SELECT max(id) AS id FROM submissions) AS newest
+), newest AS (
+    SELECT r.id, r.state, r.started_at FROM (SELECT max(id) AS id FROM submissions) AS s
+    CROSS JOIN LATERAL (
+        (SELECT id, state, started_at FROM jobs_run WHERE submission_id = s.id AND state = 'retrying' LIMIT 100)
+        UNION ALL
+        (SELECT id, state, started_at FROM jobs_run WHERE submission_id = s.id AND state = 'running' LIMIT 100)
+    ) AS r
+), failed AS (
+    SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY seconds) AS seconds FROM (
+        SELECT extract(epoch FROM a.ended_at - a.started_at)::float8
+        FROM (
+            SELECT id FROM runs WHERE attempt_count > 1 UNION SELECT id FROM newest WHERE state = 'retrying'
+        ) AS r JOIN jobs_attempt AS a ON a.run_id = r.id
+        WHERE a.outcome IN ('retrying', 'failed', 'time limit')
+        UNION ALL
+        SELECT extract(epoch FROM clock_timestamp() - started_at)::float8 FROM newest, middle
+        WHERE state = 'running' AND started_at < clock_timestamp() - make_interval(secs => 10 * middle.seconds)
+    ) AS each (seconds)
 ), filled AS (
     SELECT max(at_once) AS at_once, max(at_once) FILTER (WHERE has_waited) AS backlogged FROM (
         SELECT sum(seconds) / nullif(extract(epoch FROM max(ended_at) - min(started_at)), 0),
@@ -65,5 +84,5 @@ SELECT count(*) AS count, avg(least(spans.seconds, 10 * middle.seconds)) AS seco
     greatest(
         avg((spans.failures > 0)::int)::float8,
         min(begun.retrying / nullif(begun.retrying + begun.done, 0))) AS retry_share,
-    max(spans.failures) AS failures
-FROM spans, middle, filled, begun
+    max(spans.failures) AS failures, min(failed.seconds) AS failed_seconds
+FROM spans, middle, filled, begun, failed

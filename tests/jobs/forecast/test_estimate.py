@@ -280,6 +280,14 @@ def test_a_first_wave_may_fail_although_few_runs_are_in_it(chance: float, end: f
     assert found.finishes_at == after(end)
 
 
+def test_the_last_attempt_that_fails_takes_as_long_as_failures_do() -> None:
+    """A timeout of 5 s and a wait of 3 s before the run of a second; others' time is the mean."""
+    retries = Retries(part=0.2, waits=[3], seconds=5)
+    found = forecast([runs(100)], Capacity(slots=100), now=NOW, retries=retries)
+    assert found.finishes_at == after(5 + 3 + 1)
+    assert told_with_failures([runs(100)], 0.2, 3, slots=100).finishes_at == after(1 + 3 + 1)
+
+
 def test_releases_and_openings_are_seen_with_a_lag() -> None:
     """Two seconds for the opening, and for the release of each wave."""
     groups = [replace(runs(4, (10, 100)), wave=wave) for wave in (0, 2, 3)]

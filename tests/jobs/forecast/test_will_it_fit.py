@@ -348,6 +348,38 @@ def test_the_latest_end_has_a_failure_in_each_wave(acme: Owner) -> None:
     assert seconds_to(rest.latest_at) > 600
 
 
+def test_a_run_of_a_wave_that_hangs_is_taken_to_fail(acme: Owner) -> None:
+    """The next wave then waits for its second attempt; one that runs as long as others ends."""
+    living_worker()
+    times = RunTimes(10, retry_share=0.1, failed_seconds=300)
+    submission = rollout(acme, 1, "100%")
+    first = submission.runs.filter(state="queued")
+    first.update(state="running", started_at=now())
+    assert seconds_to(told_of(submission, expected=times).starts_at) == pytest.approx(10, abs=2)
+    submission.runs.filter(state="running").update(started_at=now() - timedelta(seconds=150))
+    rest = told_of(submission, expected=times)
+    assert seconds_to(rest.starts_at) > 300 - 150 + 10
+
+
+def test_failed_attempts_are_told_by_how_long_they_took(acme: Owner) -> None:
+    """They took a minute each, and runs that succeeded a second: also at the end of all."""
+    living_worker()
+    runs = submitted(acme, 44)
+    for run in runs[:40]:
+        has_ended(run, seconds=1)
+    failed = [run.id for run in runs[:4]]
+    Run.objects.filter(id__in=failed).update(attempt_count=2)
+    sql.query(
+        "INSERT INTO jobs_attempt (run_id, token, number, outcome, admitted_at, started_at,"
+        " ended_at, recorded_at) SELECT id, 1, 1, 'retrying', now(), now() - interval '60 s',"
+        " now(), now() FROM jobs_run WHERE id = ANY(%s)",
+        [failed],
+    )
+    rest = told_of()
+    assert seconds_to(rest.latest_at) > 60
+    assert seconds_to(rest.earliest_at) < 30
+
+
 # --- what opens next ----------------------------------------------------------------------
 
 
