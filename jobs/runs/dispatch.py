@@ -29,6 +29,10 @@ from jobs.core.conf import setting
 logger = logging.getLogger(__name__)
 
 SLICE: Final = 1_000
+DELETE_AT: Final = 50
+"""Published single submits whose outbox rows are deleted together."""
+DELETE_SECONDS: Final = 1.0
+"""The same after this time: the sweep would publish older ones again."""
 _DELETE: Final = """
 DELETE FROM jobs_outbox USING (SELECT set_config('synchronous_commit', 'off', true)) AS unsynced
 WHERE id = ANY(%s)
@@ -103,19 +107,27 @@ def publish_singles(singles: Sequence[tuple[Hint, int]]) -> None:
         log_events.HINTS_LEFT.log(logger, count=len(hints), error=error)
         return
     crash_point("dispatch.after_publish")
-    _published.extend(chain.from_iterable(arrived))
+    now = time.monotonic()
+    _published.extend((now, outbox_id) for outbox_id in chain.from_iterable(arrived))
+    if done := _take_published(now):
+        sql.query(_DELETE, [done])
 
 
-_published: Final[deque[int]] = deque()
-"""Outbox rows of this process whose hints are in the broker."""
+_published: Final[deque[tuple[float, int]]] = deque()
+"""Outbox rows of this process whose hints are in the broker, and since when that is known."""
 
 
-def take_published() -> list[int]:
-    """Return the outbox rows that the next submit may delete; what it leaves, the sweep deletes."""
+def _take_published(now: float) -> list[int]:
+    """Return rows to delete, if there are some for a while or many; the sweep deletes the others.
+
+    Not in the statement of a submit: its plan for any number of rows would cost more than planning
+    it each time.
+    """
     taken = []
-    with suppress(IndexError):
-        while True:
-            taken.append(_published.popleft())
+    with suppress(IndexError):  # another thread may take some
+        if len(_published) >= DELETE_AT or _published[0][0] < now - DELETE_SECONDS:
+            while True:
+                taken.append(_published.popleft()[1])
     return taken
 
 

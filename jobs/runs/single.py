@@ -13,7 +13,7 @@ from celery import Task
 from django.db import connection
 
 from fleet import Hint, crash_point
-from jobs.core import crypto, prepared, sql
+from jobs.core import crypto, prepared
 from jobs.core.conf import setting
 from jobs.core.crypto import PAYLOAD, Place, seal
 from jobs.core.ids import new_tail
@@ -93,7 +93,6 @@ def _parameters(
         "lock": options.lock,
         "deadline": preparation.deadline_seconds_of(task, options),
         "lease": setting("LEASE_SECONDS"),
-        "published": sql.array(dispatch.take_published()),
     }
 
 

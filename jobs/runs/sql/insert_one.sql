@@ -2,7 +2,7 @@
 -- Parameters: owner_id bigint, slug text (one may be null); target text (its name; '' for none); tail text (the 20
 --   hex digits of the id after its time); key text and fingerprint bytea (an idempotency key; null
 --   for none); deadline float (seconds from now; null for none); lease float (seconds); lock text;
---   published bigint[] (outbox rows whose hints are in the broker); columns of jobs_run by name.
+--   columns of jobs_run by name.
 -- Result: one row: id, created_at, owner_id, slug, target_id, lock_key, deadline_at, hint_check_at,
 --   history, outbox_id. No row, and nothing
 --   stored, if there is no such owner or target, if calendars apply, or if the key is known.
@@ -47,8 +47,6 @@ own AS MATERIALIZED (
 ), listed AS (
     INSERT INTO jobs_outbox (run_ids, created_at) SELECT ARRAY[id], created_at FROM made
     RETURNING id
-), published AS (
-    DELETE FROM jobs_outbox WHERE id = ANY(%(published)s::bigint[])
 )
 SELECT made.*, own.owner_id, own.slug, own.target_id, listed.id AS outbox_id
 FROM made CROSS JOIN own CROSS JOIN listed

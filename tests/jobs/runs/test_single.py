@@ -8,6 +8,7 @@ import redis
 from django.db import transaction
 
 from jobs import submit
+from jobs.core import sql
 from jobs.core.errors import IdempotencyConflict
 from jobs.core.sql import now
 from jobs.models import Outbox, Owner, Run, Target
@@ -106,3 +107,30 @@ def test_ids_rise_with_time(acme: Owner) -> None:
         assert run.id.version == 7
         assert run.id.int >> 80 == int(run.created_at.timestamp() * 1000 + 1e-4)
     assert now() - runs[0].created_at < timedelta(seconds=30)
+
+
+@pytest.mark.usefixtures("committed")
+def test_a_process_that_has_submitted_much_plans_no_submit_again(acme: Owner) -> None:
+    """Planning takes as long as the statement; and published rows of the outbox are deleted."""
+    sql.query(
+        "INSERT INTO jobs_outbox (run_ids, created_at)"
+        " SELECT '{}', clock_timestamp() FROM generate_series(1, 20_000) RETURNING id"
+    )
+    sql.query("DELETE FROM jobs_outbox RETURNING id")
+    for _ in range(20):
+        submit("tests.add", 1, 2, owner=acme)  # the plans of smaller tables are discarded
+    before = plans()
+    for _ in range(100):
+        submit("tests.add", 1, 2, owner=acme)
+    generic, custom = (after - earlier for after, earlier in zip(plans(), before, strict=True))
+    assert generic > 80 and custom < 20
+    assert Outbox.objects.count() < 110
+
+
+def plans() -> tuple[int, int]:
+    """Return how often submits of this connection used a kept plan, and a new one."""
+    [row] = sql.query(
+        "SELECT generic_plans, custom_plans FROM pg_prepared_statements"
+        " WHERE statement LIKE '-- Submit one run%%'"
+    )
+    return row["generic_plans"], row["custom_plans"]
