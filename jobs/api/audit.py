@@ -38,7 +38,7 @@ class Audited(Schema):
 def list_audit(request: HttpRequest, query: Query[AuditFilter], page: Page) -> PageOf[Audited]:
     """Return what was done to the caller's owners and their rows, newest first."""
     access = caller(request)
-    cursor = Cursor.read(page, of="audit", caller=access.actor, filters=query.model_dump_json())
+    cursor = Cursor.read(request, page, of="audit", filters=query)
     rows, following = cursor.newest_first(
         query.narrow(access.narrowed(AuditEntry.objects.all()), access=access)
     )

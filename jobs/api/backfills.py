@@ -17,7 +17,7 @@ from jobs.api.jobs.schemas import BackfillFacts
 from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.api.submissions.acting import SubmissionCancelled
 from jobs.api.submissions.schemas import RunProgress
 from jobs.models import Backfill, BackfillState, Scope
@@ -52,11 +52,8 @@ class BackfillDetails(BackfillSummary):
 )
 def list_backfills(request: HttpRequest, job_id: int, page: Page) -> PageOf[BackfillSummary]:
     """Return the backfills of a job, newest first."""
-    access = caller(request)
-    job = find_job(access, job_id)
-    cursor = Cursor.read(page, of="backfills", caller=access.actor, filters=job.pk)
-    found, following = cursor.newest_first(Backfill.objects.filter(job=job))
-    return PageOf[BackfillSummary](items=[BackfillSummary.of(one) for one in found], next=following)
+    rows = Backfill.objects.filter(job=find_job(caller(request), job_id))
+    return newest_first(request, page, rows, BackfillSummary.of, of="backfills", filters=job_id)
 
 
 @router.get("/{int:backfill_id}", auth=READS, response=BackfillDetails, operation_id="get_backfill")
@@ -65,9 +62,9 @@ def get_backfill(request: HttpRequest, response: HttpResponse, backfill_id: int)
     found = find(BACKFILLS, backfill_id, by=caller(request))
     progress = found.submission.progress
     etag = etag_of("backfill", found.pk, found.made, found.done_at, sorted(progress.counts.items()))
-    if not_modified := unchanged(request, response, etag):
-        return not_modified
-    return BackfillDetails.of(found, progress=RunProgress.of(progress))
+    return unchanged(request, response, etag) or BackfillDetails.of(
+        found, progress=RunProgress.of(progress)
+    )
 
 
 def _cancelled(_request: HttpRequest, _response: HttpResponse, done: Done) -> SubmissionCancelled:

@@ -10,12 +10,11 @@ from ninja import Field, Router, Schema
 
 from jobs.actions import Done
 from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
-from jobs.api.kit import interests
 from jobs.api.kit.actions import Answer, serve, serve_creation
 from jobs.api.kit.answers import facts_of
-from jobs.api.kit.callers import needs
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
-from jobs.api.kit.pages import Page, PageOf
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.core import barrier
 from jobs.models import MailSubscription, Scope
 
@@ -58,8 +57,8 @@ def _etag(row: MailSubscription) -> str:
 @router.get("", auth=READS, response=PageOf[Subscription], operation_id="list_mail_subscriptions")
 def list_subscriptions(request: HttpRequest, page: Page) -> PageOf[Subscription]:
     """Return subscriptions, newest first."""
-    rows, following = interests.listed(request, page, MailSubscription, of="mail subscriptions")
-    return PageOf[Subscription](items=[Subscription.of(row) for row in rows], next=following)
+    rows = _administered(request)
+    return newest_first(request, page, rows, Subscription.of, of="mail subscriptions")
 
 
 @router.get(
@@ -70,10 +69,12 @@ def list_subscriptions(request: HttpRequest, page: Page) -> PageOf[Subscription]
 )
 def get_subscription(request: HttpRequest, response: HttpResponse, subscription_id: int) -> Any:
     """Return one subscription. Its ETag is for `If-Match` of a change."""
-    row = interests.found(request, MailSubscription, subscription_id)
-    if not_modified := unchanged(request, response, _etag(row)):
-        return not_modified
-    return Subscription.of(row)
+    row = _administered(request).get(pk=subscription_id)
+    return unchanged(request, response, _etag(row)) or Subscription.of(row)
+
+
+def _administered(request: HttpRequest) -> Any:
+    return caller(request).narrowed(MAIL_SUBSCRIPTIONS.rows(), scope=Scope.ADMIN)
 
 
 def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Subscription:

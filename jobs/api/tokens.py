@@ -14,12 +14,10 @@ from jobs.actions.tokens import TOKENS
 from jobs.api.kit.actions import Answer, serve, serve_creation
 from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import first_of
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.core import barrier
 from jobs.models import ApiToken, Scope
-from jobs.models.access import Access
-from jobs.models.token import PREFIX_LIMIT, ApiTokenQuerySet
+from jobs.models.token import PREFIX_LIMIT
 
 router = Router(tags=["tokens"])
 READS = needs(Scope.ADMIN, "jobs.view_apitoken")
@@ -53,16 +51,19 @@ class TokenCreated(Token):
 @router.get("", auth=READS, response=PageOf[Token], operation_id="list_tokens")
 def list_tokens(request: HttpRequest, page: Page) -> PageOf[Token]:
     """Return tokens, newest first."""
-    access = caller(request)
-    cursor = Cursor.read(page, of="tokens", caller=access.actor)
-    tokens, following = cursor.newest_first(_visible(access))
-    return PageOf[Token](items=[Token.of(token) for token in tokens], next=following)
+    return newest_first(request, page, _administered(request), Token.of, of="tokens")
 
 
 @router.get("/{prefix}", auth=READS, response=Token, operation_id="get_token")
 def get_token(request: HttpRequest, prefix: str) -> Token:
     """Return one token, by its prefix."""
-    return Token.of(_found(request, prefix))
+    tokens = _administered(request)
+    is_text = prefix.isascii() and prefix.isprintable() and len(prefix) <= PREFIX_LIMIT
+    return Token.of((tokens if is_text else tokens.none()).get(prefix=prefix))
+
+
+def _administered(request: HttpRequest) -> Any:
+    return caller(request).narrowed(TOKENS.rows(), scope=Scope.ADMIN)
 
 
 def _shown(_request: HttpRequest, _response: HttpResponse, done: Done) -> Token:
@@ -76,13 +77,3 @@ def _made(_request: HttpRequest, _response: HttpResponse, done: Done) -> Token:
 
 serve_creation(router, TOKENS, Answer(schema=TokenCreated, of=_made), key="prefix")
 serve(router, TOKENS, "{prefix}", Answer(schema=Token, of=_shown))
-
-
-def _visible(access: Access) -> ApiTokenQuerySet:
-    return access.narrowed(ApiToken.objects.select_related("owner"), scope=Scope.ADMIN)
-
-
-def _found(request: HttpRequest, prefix: str) -> ApiToken:
-    tokens = _visible(caller(request))
-    is_text = prefix.isascii() and prefix.isprintable() and len(prefix) <= PREFIX_LIMIT
-    return first_of(tokens.filter(prefix=prefix) if is_text else tokens.none())

@@ -76,7 +76,7 @@ def list_workers(
 ) -> PageOf[WorkerSummary]:
     """Return workers, newest first."""
     access = caller(request)
-    cursor = Cursor.read(page, of="workers", caller=access.actor, filters=filters.model_dump_json())
+    cursor = Cursor.read(request, page, of="workers", filters=filters)
     # Workers have no owner, and are not readable behind the barrier.
     with barrier.lifted():
         found = filters.narrow(with_state(Worker.objects.all()), access=access)

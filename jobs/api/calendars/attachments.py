@@ -16,8 +16,7 @@ from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import first_of
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.calendars import changes, visibility
 from jobs.core import barrier
 from jobs.core.errors import OptionError
@@ -77,13 +76,9 @@ def list_attachments(
     request: HttpRequest, calendar_id: int, page: Page
 ) -> PageOf[AttachmentDetails]:
     """Return the attachments of a calendar that you may see, newest first."""
-    calendar = find_calendar(request, calendar_id)
-    access = caller(request)
-    cursor = Cursor.read(page, of="attachments", caller=access.actor, filters=calendar_id)
-    rows = _visible(access).filter(calendar=calendar)
-    found, following = cursor.newest_first(rows)
-    return PageOf[AttachmentDetails](
-        items=[AttachmentDetails.of(one) for one in found], next=following
+    rows = _visible(caller(request)).filter(calendar=find_calendar(request, calendar_id))
+    return newest_first(
+        request, page, rows, AttachmentDetails.of, of="attachments", filters=calendar_id
     )
 
 
@@ -114,7 +109,7 @@ def attach_calendar(
 def detach_calendar(request: HttpRequest, attachment_id: int, query: Query[Reason]) -> None:
     """Delete an attachment: the calendar no longer applies there."""
     rows = _visible(caller(request)).filter(calendar__in=CALENDARS.seen_by(caller(request)))
-    found: Attachment = first_of(rows.filter(pk=attachment_id))
+    found: Attachment = rows.get(pk=attachment_id)
     refuse_without_scope(caller(request), Scope.ADMIN, found.calendar.owner_id)
     with barrier.lifted():
         changes.detach(found, actor=caller(request).actor, reason=query.reason)

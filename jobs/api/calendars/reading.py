@@ -14,7 +14,7 @@ from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarDetails
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.models import Scope
 
 READS = needs(Scope.READ, "jobs.view_calendar")
@@ -26,17 +26,13 @@ def list_calendars(
 ) -> PageOf[CalendarDetails]:
     """Return calendars, newest first: yours, and shared ones that apply to something of yours."""
     access = caller(request)
-    filter_text = filters.model_dump_json()
-    cursor = Cursor.read(page, of="calendars", caller=access.actor, filters=filter_text)
     rows = filters.narrow(CALENDARS.seen_by(access), access=access)
-    found, following = cursor.newest_first(rows)
-    return PageOf[CalendarDetails](items=[CalendarDetails.of(one) for one in found], next=following)
+    return newest_first(request, page, rows, CalendarDetails.of, of="calendars", filters=filters)
 
 
 @router.get("/{int:calendar_id}", auth=READS, response=CalendarDetails, operation_id="get_calendar")
 def get_calendar(request: HttpRequest, response: HttpResponse, calendar_id: int) -> Any:
     """Return one calendar. Its ETag changes with its options."""
     calendar = find_calendar(request, calendar_id)
-    if not_modified := unchanged(request, response, etag_of_calendar(calendar)):
-        return not_modified
-    return CalendarDetails.of(calendar)
+    etag = etag_of_calendar(calendar)
+    return unchanged(request, response, etag) or CalendarDetails.of(calendar)

@@ -7,12 +7,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from jobs.actions import refuse_without_scope
+from jobs.actions import find, refuse_without_scope
 from jobs.actions.filters.jobs import JobFilter
+from jobs.actions.jobs import JOBS
 from jobs.api.kit.callers import caller
 from jobs.api.kit.etags import etag_of, refuse_stale
-from jobs.api.kit.problems import not_found
-from jobs.definitions.single import read_job
 from jobs.models import Job, Scope
 from jobs.models.access import Access
 
@@ -30,11 +29,9 @@ def listed_jobs(access: Access, wanted: JobFilter, *, after: str) -> QuerySet[Jo
 
 
 def find_job(access: Access, job_id: int) -> Job:
-    """Return a job that the caller sees, with its owner and target; raise Problem if none."""
-    job = read_job(job_id, by=access)
-    if job is None:
-        raise not_found()
-    return job
+    """Return a job that the caller sees, with its owner and target; raise NotFound if none."""
+    found: Job = find(JOBS, job_id, by=access)
+    return found
 
 
 def found_to_change(request: HttpRequest, job_id: int) -> Job:
@@ -44,7 +41,7 @@ def found_to_change(request: HttpRequest, job_id: int) -> Job:
     """
     job = find_job(access := caller(request), job_id)
     refuse_without_scope(caller(request), Scope.ADMIN, job.owner_id)
-    refuse_stale(request, etag_of_job(job, access), is_required=True)
+    refuse_stale(request, etag_of_job(job, access))
     return job
 
 

@@ -23,7 +23,7 @@ from jobs.api.jobs.schemas import (
 )
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.pages import Cursor, Page, PageOf, newest_first
 from jobs.core.sql import now
 from jobs.core.zones import zone_names
 from jobs.models import Missed, Scope
@@ -38,7 +38,7 @@ Count = Annotated[int, Query(), Field(ge=1, le=100, description="Most times.")]
 def list_jobs(request: HttpRequest, filters: Query[JobFilter], page: Page) -> PageOf[JobSummary]:
     """Return jobs, by owner and key, without their arguments."""
     access = caller(request)
-    cursor = Cursor.read(page, of="jobs", caller=access.actor, filters=filters.model_dump_json())
+    cursor = Cursor.read(request, page, of="jobs", filters=filters)
     rows = list(listed_jobs(access, filters, after=cursor.after)[: cursor.limit + 1])
     return PageOf[JobSummary](
         items=[JobSummary.of(job) for job in rows[: cursor.limit]],
@@ -50,9 +50,9 @@ def list_jobs(request: HttpRequest, filters: Query[JobFilter], page: Page) -> Pa
 def get_job(request: HttpRequest, response: HttpResponse, job_id: int) -> Any:
     """Return one job. Its ETag changes with each change."""
     job = find_job(access := caller(request), job_id)
-    if not_modified := unchanged(request, response, etag_of_job(job, access)):
-        return not_modified
-    return JobDetails.of_job(job, with_arguments=access.sees_arguments(job.owner_id))
+    return unchanged(request, response, etag_of_job(job, access)) or JobDetails.of_job(
+        job, with_arguments=access.sees_arguments(job.owner_id)
+    )
 
 
 @router.get("/{int:job_id}/next", auth=READS, response=NextTimes, operation_id="get_job_next")
@@ -92,7 +92,5 @@ def get_job_results(request: HttpRequest, job_id: int) -> JobResults:
 def list_missed_of_job(request: HttpRequest, job_id: int, page: Page) -> PageOf[MissedSpan]:
     """Return the due times of a job that were not run, as spans, newest first."""
     access = caller(request)
-    job = find_job(access, job_id)
-    cursor = Cursor.read(page, of="missed", caller=access.actor, filters=job.pk)
-    spans, following = cursor.newest_first(access.narrowed(Missed.objects.filter(job=job)))
-    return PageOf[MissedSpan](items=[MissedSpan.of(span) for span in spans], next=following)
+    rows = access.narrowed(Missed.objects.filter(job=find_job(access, job_id)))
+    return newest_first(request, page, rows, MissedSpan.of, of="missed", filters=job_id)

@@ -62,7 +62,7 @@ def handle_errors(api: NinjaAPI) -> None:
     answered(AuthenticationError, lambda _error: unauthorized())
     answered(HttpError, _of_http)
     answered(Http404, lambda _error: not_found())
-    # Found for the caller, and deleted by another one before it was locked.
+    # The caller does not see the row, or another one has deleted it before it was locked.
     answered(ObjectDoesNotExist, lambda _error: not_found())
     answered(JsonError, of_json)
     answered(OperationalError, _away)

@@ -43,12 +43,12 @@ def unchanged(request: HttpRequest, response: HttpResponse, etag: str) -> HttpRe
     return found if found is not None and found.status_code == 304 else None
 
 
-def refuse_stale(request: HttpRequest, etag: str, *, is_required: bool = False) -> None:
+def refuse_stale(request: HttpRequest, etag: str) -> None:
     """Raise Problem if the caller's If-Match names another version: 412, or 428 without one.
 
     `*` matches every version. Call it in the transaction that has locked the row.
     """
-    is_version = version_check(request, lambda _row, _request: etag, is_required=is_required)
+    is_version = version_check(request, lambda _row, _request: etag, is_required=True)
     if is_version is not None and not is_version(None):
         raise stale()
 

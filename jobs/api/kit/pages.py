@@ -6,14 +6,16 @@ rows do not move the rows of later pages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 from ninja import Query, Schema
-from pydantic import Field
+from pydantic import BaseModel, Field
 
+from jobs.api.kit.callers import caller
 from jobs.api.kit.problems import Problem
 from jobs.core import cursors
 
@@ -55,9 +57,14 @@ class Cursor:
     limit: int
 
     @classmethod
-    def read(cls, page: PageQuery, *, of: str, caller: Any, filters: Any = None) -> Cursor:
-        """Return the place that a page's query names; raise Problem for a foreign cursor."""
-        mark = cursors.mark_of(of, caller, filters)
+    def read(cls, request: HttpRequest, page: PageQuery, *, of: str, filters: Any = None) -> Cursor:
+        """Return the place that a page's query names; raise Problem for a foreign cursor.
+
+        `of` names the list; `filters` are those of its query, or the key of the row that has it.
+        """
+        if isinstance(filters, BaseModel):
+            filters = filters.model_dump_json()
+        mark = cursors.mark_of(of, caller(request).actor, filters)
         if not page.cursor:
             return cls(mark, "", page.limit)
         try:
@@ -81,6 +88,23 @@ class Cursor:
     def after_key(self, key: Any) -> str:
         """Return the cursor of the page after the row with this key."""
         return cursors.write(self.mark, key)
+
+
+def newest_first(
+    request: HttpRequest,
+    page: PageQuery,
+    rows: QuerySet[Found],
+    shown: Callable[[Found], Row],
+    *,
+    of: str,
+    filters: Any = None,
+) -> PageOf[Row]:
+    """Return a page of rows, the highest id first, each as `shown` returns it.
+
+    `of` and `filters` are those of `Cursor.read`.
+    """
+    found, following = Cursor.read(request, page, of=of, filters=filters).newest_first(rows)
+    return PageOf(items=[shown(row) for row in found], next=following)
 
 
 def _refused() -> Problem:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from ninja import Schema
 from pydantic import Field
@@ -15,8 +14,6 @@ from pydantic import Field
 MEDIA_TYPE: Final = "application/problem+json"
 ERRORS_LIMIT: Final = 10_000
 """Most single errors in one answer: as many as a bulk has elements."""
-
-Found = TypeVar("Found", bound=Model)
 
 
 class FieldProblem(Schema):
@@ -90,11 +87,3 @@ def as_response(problem: Problem) -> HttpResponse:
 def not_found() -> Problem:
     """Return the answer for a row that does not exist, and for one of another owner: the same."""
     return Problem(404, "not_found", "There is nothing at this address.")
-
-
-def first_of(rows: QuerySet[Found]) -> Found:
-    """Return the first of some rows; raise Problem if there is none."""
-    found = rows.first()
-    if found is None:
-        raise not_found()
-    return found

@@ -15,8 +15,8 @@ from jobs.actions.members import MEMBERS
 from jobs.api.kit.actions import Answer, serve, serve_creation
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import first_of, not_found
+from jobs.api.kit.pages import Page, PageOf, newest_first
+from jobs.api.kit.problems import not_found
 from jobs.api.owners.reading import find_owner
 from jobs.api.owners.router import router
 from jobs.core import barrier
@@ -40,21 +40,17 @@ class Member(Schema):
 def list_members(request: HttpRequest, slug: str, page: Page) -> PageOf[Member]:
     """Return the members of an owner, newest first."""
     owner = _administered(request, {"slug": slug})
-    cursor = Cursor.read(page, of="members", caller=caller(request).actor, filters=slug)
     rows = Membership.objects.filter(owner=owner).select_related("user")
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        members, following = cursor.newest_first(rows)
-    return PageOf[Member](items=[Member.of(member) for member in members], next=following)
+        return newest_first(request, page, rows, Member.of, of="members", filters=slug)
 
 
 @router.get("/{slug}/members/{user}", auth=READS, response=Member, operation_id="get_member")
 def get_member(request: HttpRequest, response: HttpResponse, slug: str, user: str) -> Any:
     """Return one member, by the user's name."""
     member = _found(request, {"slug": slug, "user": user})
-    if not_modified := unchanged(request, response, _etag(member)):
-        return not_modified
-    return Member.of(member)
+    return unchanged(request, response, _etag(member)) or Member.of(member)
 
 
 def _administered(request: HttpRequest, given: Mapping[str, Any]) -> Owner:
@@ -70,7 +66,7 @@ def _found(request: HttpRequest, given: Mapping[str, Any]) -> Membership:
     found = {"owner": owner, f"user__{get_user_model().USERNAME_FIELD}": user}
     # Users have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        return first_of(Membership.objects.select_related("owner", "user").filter(**found))
+        return Membership.objects.select_related("owner", "user").get(**found)
 
 
 def _etag(member: Membership) -> str:

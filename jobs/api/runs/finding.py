@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from jobs.api.kit.problems import first_of
 from jobs.models import Run
 from jobs.models.access import Access
 from jobs.models.run import RunQuerySet
@@ -19,7 +18,5 @@ def visible_runs(access: Access) -> RunQuerySet:
 
 
 def find_run(access: Access, run_id: UUID) -> Run:
-    """Return a run that the caller sees, with its owner, job and target; raise Problem if none."""
-    rows: Any = visible_runs(access).select_related(*WITH)
-    found: Run = first_of(rows.filter(id=run_id))
-    return found
+    """Return a run that the caller sees, with its owner, job and target, or raise DoesNotExist."""
+    return visible_runs(access).select_related(*WITH).get(id=run_id)

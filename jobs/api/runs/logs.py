@@ -126,8 +126,7 @@ def list_lines_of_run(
 ) -> LinesOfLog:
     """Return lines that the task of a run has logged and printed, oldest first."""
     run = _readable(request, run_id)
-    of = {"of": f"log of {run_id}", "caller": caller(request).actor}
-    cursor = Cursor.read(page, **of, filters=filters.model_dump_json())
+    cursor = Cursor.read(request, page, of=f"log of {run_id}", filters=filters)
     after = Position.parsed(cursor.after) if cursor.after else START
     found = page_of(run, after=after, wanted=filters.wanted, most=cursor.limit)
     return LinesOfLog(
@@ -215,7 +214,7 @@ def _events(
             # The run first: its last lines are written before its end.
             try:
                 run = _readable(request, run_id)
-            except Problem:
+            except (Run.DoesNotExist, Problem):
                 raise Revoked from None
             return run, page_of(run, after=after, wanted=wanted, most=LINES_OF_A_READ)  # noqa: B023
 

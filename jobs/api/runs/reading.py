@@ -14,12 +14,7 @@ from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
 from jobs.api.runs.finding import WITH, find_run, visible_runs
 from jobs.api.runs.router import router
-from jobs.api.runs.schemas import (
-    RunDetails,
-    RunSummary,
-    Timeline,
-    Why,
-)
+from jobs.api.runs.schemas import RunDetails, RunSummary, Timeline, Why
 from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Run, Scope
@@ -37,7 +32,7 @@ def list_runs(request: HttpRequest, filters: Query[RunFilter], page: Page) -> Pa
     With `task` or `error` a page may be short, even empty, and have a `next` nevertheless.
     """
     access = caller(request)
-    cursor = Cursor.read(page, of="runs", caller=access.actor, filters=filters.model_dump_json())
+    cursor = Cursor.read(request, page, of="runs", filters=filters)
     runs = visible_runs(access)
     found = filters.newest(
         runs,
@@ -56,10 +51,8 @@ def list_runs(request: HttpRequest, filters: Query[RunFilter], page: Page) -> Pa
 def get_run(request: HttpRequest, response: HttpResponse, run_id: UUID) -> Any:
     """Return one run. Its ETag changes with each move and change, and with its progress."""
     run = find_run(access := caller(request), run_id)
-    with_arguments = access.sees_arguments(run.owner_id)
-    if not_modified := unchanged(request, response, etag_of_run(run, with_arguments)):
-        return not_modified
-    return RunDetails.of_run(run, access)
+    etag = etag_of_run(run, access.sees_arguments(run.owner_id))
+    return unchanged(request, response, etag) or RunDetails.of_run(run, access)
 
 
 @router.get(

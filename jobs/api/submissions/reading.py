@@ -7,11 +7,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
+from jobs.actions import find
 from jobs.actions.filters.submissions import SubmissionFilter
+from jobs.actions.submissions import SUBMISSIONS
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import first_of
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import (
     RestForecast,
@@ -21,8 +22,7 @@ from jobs.api.submissions.schemas import (
 )
 from jobs.core import barrier
 from jobs.forecast.will_it_fit import forecast_rest
-from jobs.models import Rollout, Scope, Submission
-from jobs.models.access import Access
+from jobs.models import Scope, Submission
 
 READS = needs(Scope.READ, "jobs.view_submission")
 
@@ -33,11 +33,9 @@ def list_submissions(
 ) -> PageOf[SubmissionMade]:
     """Return submissions, newest first."""
     access = caller(request)
-    filter_text = filters.model_dump_json()
-    cursor = Cursor.read(page, of="submissions", caller=access.actor, filters=filter_text)
-    rows = filters.narrow(_visible(access), access=access)
-    found, following = cursor.newest_first(rows)
-    return PageOf[SubmissionMade](items=[SubmissionMade.of(one) for one in found], next=following)
+    rows = access.narrowed(Submission.objects.select_related("owner"))
+    rows = filters.narrow(rows, access=access)
+    return newest_first(request, page, rows, SubmissionMade.of, of="submissions", filters=filters)
 
 
 @router.get(
@@ -47,12 +45,12 @@ def get_submission(request: HttpRequest, response: HttpResponse, submission_id: 
     """Return one submission with its progress. Its ETag changes with the progress and the waves."""
     submission = find_submission(request, submission_id)
     progress = submission.progress
-    rollout = Rollout.objects.filter(pk=submission.pk).first()
+    rollout = getattr(submission, "rollout", None)
     changed = None if rollout is None else rollout.changed_at
     etag = etag_of(submission.pk, sorted(progress.counts.items()), progress.is_done, changed)
-    if not_modified := unchanged(request, response, etag):
-        return not_modified
-    return SubmissionDetails.of_progress(submission, progress, rollout)
+    return unchanged(request, response, etag) or SubmissionDetails.of_progress(
+        submission, progress, rollout
+    )
 
 
 @router.get(
@@ -71,10 +69,6 @@ def get_submission_forecast(request: HttpRequest, submission_id: int) -> RestFor
 
 
 def find_submission(request: HttpRequest, submission_id: int) -> Submission:
-    """Return a submission that the caller sees, with its owner; raise Problem if there is none."""
-    found: Submission = first_of(_visible(caller(request)).filter(pk=submission_id))
+    """Return a submission that the caller sees; raise NotFound if there is none."""
+    found: Submission = find(SUBMISSIONS, submission_id, by=caller(request))
     return found
-
-
-def _visible(access: Access) -> Any:
-    return access.narrowed(Submission.objects.select_related("owner"))

@@ -9,14 +9,10 @@ from ninja import Router
 
 from jobs.actions import Done, refuse_without_permission, refuse_without_scope
 from jobs.actions.webhooks import WEBHOOKS
-from jobs.api.kit import interests
 from jobs.api.kit.actions import Answer, serve, serve_creation
-from jobs.api.kit.callers import (
-    caller,
-    needs,
-)
+from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.pages import Page, PageOf, newest_first
 from jobs.api.webhooks.schemas import (
     Delivery,
     Replayed,
@@ -25,7 +21,7 @@ from jobs.api.webhooks.schemas import (
     etag_of_webhook,
 )
 from jobs.core import barrier
-from jobs.models import Scope, WebhookEndpoint
+from jobs.models import Scope
 
 router = Router(tags=["webhooks"])
 READS = needs(Scope.ADMIN, "jobs.view_webhookendpoint")
@@ -34,8 +30,7 @@ READS = needs(Scope.ADMIN, "jobs.view_webhookendpoint")
 @router.get("", auth=READS, response=PageOf[Webhook], operation_id="list_webhooks")
 def list_webhooks(request: HttpRequest, page: Page) -> PageOf[Webhook]:
     """Return endpoints, newest first."""
-    rows, following = interests.listed(request, page, WebhookEndpoint, of="webhooks")
-    return PageOf[Webhook](items=[Webhook.of(row) for row in rows], next=following)
+    return newest_first(request, page, _administered(request), Webhook.of, of="webhooks")
 
 
 @router.get("/{int:webhook_id}", auth=READS, response=Webhook, operation_id="get_webhook")
@@ -44,10 +39,8 @@ def get_webhook(request: HttpRequest, response: HttpResponse, webhook_id: int) -
 
     Deliveries do not change the ETag, so an answer 304 says nothing of them.
     """
-    row = interests.found(request, WebhookEndpoint, webhook_id)
-    if not_modified := unchanged(request, response, etag_of_webhook(row)):
-        return not_modified
-    return Webhook.of(row)
+    row = _administered(request).get(pk=webhook_id)
+    return unchanged(request, response, etag_of_webhook(row)) or Webhook.of(row)
 
 
 @router.get(
@@ -58,12 +51,18 @@ def get_webhook(request: HttpRequest, response: HttpResponse, webhook_id: int) -
 )
 def deliveries(request: HttpRequest, webhook_id: int, page: Page) -> PageOf[Delivery]:
     """Return the deliveries of an endpoint, newest first."""
-    row = _found_with_runs(request, webhook_id)
-    cursor = Cursor.read(
-        page, of="webhook deliveries", caller=caller(request).actor, filters=row.pk
+    webhook = _administered(request).get(pk=webhook_id)
+    # The runs in deliveries need more than the webhook itself.
+    refuse_without_scope(caller(request), Scope.READ, webhook.owner_id)
+    refuse_without_permission(caller(request), "jobs.view_run")
+    rows = webhook.deliveries.all()
+    return newest_first(
+        request, page, rows, Delivery.of, of="webhook deliveries", filters=webhook_id
     )
-    found, following = cursor.newest_first(row.deliveries.all())
-    return PageOf[Delivery](items=[Delivery.of(one) for one in found], next=following)
+
+
+def _administered(request: HttpRequest) -> Any:
+    return caller(request).narrowed(WEBHOOKS.rows(), scope=Scope.ADMIN)
 
 
 def _made(_request: HttpRequest, response: HttpResponse, done: Done) -> Webhook:
@@ -92,11 +91,3 @@ serve(
         "rotate": Answer(schema=WebhookCreated, of=_made),
     },
 )
-
-
-def _found_with_runs(request: HttpRequest, webhook_id: int) -> WebhookEndpoint:
-    """Return an endpoint; refuse a caller that may not see the runs in its deliveries."""
-    row = interests.found(request, WebhookEndpoint, webhook_id)
-    refuse_without_scope(caller(request), Scope.READ, row.owner_id)
-    refuse_without_permission(caller(request), "jobs.view_run")
-    return row

@@ -8,8 +8,8 @@ from jobs.actions import refuse_without_scope
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.etags import IF_MATCH
-from jobs.api.windows.reading import described, etag_of_window, find_window, refuse_stale_window
+from jobs.api.kit.etags import IF_MATCH, refuse_stale
+from jobs.api.windows.reading import described, etag_of_window, find_window
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import WindowChange, WindowDetails, WindowToRequest, fields_of
 from jobs.calendars import windows
@@ -59,7 +59,8 @@ def change_window(
     window = find_window(request, window_id)
     refuse_without_scope(caller(request), Scope.ADMIN, window.calendar.owner_id)
     with barrier.lifted(), changing(window.calendar):
-        refuse_stale_window(request, window, is_required=True)
+        locked = Window.objects.filter(pk=window.pk).first()
+        refuse_stale(request, etag_of_window(locked) if locked is not None else "")
         changed = windows.change_window(window, actor=caller(request).actor, **fields_of(body))
         response["ETag"] = etag_of_window(changed)
         return described([changed.pk])[0]

@@ -14,8 +14,8 @@ from jobs.actions.filters.calendars import WindowFilter
 from jobs.actions.windows import WINDOWS
 from jobs.api.calendars.openings import Openings
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.etags import etag_of, refuse_stale, unchanged
-from jobs.api.kit.pages import Cursor, Page, PageOf
+from jobs.api.kit.etags import etag_of, unchanged
+from jobs.api.kit.pages import Cursor, Page, PageOf, newest_first
 from jobs.api.windows.router import router
 from jobs.api.windows.schemas import DecisionDetails, WindowDetails
 from jobs.calendars.hours import safe_entry_of
@@ -56,10 +56,9 @@ def list_windows(
 ) -> PageOf[WindowDetails]:
     """Return windows and freezes, newest first."""
     access = caller(request)
-    filter_text = filters.model_dump_json()
-    cursor = Cursor.read(page, of="windows", caller=access.actor, filters=filter_text)
     rows = WINDOWS.seen_by(access).select_related(None).prefetch_related(None).only("pk")
     rows = filters.narrow(rows, access=access)
+    cursor = Cursor.read(request, page, of="windows", filters=filters)
     found, following = cursor.newest_first(rows)
     return PageOf[WindowDetails](items=described([one.pk for one in found]), next=following)
 
@@ -68,9 +67,7 @@ def list_windows(
 def get_window(request: HttpRequest, response: HttpResponse, window_id: int) -> Any:
     """Return one window or freeze. Its ETag changes with its fields and with each decision."""
     window = find_window(request, window_id)
-    if not_modified := unchanged(request, response, etag_of_window(window)):
-        return not_modified
-    return described([window.pk])[0]
+    return unchanged(request, response, etag_of_window(window)) or described([window.pk])[0]
 
 
 @router.get(
@@ -105,15 +102,12 @@ def get_occurrences(request: HttpRequest, window_id: int, query: Openings) -> Wi
 )
 def list_decisions(request: HttpRequest, window_id: int, page: Page) -> PageOf[DecisionDetails]:
     """Return the decisions on a window, newest first. Those on earlier revisions do not count."""
-    window = find_window(request, window_id)
-    cursor = Cursor.read(page, of="decisions", caller=caller(request).actor, filters=window_id)
-    rows = window.decisions.all()
-    found, following = cursor.newest_first(rows)
-    return PageOf[DecisionDetails](items=[DecisionDetails.of(one) for one in found], next=following)
+    rows = find_window(request, window_id).decisions.all()
+    return newest_first(request, page, rows, DecisionDetails.of, of="decisions", filters=window_id)
 
 
 def find_window(request: HttpRequest, window_id: int) -> Window:
-    """Return a window that the caller sees, with its calendar; raise Problem if there is none."""
+    """Return a window that the caller sees, with its calendar; raise NotFound if there is none."""
     found: Window = find(WINDOWS, window_id, by=caller(request))
     return found
 
@@ -134,10 +128,3 @@ def etag_of_window(window: Window) -> str:
     """Return the ETag of a window and the newest decision on it."""
     newest = window.decisions.order_by("-pk").values_list("pk", flat=True).first()
     return etag_of(newest, *(getattr(window, name) for name in _ETAG))
-
-
-def refuse_stale_window(request: HttpRequest, window: Window, *, is_required: bool = False) -> None:
-    """Raise Problem if a window is not the version of If-Match. Lock its calendar first."""
-    found = Window.objects.filter(pk=window.pk).first()
-    etag = etag_of_window(found) if found is not None else ""
-    refuse_stale(request, etag, is_required=is_required)
