@@ -18,8 +18,9 @@ from pydantic import Field
 
 from jobs.actions.filters.runs import RunFilter
 from jobs.api.csv_cells import harmless
+from jobs.api.kit.answers import sends_text
 from jobs.api.kit.callers import caller, needs
-from jobs.api.kit.streams import Revoked, Stream, streamed
+from jobs.api.kit.streams import Stream, downloaded
 from jobs.api.runs.finding import WITH, visible_runs
 from jobs.api.runs.schemas import RunDetails, RunSummary
 from jobs.models import Scope
@@ -32,17 +33,7 @@ CHUNK: Final = 500
 CHUNK_WITH_ARGUMENTS: Final = 50
 """Runs of one read; arguments and results may have a megabyte each."""
 MEDIA_TYPES: Final = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
-SENT: Final = {
-    "responses": {
-        200: {
-            "description": "A run a line, newest first.",
-            "content": {
-                media_type.partition(";")[0]: {"schema": {"type": "string"}}
-                for media_type in MEDIA_TYPES.values()
-            },
-        }
-    }
-}
+SENT: Final = sends_text("A run a line, newest first.", *MEDIA_TYPES.values())
 
 Lines = Callable[[Sequence[dict[str, Any]]], bytes]
 
@@ -67,17 +58,11 @@ def export_runs(request: HttpRequest, query: Query[ExportQuery]) -> StreamingHtt
 
     def parts(stream: Stream) -> Iterator[bytes]:
         lines: Lines = _csv(query) if query.format == "csv" else _ndjson
-        try:
-            for rows in _chunks(stream, access, query):
-                if part := lines(rows):
-                    yield part
-        except Revoked as error:
-            # A stream would end here, and the caller would take a part for the whole.
-            raise ConnectionAbortedError("the caller lost its scopes during an export") from error
+        return filter(None, map(lines, _chunks(stream, access, query)))
 
-    answer = streamed(request, parts, content_type=MEDIA_TYPES[query.format])
-    answer["Content-Disposition"] = f'attachment; filename="runs.{query.format}"'
-    return answer
+    return downloaded(
+        request, parts, content_type=MEDIA_TYPES[query.format], name=f"runs.{query.format}"
+    )
 
 
 def _chunks(stream: Stream, access: Access, query: ExportQuery) -> Iterator[list[dict[str, Any]]]:

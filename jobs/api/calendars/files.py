@@ -13,7 +13,7 @@ from jobs.actions.texts import Text
 from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.reading import READS
 from jobs.api.calendars.router import router
-from jobs.api.kit.answers import facts_of
+from jobs.api.kit.answers import facts_of, sends_text
 from jobs.api.kit.callers import caller, needs
 from jobs.calendars.ical import SIZE_LIMIT
 from jobs.calendars.ical_feed import recent_feed
@@ -23,14 +23,9 @@ from jobs.models import Scope, WindowEffect
 
 IMPORTS = needs(Scope.ADMIN, "jobs.add_window")
 ICALENDAR: Final = "text/calendar"
-_SENT: Final[dict[str, Any]] = {
-    "responses": {
-        200: {
-            "description": "Entries of the last week and of the coming 62 days, at most 2,000.",
-            "content": {ICALENDAR: {"schema": {"type": "string"}}},
-        }
-    }
-}
+SENT: Final = sends_text(
+    "Entries of the last week and of the coming 62 days, at most 2,000.", ICALENDAR
+)
 
 
 class FileToImport(Schema):
@@ -103,7 +98,7 @@ def import_windows(request: HttpRequest, calendar_id: int, body: FileToImport) -
     "/{int:calendar_id}/calendar.ics",
     auth=READS,
     operation_id="get_ical",
-    openapi_extra=_SENT,
+    openapi_extra=SENT,
 )
 def get_ical(request: HttpRequest, calendar_id: int) -> HttpResponse:
     """Return a calendar as an iCalendar file, for calendar programs."""

@@ -31,6 +31,12 @@ class JsonRenderer(BaseRenderer):
         return to_json(data, fallback=str, bytes_mode="base64")
 
 
+def sends_text(description: str, *media_types: str) -> dict[str, Any]:
+    """Return the `openapi_extra` of an operation that sends text of these media types."""
+    content = {one.partition(";")[0]: {"schema": {"type": "string"}} for one in media_types}
+    return {"responses": {200: {"description": description, "content": content}}}
+
+
 def sent(made: BaseModel, response: HttpResponse, *, status: int = 200) -> HttpResponse:
     """Return an answer as it was made, with the headers that the operation has set on `response`.
 

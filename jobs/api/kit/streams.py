@@ -158,3 +158,24 @@ def streamed(
     answer["X-Accel-Buffering"] = "no"
     answer["Cache-Control"] = "private, no-store"
     return answer
+
+
+def downloaded(
+    request: HttpRequest,
+    parts: Callable[[Stream], Iterator[bytes]],
+    *,
+    content_type: str,
+    name: str,
+) -> StreamingHttpResponse:
+    """Return the parts of a file as `streamed` does; of a whole file, or the connection breaks."""
+
+    def whole(stream: Stream) -> Iterator[bytes]:
+        try:
+            yield from parts(stream)
+        except Revoked as error:
+            # A stream would end here, and the caller would take a part for the whole.
+            raise ConnectionAbortedError("the caller lost its scopes during a download") from error
+
+    answer = streamed(request, whole, content_type=content_type)
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer

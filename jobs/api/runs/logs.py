@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
@@ -15,21 +13,15 @@ from ninja import Query, Schema
 from pydantic import BaseModel, Field
 
 from jobs.actions.texts import Text
+from jobs.api.kit.answers import sends_text
 from jobs.api.kit.callers import caller, forbidden
+from jobs.api.kit.events import LastEventId, documented, event, watched
 from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import Problem
-from jobs.api.kit.streams import Revoked, Stream, streamed
+from jobs.api.kit.streams import Revoked, Stream, downloaded
 from jobs.api.runs.finding import find_run
 from jobs.api.runs.reading import READS
 from jobs.api.runs.router import router
-from jobs.api.submissions.watching import (
-    EVENT_STREAM,
-    HEARTBEAT_SECONDS,
-    POLL_SECONDS,
-    RETRY_MILLISECONDS,
-    LastEventId,
-)
-from jobs.core.conf import setting
 from jobs.core.states import ENDED
 from jobs.models import Run
 from jobs.runs.reads.log import (
@@ -44,38 +36,14 @@ from jobs.runs.reads.log import (
 )
 
 LINES_OF_A_READ: Final = 500
-_EVENT: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["data"],
-    "properties": {
-        "id": {"type": "string"},
-        "event": {"enum": ["line", "end"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-}
-_WATCHED: Final[dict[str, Any]] = {
-    "responses": {
-        200: {
-            "description": (
-                "An event `line` for each line, whose `data` has its fields, and one `end` when "
-                "the run has ended, whose `data` has its state."
-            ),
-            "content": {EVENT_STREAM: {"schema": _EVENT}},
-        },
-        204: {"description": "You have the event `end` already: do not connect again."},
-    }
-}
-_SENT: Final[dict[str, Any]] = {
-    "responses": {
-        200: {
-            "description": "A line each, oldest first.",
-            "content": {
-                media_type.partition(";")[0]: {"schema": {"type": "string"}}
-                for _suffix, media_type in FILE_TYPES.values()
-            },
-        }
-    }
-}
+WATCHED: Final = documented(
+    "line",
+    "An event `line` for each line, whose `data` has its fields, and one `end` when the run has "
+    "ended, whose `data` has its state.",
+)
+SENT: Final = sends_text(
+    "A line each, oldest first.", *(media_type for _suffix, media_type in FILE_TYPES.values())
+)
 
 
 class LogFilter(Schema):
@@ -140,7 +108,7 @@ def list_lines_of_run(
     "/{uuid:run_id}/log/events",
     auth=READS,
     operation_id="watch_lines_of_run",
-    openapi_extra=_WATCHED,
+    openapi_extra=WATCHED,
 )
 def watch_lines_of_run(
     request: HttpRequest,
@@ -161,36 +129,27 @@ def watch_lines_of_run(
         after = Position.parsed(name)
     except ValueError:
         after = START
-    return streamed(
-        request,
-        lambda stream: _events(stream, request, run_id, after, filters.wanted),
-        content_type=EVENT_STREAM,
-    )
+    return watched(request, lambda stream: _news(stream, request, run_id, after, filters.wanted))
 
 
 @router.get(
     "/{uuid:run_id}/log/file",
     auth=READS,
     operation_id="download_log_of_run",
-    openapi_extra=_SENT,
+    openapi_extra=SENT,
 )
 def download_log_of_run(
     request: HttpRequest, run_id: UUID, query: Query[LogFile]
 ) -> HttpResponseBase:
     """Send all lines of a run, as text or NDJSON."""
     run = _readable(request, run_id)
-
-    def parts(stream: Stream) -> Iterator[bytes]:
-        try:
-            yield from as_file(run, wanted=query.wanted, form=query.format, read=stream.read)
-        except Revoked as error:
-            # A stream would end here, and the caller would take a part for the whole.
-            raise ConnectionAbortedError("the caller lost its scopes during a download") from error
-
     suffix, media_type = FILE_TYPES[query.format]
-    answer = streamed(request, parts, content_type=media_type)
-    answer["Content-Disposition"] = f'attachment; filename="{run_id}.{suffix}"'
-    return answer
+    return downloaded(
+        request,
+        lambda stream: as_file(run, wanted=query.wanted, form=query.format, read=stream.read),
+        content_type=media_type,
+        name=f"{run_id}.{suffix}",
+    )
 
 
 def _readable(request: HttpRequest, run_id: UUID) -> Run:
@@ -201,13 +160,10 @@ def _readable(request: HttpRequest, run_id: UUID) -> Run:
     return run
 
 
-def _events(
+def _news(
     stream: Stream, request: HttpRequest, run_id: UUID, after: Position, wanted: Wanted
-) -> Iterator[bytes]:
-    """Yield an event for each line that the client does not have, and heartbeats."""
-    ends_at = time.monotonic() + setting("API_STREAM_SECONDS")
-    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
-    quiet_since = time.monotonic()
+) -> Iterator[bytes | None]:
+    """Yield an event for each line that the client does not have, and one for the end."""
     while True:
 
         def read() -> tuple[Run, Any]:
@@ -222,20 +178,10 @@ def _events(
         stream.release()
         after = page.after
         for line in page.lines:
-            quiet_since = time.monotonic()
-            yield _event("line", line.place, as_facts(line))
+            yield event("line", place=line.place, data=as_facts(line))
         if page.has_more:
             continue
         if run.state in ENDED:
-            yield _event("end", f"{after} end", {"state": run.state})
+            yield event("end", place=f"{after} end", data={"state": run.state})
             return
-        if time.monotonic() + POLL_SECONDS > ends_at:
-            return
-        if time.monotonic() - quiet_since >= HEARTBEAT_SECONDS:
-            quiet_since = time.monotonic()
-            yield b": still here\n\n"
-        time.sleep(POLL_SECONDS)
-
-
-def _event(name: str, place: object, facts: dict[str, Any]) -> bytes:
-    return f"id: {place}\nevent: {name}\ndata: {json.dumps(facts)}\n\n".encode()
+        yield None

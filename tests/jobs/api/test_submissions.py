@@ -4,7 +4,7 @@ from typing import Any
 
 from django.test import Client
 
-from jobs.api.submissions import watching
+from jobs.api.kit import events
 from jobs.models import Owner, Run
 from jobs.owners.tokens import make_token
 from tests.jobs.api.conftest import ROOT, Caller, post
@@ -37,7 +37,7 @@ def test_a_submission_goes_out_in_waves(caller: Caller, acme: Owner) -> None:
 
 def test_a_stream_ends_with_its_submission(caller: Caller, acme: Owner, monkeypatch: Any) -> None:
     """It sends what is now, each change and the end; who has the end connects in vain."""
-    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(events, "POLL_SECONDS", 0.0)
     [run] = submitted(acme)
     caller(acme)
     secret = make_token("watcher", scopes=["read"], owner=acme).secret
