@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext_noop as _
 
 from jobs.actions.conditions import Rows
-from jobs.actions.declared import Action, Call, Noun
+from jobs.actions.declared import Action, Noun
 from jobs.actions.submissions import cancelled
 from jobs.models import Backfill, Run, Scope
-from jobs.models.verbs import Cancelled
 from jobs.runs.bulk import CANCELLABLE
-
-
-def _cancel(backfill: Any, call: Call) -> Cancelled:
-    moved: Cancelled = backfill.submission.cancel(**call.audited)
-    return moved
 
 
 def _with_work_left(backfills: Rows) -> Rows:
@@ -42,7 +36,7 @@ BACKFILLS: Final = Noun(
             applies=_with_work_left,
             refused=_("Every run of this backfill has ended, or was asked to stop."),
             is_repeatable=True,
-            act=_cancel,
+            act=lambda backfill, call: backfill.submission.cancel(**call.audited),
             done=cancelled,
             locks=False,
             is_destructive=True,

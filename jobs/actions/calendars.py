@@ -8,17 +8,8 @@ from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.actions.common import change, deletion
-from jobs.actions.declared import (
-    Action,
-    Call,
-    Creation,
-    Noun,
-    Reason,
-    Shown,
-    given_in,
-    sentence,
-)
-from jobs.actions.interests import Whose, interest_in
+from jobs.actions.declared import Action, Creation, Noun, Reason, Shown, sentence
+from jobs.actions.interests import Whose, without_owner
 from jobs.actions.texts import Text
 from jobs.calendars import changes, ical_feed
 from jobs.calendars.options import change_calendar, create_calendar
@@ -83,14 +74,6 @@ class CalendarChange(CalendarOptions, Reason):
     """Options to be changed; those that are left out stay."""
 
 
-def _change(calendar: Any, call: Call) -> Calendar:
-    return change_calendar(calendar, **given_in(call.body), **call.audited)
-
-
-def _publish(calendar: Any, call: Call) -> str | None:
-    return ical_feed.feed_path(ical_feed.new_secret(calendar, **call.audited))
-
-
 CALENDARS: Final = Noun(
     name="calendar",
     rows=lambda: Calendar.objects.select_related("owner"),
@@ -102,7 +85,7 @@ CALENDARS: Final = Noun(
         permission="jobs.add_calendar",
         body=CalendarToCreate,
         make=lambda body, owner, actor: create_calendar(
-            owner=owner, actor=actor, **interest_in(body)
+            owner=owner, actor=actor, **without_owner(body)
         ),
         done=sentence(_("%(row)s is created.")),
     ),
@@ -111,7 +94,7 @@ CALENDARS: Final = Noun(
             explains=_("Waiting runs follow the new options within a second."),
             permission="jobs.change_calendar",
             body=CalendarChange,
-            act=_change,
+            act=lambda calendar, call: change_calendar(calendar, **call.given, **call.audited),
         ),
         Action(
             name="publish",
@@ -122,7 +105,9 @@ CALENDARS: Final = Noun(
             ),
             scope=Scope.ADMIN,
             permission="jobs.change_calendar",
-            act=_publish,
+            act=lambda calendar, call: ical_feed.feed_path(
+                ical_feed.new_secret(calendar, **call.audited)
+            ),
             secret=str,
             done=sentence(_("This is the address. It is not shown again.")),
         ),

@@ -64,6 +64,12 @@ class Call:
     """The idempotency key; None: a repetition acts again."""
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The fields that the body has, without the reason."""
+        fields: dict[str, Any] = self.body.model_dump(exclude={"reason"}, exclude_unset=True)
+        return fields
+
+    @property
     def audited(self) -> dict[str, Any]:
         """The actor and the reason, as the verbs take them."""
         return {"actor": self.actor, "reason": self.body.reason}
@@ -167,11 +173,6 @@ def creation_of(noun: Noun) -> Creation:
     if noun.creation is None:
         raise TypeError(f"a {noun.name} is not created")
     return noun.creation
-
-
-def given_in(body: BaseModel) -> dict[str, Any]:
-    """Return the fields that a body has, without the reason."""
-    return body.model_dump(exclude={"reason"}, exclude_unset=True)
 
 
 def initial_of(body: type[BaseModel], row: Any, _access: Access) -> dict[str, Any]:

@@ -38,6 +38,6 @@ Whose = Annotated[Slug | None, Field(description="Needed by callers with several
 ForAll = Annotated[bool, Field(description="Events of all owners; without `owner`.")]
 
 
-def interest_in(body: BaseModel) -> dict[str, Any]:
+def without_owner(body: BaseModel) -> dict[str, Any]:
     """Return the fields of a body, without its owner."""
     return body.model_dump(exclude={"owner", "is_for_all"})

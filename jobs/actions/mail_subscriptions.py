@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from django.conf import settings
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.actions.common import change, deletion, disable_and_enable
-from jobs.actions.declared import (
-    Action,
-    Call,
-    Creation,
-    Noun,
-    Reason,
-    Shown,
-    given_in,
-    sentence,
-)
-from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
+from jobs.actions.declared import Action, Creation, Noun, Reason, Shown, sentence
+from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, without_owner
 from jobs.actions.texts import Text
 from jobs.models import MailSubscription, Scope
 from jobs.system.notices import mails
@@ -68,10 +59,6 @@ class MailSubscriptionChange(Reason):
     is_active: bool = True
 
 
-def _change(mail: Any, call: Call) -> list[str]:
-    return mails.change_subscription(mail, given_in(call.body), **call.audited)
-
-
 _action = partial(Action, scope=Scope.ADMIN, permission="jobs.change_mailsubscription")
 
 MAIL_SUBSCRIPTIONS: Final = Noun(
@@ -85,7 +72,7 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
         permission="jobs.add_mailsubscription",
         body=MailSubscriptionToCreate,
         make=lambda body, owner, actor: mails.make_subscription(
-            interest_in(body), owner=owner, actor=actor
+            without_owner(body), owner=owner, actor=actor
         ),
         done=sentence(_("%(row)s is created.")),
     ),
@@ -94,7 +81,7 @@ MAIL_SUBSCRIPTIONS: Final = Noun(
             explains=_("If it tells more, or others, it tells what you may see from now on."),
             permission="jobs.change_mailsubscription",
             body=MailSubscriptionChange,
-            act=_change,
+            act=lambda mail, call: mails.change_subscription(mail, call.given, **call.audited),
         ),
         *disable_and_enable(
             _action,

@@ -8,15 +8,7 @@ from django.utils.translation import gettext_noop as _
 from pydantic import Field
 
 from jobs.actions.common import change, deletion
-from jobs.actions.declared import (
-    Call,
-    Creation,
-    Noun,
-    Reason,
-    Shown,
-    given_in,
-    sentence,
-)
+from jobs.actions.declared import Call, Creation, Noun, Reason, Shown, sentence
 from jobs.actions.texts import Text
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Membership, Role
@@ -47,7 +39,7 @@ def _make(body: Any, owner: Any, actor: Any) -> Membership:
 
 
 def _change(member: Any, call: Call) -> Membership:
-    role = given_in(call.body).get("role", member.role)
+    role = call.given.get("role", member.role)
     return change_member(member, role=role, **call.audited)
 
 

@@ -16,7 +16,6 @@ from jobs.actions.declared import (
     Noun,
     Reason,
     Shown,
-    given_in,
     initial_of,
     sentence,
 )
@@ -117,7 +116,7 @@ class OwnerToCreate(OwnerChange, _Slug):
 
 
 def _change(owner: Any, call: Call) -> None:
-    facts = given_in(call.body)
+    facts = call.given
     if set(facts) & set(LIMITS) and not access_of(call.actor).has(Scope.ADMIN):
         raise AccessDenied(Scope.ADMIN.value, "the whole installation")
     change_owner(owner, **facts, **call.audited)

@@ -20,7 +20,6 @@ from jobs.actions.declared import (
     Noun,
     Reason,
     Shown,
-    given_in,
     sentence,
 )
 from jobs.actions.texts import Moment, Name, TaskName, Text
@@ -208,7 +207,7 @@ CHANGE: Final = _action(
     choices={"queue": _queues},
     applies=_WAITING,
     refused=_NOT_WAITING,
-    act=lambda run, call: change_run(run, **given_in(call.body), **call.audited),
+    act=lambda run, call: change_run(run, **call.given, **call.audited),
     done=sentence(_("It is changed.")),
     method="PATCH",
 )

@@ -24,11 +24,6 @@ def _count(submission: Any, states: frozenset[State]) -> int:
     return sum(progress[state] for state in states)
 
 
-def _cancel(submission: Any, call: Call) -> Cancelled:
-    moved: Cancelled = submission.cancel(**call.audited)
-    return moved
-
-
 def cancelled(_row: Any, moved: Cancelled) -> Phrase:
     """Return what to say after a cancel of the runs of a submission."""
     text = _("%(ended)s of its runs cancelled, %(stopping)s asked to stop.")
@@ -81,7 +76,7 @@ SUBMISSIONS: Final = Noun(
             applies=with_runs_in(CANCELLABLE, or_growing=True),
             refused=_("Every run of this submission has ended, or was asked to stop."),
             counts=lambda submission: _count(submission, CANCELLABLE),
-            act=_cancel,
+            act=lambda submission, call: submission.cancel(**call.audited),
             done=cancelled,
             is_destructive=True,
         ),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.actions.declared import Action, Creation, Noun, Shown, sentence
-from jobs.actions.interests import ForAll, Whose
+from jobs.actions.interests import ForAll, Whose, without_owner
 from jobs.actions.texts import Moment, Text
 from jobs.models import ApiToken, Scope
 from jobs.models.token import NAME_LIMIT
-from jobs.owners.tokens import MadeToken, make_token, revoke_token
+from jobs.owners.tokens import make_token, revoke_token
 
 
 class TokenToCreate(BaseModel):
@@ -35,11 +35,6 @@ class TokenToCreate(BaseModel):
     ] = None
 
 
-def _make(body: Any, owner: Any, actor: Any) -> MadeToken:
-    options = body.model_dump(exclude={"owner", "is_for_all"})
-    return make_token(owner=owner, actor=actor, **options)
-
-
 TOKENS: Final = Noun(
     name="token",
     rows=lambda: ApiToken.objects.select_related("owner"),
@@ -52,7 +47,7 @@ TOKENS: Final = Noun(
         explains=_("A program sends it with each request: Authorization: Bearer …"),
         permission="jobs.add_apitoken",
         body=TokenToCreate,
-        make=_make,
+        make=lambda body, owner, actor: make_token(owner=owner, actor=actor, **without_owner(body)),
         row=lambda made: made.token,
         secret=lambda made: str(made.secret),
         done=sentence(_("This is the token. It is not shown again.")),

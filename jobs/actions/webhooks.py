@@ -9,17 +9,8 @@ from django.utils.translation import gettext_noop as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.actions.common import change, deletion, disable_and_enable, enabled
-from jobs.actions.declared import (
-    Action,
-    Call,
-    Creation,
-    Noun,
-    Reason,
-    Shown,
-    given_in,
-    sentence,
-)
-from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, interest_in
+from jobs.actions.declared import Action, Call, Creation, Noun, Reason, Shown, sentence
+from jobs.actions.interests import Events, ForAll, JobId, Name, States, Tasks, Whose, without_owner
 from jobs.actions.texts import Text
 from jobs.core.phrases import Phrase, phrase
 from jobs.models import Scope, WebhookEndpoint
@@ -92,14 +83,6 @@ class KeyRotation(Reason):
     )
 
 
-def _change(webhook: Any, call: Call) -> list[str]:
-    return endpoints.change_endpoint(webhook, given_in(call.body), **call.audited)
-
-
-def _replay(webhook: Any, call: Call) -> int:
-    return endpoints.replay(webhook, call.body.deliveries, **call.audited)
-
-
 def _replayed(_webhook: Any, count: int) -> Phrase:
     return phrase(_("%(count)s deliveries are sent again."), count=count)
 
@@ -126,7 +109,7 @@ WEBHOOKS: Final = Noun(
         permission="jobs.add_webhookendpoint",
         body=WebhookToCreate,
         make=lambda body, owner, actor: endpoints.make_endpoint(
-            interest_in(body), owner=owner, actor=actor
+            without_owner(body), owner=owner, actor=actor
         ),
         row=lambda made: made.endpoint,
         secret=lambda made: str(made.secret),
@@ -137,7 +120,9 @@ WEBHOOKS: Final = Noun(
             explains=_("If it sends more, or elsewhere, it sends what you may see from now on."),
             permission="jobs.change_webhookendpoint",
             body=WebhookChange,
-            act=_change,
+            act=lambda webhook, call: endpoints.change_endpoint(
+                webhook, call.given, **call.audited
+            ),
         ),
         _action(
             name="test",
@@ -155,7 +140,9 @@ WEBHOOKS: Final = Noun(
             body=Replay,
             applies=enabled,
             refused=_OFF,
-            act=_replay,
+            act=lambda webhook, call: endpoints.replay(
+                webhook, call.body.deliveries, **call.audited
+            ),
             done=_replayed,
         ),
         _action(
