@@ -9,6 +9,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -32,6 +33,8 @@ READS = needs(Scope.READ, "jobs.view_run")
 CHUNK: Final = 500
 CHUNK_WITH_ARGUMENTS: Final = 50
 """Runs of one read; arguments and results may have a megabyte each."""
+UNSENT: Final = ("checkpoint", "looks", "history", "policy", "options")
+"""Columns of which an export with arguments has nothing."""
 MEDIA_TYPES: Final = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 SENT: Final = sends_text("A run a line, newest first.", *MEDIA_TYPES.values())
 
@@ -70,8 +73,7 @@ def _chunks(stream: Stream, access: Access, query: ExportQuery) -> Iterator[list
     yield []
     after: UUID | None = None
     while True:
-        chunk = _read_after(access, query, after)
-        rows, after = stream.read(chunk)
+        rows, after = stream.read(partial(_read_after, access, query, after))
         if rows:
             yield rows
         if after is None:
@@ -80,30 +82,14 @@ def _chunks(stream: Stream, access: Access, query: ExportQuery) -> Iterator[list
 
 def _read_after(
     access: Access, query: ExportQuery, after: UUID | None
-) -> Callable[[], tuple[list[dict[str, Any]], UUID | None]]:
-    def read() -> tuple[list[dict[str, Any]], UUID | None]:
-        runs = visible_runs(access)
-        limit = CHUNK_WITH_ARGUMENTS if query.with_arguments else CHUNK
-        found = query.newest(runs, access=access, after=after, limit=limit)
-        rows: Any = runs.filter(id__in=found.ids).select_related(*WITH)
-        hidden = (
-            ("checkpoint", "looks", "history", "policy", "options")
-            if query.with_arguments
-            else UNLISTED
-        )
-        shown = [
-            _fields(run, access, query.with_arguments)
-            for run in rows.defer(*hidden).order_by("-id")
-        ]
-        return shown, found.last
-
-    return read
-
-
-def _fields(run: Any, access: Access, with_arguments: bool) -> dict[str, Any]:
-    if not with_arguments:
-        return RunSummary.of(run, access).model_dump(mode="json")
-    return RunDetails.of_run(run, access).model_dump(mode="json")
+) -> tuple[list[dict[str, Any]], UUID | None]:
+    limit = CHUNK_WITH_ARGUMENTS if query.with_arguments else CHUNK
+    hidden = UNSENT if query.with_arguments else UNLISTED
+    shown: Any = RunDetails.of_run if query.with_arguments else RunSummary.of
+    runs = visible_runs(access)
+    found = query.newest(runs, access=access, after=after, limit=limit)
+    rows = runs.filter(id__in=found.ids).select_related(*WITH).defer(*hidden).order_by("-id")
+    return [shown(run, access).model_dump(mode="json") for run in rows], found.last
 
 
 def _ndjson(rows: Sequence[dict[str, Any]]) -> bytes:

@@ -8,14 +8,12 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Router, Schema
 
-from jobs.actions import Done
 from jobs.actions.mail_subscriptions import MAIL_SUBSCRIPTIONS
-from jobs.api.kit.actions import Answer, serve, serve_creation
+from jobs.api.kit.actions import of_row, serve, serve_creation
 from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Page, PageOf, newest_first
-from jobs.core import barrier
 from jobs.models import MailSubscription, Scope
 
 router = Router(tags=["mail subscriptions"])
@@ -77,17 +75,12 @@ def _administered(request: HttpRequest) -> Any:
     return caller(request).narrowed(MAIL_SUBSCRIPTIONS.rows(), scope=Scope.ADMIN)
 
 
-def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Subscription:
-    response["ETag"] = _etag(done.row)
-    with barrier.lifted():
-        return Subscription.of(done.row)
-
-
-serve_creation(router, MAIL_SUBSCRIPTIONS, Answer(schema=Subscription, of=_shown))
+ANSWER: Final = of_row(Subscription, _etag)
+serve_creation(router, MAIL_SUBSCRIPTIONS, ANSWER)
 serve(
     router,
     MAIL_SUBSCRIPTIONS,
     "{int:subscription_id}",
-    Answer(schema=Subscription, of=_shown),
+    ANSWER,
     etag_of=lambda row, _request: _etag(row),
 )

@@ -24,6 +24,7 @@ from jobs.actions.texts import Key
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, IF_MATCH_OPTIONAL, version_check
 from jobs.api.kit.problems import Problem
+from jobs.core import barrier
 from jobs.models import Owner, Scope
 
 IdempotencyKey = Annotated[
@@ -50,6 +51,17 @@ class Answer:
 
 GONE: Final = Answer(schema=None, of=lambda *_given: Status(204, None), status=204)
 """The answer to a deletion."""
+
+
+def of_row(schema: Any, etag_of: Callable[[Any], str]) -> Answer:
+    """Return the answer that shows the row of an action, with its ETag."""
+
+    def of(_request: HttpRequest, response: HttpResponse, done: Done) -> Any:
+        response["ETag"] = etag_of(done.row)
+        with barrier.lifted():
+            return schema.of(done.row)
+
+    return Answer(schema=schema, of=of)
 
 
 def serve(

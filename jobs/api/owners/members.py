@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import Field
 
-from jobs.actions import Done, refuse_without_scope
+from jobs.actions import refuse_without_scope
 from jobs.actions.members import MEMBERS
-from jobs.api.kit.actions import Answer, serve, serve_creation
+from jobs.api.kit.actions import of_row, serve, serve_creation
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Page, PageOf, newest_first
@@ -73,13 +73,7 @@ def _etag(member: Membership) -> str:
     return etag_of("member", member.pk, str(member.role))
 
 
-def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Member:
-    response["ETag"] = _etag(done.row)
-    with barrier.lifted():
-        return Member.of(done.row)
-
-
-ANSWER = Answer(schema=Member, of=_shown)
+ANSWER: Final = of_row(Member, _etag)
 serve_creation(
     router, MEMBERS, ANSWER, address="/{slug}/members", owner_of=_administered, key="user"
 )

@@ -10,6 +10,7 @@ from ninja import Query, Schema
 from pydantic import Field
 
 from jobs.actions.texts import Moment
+from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller
 from jobs.api.owners.reading import READS, find_owner
 from jobs.api.owners.router import router
@@ -68,14 +69,7 @@ def get_owner_usage(request: HttpRequest, slug: str, query: Query[UsageQuery]) -
         start = query.after or _day_before(end)
         # Shares are parts of all owners' worker time and weights; they name no other owner.
         used = usage(owner, start=start, end=end)
-    return OwnerUsage(
-        after=start,
-        before=end,
-        runs=None if used.runs is None else dict(used.runs),
-        worker_seconds=used.worker_seconds,
-        received=used.received,
-        entitled=used.entitled,
-    )
+    return OwnerUsage(**facts_of(OwnerUsage, used, after=start, before=end))
 
 
 def _day_before(moment: datetime) -> datetime:

@@ -3,7 +3,7 @@
 Each module adds its operations to `router`.
 """
 
-from jobs.api.runs import acting, logs, overriding, reading, submitting
+from jobs.api.runs import acting, logs, reading, submitting
 from jobs.api.runs.router import router
 
-__all__ = ["acting", "logs", "overriding", "reading", "router", "submitting"]
+__all__ = ["acting", "logs", "reading", "router", "submitting"]

@@ -9,10 +9,9 @@ from jobs.actions.filters.runs import RunFilter
 from jobs.actions.runs import RUNS
 from jobs.api.kit.actions import Answer, serve, serve_all
 from jobs.api.kit.callers import caller
-from jobs.api.runs.overriding import Overridden
 from jobs.api.runs.reading import etag_of_run
 from jobs.api.runs.router import router
-from jobs.api.runs.schemas import RunDetails
+from jobs.api.runs.schemas import Overridden, RunDetails
 from jobs.core import barrier
 from jobs.models import Run
 from jobs.runs.override import held_by
@@ -24,11 +23,7 @@ def _shown(request: HttpRequest, _response: HttpResponse, done: Done) -> RunDeta
 
 
 def _overridden(_request: HttpRequest, _response: HttpResponse, done: Done) -> Overridden:
-    if done.value is None:
-        with barrier.lifted():
-            return Overridden(overridden=0, held_by=held_by([done.row.id]))
-    count, holding = done.value
-    return Overridden(overridden=count, held_by=holding)
+    return Overridden.of(done, lambda: held_by([done.row.id]))
 
 
 def _etag(run: Run, request: HttpRequest) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from functools import partial
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -27,6 +28,7 @@ from jobs.models import Run
 from jobs.runs.reads.log import (
     FILE_TYPES,
     START,
+    LogPage,
     Position,
     Wanted,
     as_facts,
@@ -165,16 +167,7 @@ def _news(
 ) -> Iterator[bytes | None]:
     """Yield an event for each line that the client does not have, and one for the end."""
     while True:
-
-        def read() -> tuple[Run, Any]:
-            # The run first: its last lines are written before its end.
-            try:
-                run = _readable(request, run_id)
-            except (Run.DoesNotExist, Problem):
-                raise Revoked from None
-            return run, page_of(run, after=after, wanted=wanted, most=LINES_OF_A_READ)  # noqa: B023
-
-        run, page = stream.read(read)
+        run, page = stream.read(partial(_read_after, request, run_id, after, wanted))
         stream.release()
         after = page.after
         for line in page.lines:
@@ -185,3 +178,14 @@ def _news(
             yield event("end", place=f"{after} end", data={"state": run.state})
             return
         yield None
+
+
+def _read_after(
+    request: HttpRequest, run_id: UUID, after: Position, wanted: Wanted
+) -> tuple[Run, LogPage]:
+    # The run first: its last lines are written before its end.
+    try:
+        run = _readable(request, run_id)
+    except (Run.DoesNotExist, Problem):
+        raise Revoked from None
+    return run, page_of(run, after=after, wanted=wanted, most=LINES_OF_A_READ)

@@ -10,8 +10,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from jobs.actions import Done
 from jobs.api.kit.answers import WITH_BYTES, facts_of
 from jobs.catalog.redaction import hidden, hidden_arguments
+from jobs.core import barrier
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Attempt, Run
@@ -207,6 +209,25 @@ class Timeline(BaseModel):
             answers=None if answers is None else [WorkerAnswer(**asdict(one)) for one in answers],
             unanswered=unanswered(run) if sees else "",
         )
+
+
+class Overridden(BaseModel):
+    """The effect of an override."""
+
+    overridden: int = Field(description="Waiting runs that had to obey their windows before.")
+    held_by: list[str] = Field(
+        description="Shared calendars that still hold some of these runs: only callers that may "
+        "operate the whole installation override them."
+    )
+
+    @classmethod
+    def of(cls, done: Done, held_by: Callable[[], list[str]]) -> Overridden:
+        """Return the effect; `held_by` reads what holds the runs if none was overridden."""
+        if done.value is None:
+            with barrier.lifted():
+                return cls(overridden=0, held_by=held_by())
+        count, holding = done.value
+        return cls(overridden=count, held_by=holding)
 
 
 class Why(BaseModel):

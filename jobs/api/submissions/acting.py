@@ -12,7 +12,7 @@ from jobs.actions import Done
 from jobs.actions.rollouts import ROLLOUT_ACTIONS
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.api.kit.actions import Answer, serve
-from jobs.api.runs.overriding import Overridden
+from jobs.api.runs.schemas import Overridden
 from jobs.api.submissions.router import router
 from jobs.api.submissions.schemas import RolloutDetails, RunProgress
 from jobs.core import barrier
@@ -53,11 +53,7 @@ def _retried(_request: HttpRequest, _response: HttpResponse, done: Done) -> Subm
 
 
 def _overridden(_request: HttpRequest, _response: HttpResponse, done: Done) -> Overridden:
-    if done.value is None:
-        with barrier.lifted():
-            return Overridden(overridden=0, held_by=held_by_of(done.row))
-    count, holding = done.value
-    return Overridden(overridden=count, held_by=holding)
+    return Overridden.of(done, lambda: held_by_of(done.row))
 
 
 def _progress(submission: Any) -> RunProgress:

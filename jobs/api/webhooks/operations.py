@@ -9,7 +9,7 @@ from ninja import Router
 
 from jobs.actions import Done, refuse_without_permission, refuse_without_scope
 from jobs.actions.webhooks import WEBHOOKS
-from jobs.api.kit.actions import Answer, serve, serve_creation
+from jobs.api.kit.actions import Answer, of_row, serve, serve_creation
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import unchanged
 from jobs.api.kit.pages import Page, PageOf, newest_first
@@ -72,18 +72,12 @@ def _made(_request: HttpRequest, response: HttpResponse, done: Done) -> Webhook:
         return WebhookCreated.of(done.value.endpoint, secret=done.value.secret)
 
 
-def _shown(_request: HttpRequest, response: HttpResponse, done: Done) -> Webhook:
-    response["ETag"] = etag_of_webhook(done.row)
-    with barrier.lifted():
-        return Webhook.of(done.row)
-
-
 serve_creation(router, WEBHOOKS, Answer(schema=WebhookCreated, of=_made))
 serve(
     router,
     WEBHOOKS,
     "{int:webhook_id}",
-    Answer(schema=Webhook, of=_shown),
+    of_row(Webhook, etag_of_webhook),
     etag_of=lambda row, _request: etag_of_webhook(row),
     answers={
         "test": Answer(schema=Delivery, of=lambda *given: Delivery.of(given[2].value), status=202),
