@@ -11,7 +11,7 @@ from pydantic import Field
 
 from jobs.actions.filters.runs import FailureFilter
 from jobs.api.kit.callers import caller, needs
-from jobs.api.runs.finding import visible_runs
+from jobs.api.runs.reading import visible_runs
 from jobs.models import Owner, Scope
 from jobs.runs.reads.dead_letters import Group, group_failed
 

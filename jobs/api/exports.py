@@ -22,7 +22,7 @@ from jobs.api.csv_cells import harmless
 from jobs.api.kit.answers import sends_text
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.streams import Stream, downloaded
-from jobs.api.runs.finding import WITH, visible_runs
+from jobs.api.runs.reading import WITH, visible_runs
 from jobs.api.runs.schemas import RunDetails, RunSummary
 from jobs.models import Scope
 from jobs.models.access import Access

@@ -12,8 +12,7 @@ from jobs.actions import Reason, refuse_without_scope
 from jobs.actions.calendars import CALENDARS
 from jobs.actions.owning import owner_named
 from jobs.actions.texts import Name, Slug
-from jobs.api.calendars.finding import find_calendar
-from jobs.api.calendars.reading import READS
+from jobs.api.calendars.reading import READS, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Page, PageOf, newest_first

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from jobs.actions import Done
 from jobs.actions.calendars import CALENDARS
-from jobs.api.calendars.finding import etag_of_calendar
+from jobs.api.calendars.reading import etag_of_calendar
 from jobs.api.calendars.router import router
 from jobs.api.calendars.schemas import CalendarDetails, Feed
 from jobs.api.kit.actions import Answer, serve, serve_creation

@@ -10,8 +10,7 @@ from pydantic import ConfigDict, Field
 
 from jobs.actions import refuse_without_scope
 from jobs.actions.texts import Text
-from jobs.api.calendars.finding import find_calendar
-from jobs.api.calendars.reading import READS
+from jobs.api.calendars.reading import READS, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.kit.answers import facts_of, sends_text
 from jobs.api.kit.callers import caller, needs

@@ -12,9 +12,8 @@ from ninja import Query, Schema
 from pydantic import Field
 
 from jobs.actions.texts import Text
-from jobs.api.calendars.finding import find_calendar
 from jobs.api.calendars.openings import OpeningSpan
-from jobs.api.calendars.reading import READS
+from jobs.api.calendars.reading import READS, find_calendar
 from jobs.api.calendars.router import router
 from jobs.api.kit.callers import caller
 from jobs.calendars.reads import month_layout

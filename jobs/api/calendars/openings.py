@@ -10,8 +10,7 @@ from ninja import Query, Schema
 from pydantic import Field
 
 from jobs.actions.texts import Moment
-from jobs.api.calendars.finding import find_calendar
-from jobs.api.calendars.reading import READS
+from jobs.api.calendars.reading import READS, find_calendar
 from jobs.api.calendars.router import router
 from jobs.calendars.reads.next_openings import next_openings
 from jobs.core.errors import OptionError

@@ -20,8 +20,7 @@ from jobs.api.kit.events import LastEventId, documented, event, watched
 from jobs.api.kit.pages import Cursor, Page
 from jobs.api.kit.problems import Problem
 from jobs.api.kit.streams import Revoked, Stream, downloaded
-from jobs.api.runs.finding import find_run
-from jobs.api.runs.reading import READS
+from jobs.api.runs.reading import READS, find_run
 from jobs.api.runs.router import router
 from jobs.core.states import ENDED
 from jobs.models import Run

@@ -12,17 +12,20 @@ from jobs.actions.filters.runs import RunFilter
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import etag_of, unchanged
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.runs.finding import WITH, find_run, visible_runs
 from jobs.api.runs.router import router
 from jobs.api.runs.schemas import RunDetails, RunSummary, Timeline, Why
 from jobs.core import barrier
 from jobs.core.states import State
 from jobs.models import Run, Scope
+from jobs.models.access import Access
+from jobs.models.run import RunQuerySet
 from jobs.runs.reads.listing import UNLISTED
 from jobs.runs.why_waiting import why_waiting
 
 READS = needs(Scope.READ, "jobs.view_run")
 ATTEMPTS_LIMIT: Final = 100
+WITH: Final = ("owner", "job", "target")
+"""The rows with which a run is shown."""
 
 
 @router.get("", auth=READS, response=PageOf[RunSummary], operation_id="list_runs")
@@ -74,6 +77,16 @@ def get_run_why(request: HttpRequest, run_id: UUID) -> Why:
     # It counts other owners' runs before this one, and names no other owner.
     with barrier.lifted():
         return Why(state=State(run.state), why=why_waiting(run))
+
+
+def visible_runs(access: Access) -> RunQuerySet:
+    """Return the runs that a caller sees."""
+    return access.narrowed(Run.objects.all())
+
+
+def find_run(access: Access, run_id: UUID) -> Run:
+    """Return a run that the caller sees, with its owner, job and target, or raise DoesNotExist."""
+    return visible_runs(access).select_related(*WITH).get(id=run_id)
 
 
 def etag_of_run(run: Run, with_arguments: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from jobs.actions import refuse_without_scope
-from jobs.api.calendars.finding import find_calendar
+from jobs.api.calendars.reading import find_calendar
 from jobs.api.calendars.router import router as calendars
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.etags import IF_MATCH, refuse_stale
