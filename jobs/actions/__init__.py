@@ -5,18 +5,7 @@ draw an action from its declaration, and `perform` is the only way to act.
 `docs/understand/pages.md` says how to add one.
 """
 
-from jobs.actions.declared import (
-    HIDDEN,
-    Action,
-    Call,
-    Creation,
-    Noun,
-    Reason,
-    Shown,
-    creation_of,
-    sentence,
-    shown_in,
-)
+from jobs.actions.declared import HIDDEN, Action, Noun, Reason, Shown, creation_of, shown_in
 from jobs.actions.performing import (
     Done,
     available,
@@ -36,8 +25,6 @@ from jobs.actions.performing import (
 __all__ = [
     "HIDDEN",
     "Action",
-    "Call",
-    "Creation",
     "Done",
     "Noun",
     "Reason",
@@ -55,6 +42,5 @@ __all__ = [
     "refuse_unless",
     "refuse_without_permission",
     "refuse_without_scope",
-    "sentence",
     "shown_in",
 ]

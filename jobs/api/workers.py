@@ -17,7 +17,6 @@ from jobs.api.kit.actions import Answer, serve
 from jobs.api.kit.answers import facts_of
 from jobs.api.kit.callers import caller, needs
 from jobs.api.kit.pages import Cursor, Page, PageOf
-from jobs.api.kit.problems import not_found
 from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Run, Scope, Worker
@@ -96,15 +95,9 @@ def list_workers(
 @router.get("/{uuid:worker_id}", auth=READS, response=WorkerDetails, operation_id="get_worker")
 def get_worker(request: HttpRequest, worker_id: UUID) -> WorkerSummary:
     """Return one worker, with the runs of the caller's owners that it has now."""
-    return _shown(request, worker_id)
-
-
-def _shown(request: HttpRequest, worker_id: UUID) -> WorkerSummary:
     with barrier.lifted():
-        worker = with_state(Worker.objects.filter(id=worker_id)).first()
+        worker = with_state(Worker.objects.all()).get(id=worker_id)
         at = now()
-    if worker is None:
-        raise not_found()
     mine = caller(request).narrowed(Run.objects.active()).filter(worker=worker_id)
     runs = list(mine.order_by("id").values_list("id", flat=True)[:SHOWN_RUNS])
     return WorkerDetails.of(worker, at=at, active_runs=len(runs), runs=runs)
@@ -114,7 +107,9 @@ serve(
     router,
     WORKERS,
     "{uuid:worker_id}",
-    Answer(schema=WorkerDetails, of=lambda request, _response, done: _shown(request, done.row.pk)),
+    Answer(
+        schema=WorkerDetails, of=lambda request, _response, done: get_worker(request, done.row.pk)
+    ),
 )
 
 
