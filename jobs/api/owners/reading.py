@@ -33,7 +33,7 @@ def list_owners(
 ) -> PageOf[OwnerDetails]:
     """Return the caller's owners, newest first."""
     access = caller(request)
-    rows = filters.narrow(OWNERS.seen_by(access), access=access)
+    rows = filters.narrow(access.narrowed(OWNERS.rows(), path="pk"), access=access)
     return newest_first(request, page, rows, OwnerDetails.of, of="owners", filters=filters)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
-from jobs.actions import find
 from jobs.actions.filters.submissions import SubmissionFilter
 from jobs.actions.submissions import SUBMISSIONS
 from jobs.api.kit.callers import caller, needs
@@ -69,6 +68,6 @@ def get_submission_forecast(request: HttpRequest, submission_id: int) -> RestFor
 
 
 def find_submission(request: HttpRequest, submission_id: int) -> Submission:
-    """Return a submission that the caller sees; raise NotFound if there is none."""
-    found: Submission = find(SUBMISSIONS, submission_id, by=caller(request))
+    """Return a submission that the caller sees, with its owner and waves, or raise DoesNotExist."""
+    found: Submission = caller(request).narrowed(SUBMISSIONS.rows()).get(pk=submission_id)
     return found
