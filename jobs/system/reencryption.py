@@ -11,11 +11,12 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from celery import current_app
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 from django_celery_results.models import TaskResult
 from kombu.utils import json
 
@@ -44,25 +45,22 @@ PASSES: Final = 20
 PAUSE_SECONDS: Final = 0.2
 """The wait after a pass that found all its rows locked or changed."""
 
+Row = TypeVar("Row")
+Rewritten = TypeVar("Rewritten")
+Batches = Iterator[tuple[int, int]]
+"""Of each batch: how many rows could be read, and how many of these were written."""
+
 
 @dataclass(slots=True)
 class Done:
     """What a re-encryption has rewritten so far."""
 
-    runs: int = 0
-    attempts: int = 0
-    logs: int = 0
-    jobs: int = 0
-    webhooks: int = 0
-    celery: int = 0
+    rewritten: Counter[str] = field(default_factory=Counter)
+    """How many rows, by their names in PARTS."""
     left: int = 0
     """Rows that changed or were locked; the next pass takes them."""
     problems: Counter[str] = field(default_factory=Counter)
     """Why rows could not be read, with counts."""
-
-    @property
-    def total(self) -> int:
-        return self.runs + self.attempts + self.logs + self.jobs + self.webhooks + self.celery
 
 
 def keys_in_use() -> list[dict[str, Any]]:
@@ -76,18 +74,19 @@ def reencrypt(to: int, *, report: Callable[[Done], None] = lambda _done: None) -
     `report` is called after each batch. Raises ImproperlyConfigured if this process lacks the key.
     Rows that are refused as unencrypted stay so: encrypted, they would be accepted.
     """
-    again = _Again(to, _ring_of(to))
-    total = Done()
+    ring, done = _ring_of(to), Done()
     for _pass in range(PASSES):
-        before, total.left, total.problems = total.total, 0, Counter()
-        for batches in (_runs, _attempts, _logs, _jobs, _webhooks, _celery):
-            for _batch in batches(again, total):
-                report(total)
-        if not total.left:
+        before, done.left, done.problems = done.rewritten.total(), 0, Counter()
+        for name, batches in PARTS.items():
+            for readable, written in batches(_Again(to, ring, done.problems)):
+                done.rewritten[name] += written
+                done.left += readable - written
+                report(done)
+        if not done.left:
             break
-        if total.total == before:
+        if done.rewritten.total() == before:
             time.sleep(PAUSE_SECONDS)
-    return total
+    return done
 
 
 def _ring_of(to: int) -> KeyRing | None:
@@ -106,10 +105,24 @@ def _ring_of(to: int) -> KeyRing | None:
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """Opens stored bytes, and encrypts them with one key."""
+    """Opens stored bytes, and encrypts them with one key; counts what cannot be read."""
 
     key: int
     ring: KeyRing | None
+    problems: Counter[str]
+
+    def readable(self, rows: Sequence[Row], rewrite: Callable[[Row], Rewritten]) -> list[Rewritten]:
+        """Return what `rewrite` returns of each row that can be read."""
+        found = []
+        for row in rows:
+            try:
+                found.append(rewrite(row))
+            except (Damaged, UnknownKey) as error:
+                self.problems[str(error)] += 1
+            except (ValueError, TypeError, LookupError, AttributeError) as error:
+                # Raw SQL has changed the row.
+                self.problems[f"cannot be read ({type(error).__name__})"] += 1
+        return found
 
     def of_run(self, data: Any, key: int, *, name: str, place: Place) -> bytes | None:
         """Return a field of a run under the key; unchanged if it is so already."""
@@ -138,169 +151,142 @@ class _Again:
         )
 
 
-def _readable(
-    rows: Sequence[Mapping[str, Any]], rewrite: Callable[[Mapping[str, Any]], Any], total: Done
-) -> Iterator[Any]:
-    """Yield what `rewrite` returns for each row; count the rows that cannot be read."""
-    for row in rows:
-        try:
-            yield rewrite(row)
-        except (Damaged, UnknownKey) as error:
-            total.problems[str(error)] += 1
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            # Raw SQL has changed the row.
-            total.problems[f"cannot be read ({type(error).__name__})"] += 1
+def _by_statements(
+    part: str,
+    again: _Again,
+    rewrite: Callable[[Mapping[str, Any]], tuple[Any, ...]],
+    *,
+    after: Mapping[str, Any],
+    names: Sequence[str],
+) -> Batches:
+    """Rewrite rows by two statements: one reads the rows `after` a place, one writes columns."""
+    given = {"key": again.key, "most": BATCH}
+    while rows := sql.run(f"system/other_key_{part}", {**given, **after}):
+        after = {name: rows[-1][name] for name in after}
+        found = again.readable(rows, rewrite)
+        columns = sql.columns(found, *names)
+        yield len(found), len(sql.run(f"system/write_key_{part}", {**given, **columns}))
 
 
-def _runs(again: _Again, total: Done) -> Iterator[None]:
+def _by_rows(
+    rows: QuerySet[Any],
+    again: _Again,
+    rewrite: Callable[[Any], tuple[QuerySet[Any], dict[str, Any]]],
+) -> Batches:
+    """Rewrite each row that is still the one that was read; `rewrite` finds it, with its fields."""
+    after, rows = 0, rows.order_by("pk")
+    while batch := list(rows.filter(pk__gt=after)[:BATCH]):
+        after = batch[-1].pk
+        found = again.readable(batch, rewrite)
+        yield len(found), sum(same.update(**fields) for same, fields in found)
+
+
+def _runs(again: _Again) -> Batches:
     def rewrite(row: Mapping[str, Any]) -> tuple[Any, ...]:
         place = Place(slug_of(row["owner_id"]), row["id"], row["job_id"])
         [message], error = again.texts(
             [row["error_message"]], row["error_data"], row["error_key"], name=ERROR, place=place
         )
-        payload = again.of_run(row["payload"], row["payload_key"], name=PAYLOAD, place=place)
-        result = again.of_run(row["result"], row["result_key"], name=RESULT, place=place)
-        checkpoint = again.of_run(
-            row["checkpoint"], row["checkpoint_key"], name=CHECKPOINT, place=place
+        fields = (
+            again.of_run(row[name], row[f"{name}_key"], name=name, place=place)
+            for name in (PAYLOAD, RESULT, CHECKPOINT, LOOKS)
         )
-        looks = again.of_run(row["looks"], row["looks_key"], name=LOOKS, place=place)
-        return row["id"], row["version"], payload, result, error, checkpoint, looks, message
+        return row["id"], row["version"], *fields, error, message
 
-    after = UUID(int=0)
-    names = ("ids", "versions", "payloads", "results", "errors", "checkpoints", "looks", "messages")
-    given = {"key": again.key, "most": BATCH}
-    while rows := sql.run("system/other_key_runs", {**given, "after": after}):
-        after = rows[-1]["id"]
-        found = list(_readable(rows, rewrite, total))
-        written = sql.run("system/write_key_runs", {**given, **sql.columns(found, *names)})
-        total.runs += len(written)
-        total.left += len(found) - len(written)
-        yield
+    names = ("ids", "versions", "payloads", "results", "checkpoints", "looks", "errors", "messages")
+    after = {"id": UUID(int=0)}
+    return _by_statements("runs", again, rewrite, after=after, names=names)
 
 
-def _attempts(again: _Again, total: Done) -> Iterator[None]:
+def _attempts(again: _Again) -> Batches:
     def rewrite(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        if row["owner_id"] is None:
-            raise Damaged("its run is gone")
-        place = Place(slug_of(row["owner_id"]), row["run_id"])
         texts, error = again.texts(
             [row["error_message"], row["traceback"]],
             row["error_data"],
             row["error_key"],
             name=crypto.attempt_field(row["token"]),
-            place=place,
+            place=_place_of_run(row),
         )
         return row["run_id"], row["token"], row["version"], *texts, error
 
-    run, token = UUID(int=0), -1
     names = ("runs", "tokens", "versions", "messages", "tracebacks", "errors")
-    given = {"key": again.key, "most": BATCH}
-    while rows := sql.run("system/other_key_attempts", {**given, "run": run, "token": token}):
-        run, token = rows[-1]["run_id"], rows[-1]["token"]
-        found = list(_readable(rows, rewrite, total))
-        written = sql.run("system/write_key_attempts", {**given, **sql.columns(found, *names)})
-        total.attempts += len(written)
-        total.left += len(found) - len(written)
-        yield
+    after = {"run_id": UUID(int=0), "token": -1}
+    return _by_statements("attempts", again, rewrite, after=after, names=names)
 
 
-def _logs(again: _Again, total: Done) -> Iterator[None]:
+def _logs(again: _Again) -> Batches:
     def rewrite(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        if row["owner_id"] is None:
-            raise Damaged("its run is gone")
-        place = Place(slug_of(row["owner_id"]), row["run_id"])
         name = crypto.log_field(row["token"], row["first_line"])
-        data = again.of_run(row["data"], row["key"], name=name, place=place)
+        data = again.of_run(row["data"], row["key"], name=name, place=_place_of_run(row))
         return row["run_id"], row["token"], row["first_line"], data
 
-    at: dict[str, Any] = {"run": UUID(int=0), "token": -1, "first_line": -1}
-    given = {"key": again.key, "most": BATCH}
-    while rows := sql.run("system/other_key_logs", {**given, **at}):
-        last = rows[-1]
-        at = {"run": last["run_id"], "token": last["token"], "first_line": last["first_line"]}
-        found = list(_readable(rows, rewrite, total))
-        columns = sql.columns(found, "runs", "tokens", "firsts", "datas")
-        total.logs += len(sql.run("system/write_key_logs", {"key": again.key, **columns}))
-        yield
+    names = ("runs", "tokens", "firsts", "datas")
+    after = {"run_id": UUID(int=0), "token": -1, "first_line": -1}
+    return _by_statements("logs", again, rewrite, after=after, names=names)
 
 
-def _jobs(again: _Again, total: Done) -> Iterator[None]:
-    def rewrite(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], bytes]:
-        place = Place(slug_of(row["owner_id"]), job=row["id"])
-        return row, again.of_job(row["payload"], row["payload_key"], place=place)
-
-    after = 0
-    jobs = Job.objects.exclude(payload_key=again.key).order_by("id")
-    while rows := list(
-        jobs.filter(id__gt=after).values("id", "owner_id", "payload", "payload_key")[:BATCH]
-    ):
-        after = rows[-1]["id"]
-        for row, payload in _readable(rows, rewrite, total):
-            same = Job.objects.filter(id=row["id"], payload=bytes(row["payload"]))
-            is_written = same.update(payload=payload, payload_key=again.key)
-            total.jobs += is_written
-            total.left += not is_written
-        yield
+def _place_of_run(row: Mapping[str, Any]) -> Place:
+    if row["owner_id"] is None:
+        raise Damaged("its run is gone")
+    return Place(slug_of(row["owner_id"]), row["run_id"])
 
 
-def _webhooks(again: _Again, total: Done) -> Iterator[None]:
+def _jobs(again: _Again) -> Batches:
+    def rewrite(job: Job) -> tuple[QuerySet[Job], dict[str, Any]]:
+        place = Place(slug_of(job.owner_id), job=job.pk)
+        payload = again.of_job(job.payload, job.payload_key, place=place)
+        same = Job.objects.filter(pk=job.pk, payload=bytes(job.payload))
+        return same, {"payload": payload, "payload_key": again.key}
+
+    jobs = Job.objects.only("owner_id", "payload", "payload_key")
+    return _by_rows(jobs.exclude(payload_key=again.key), again, rewrite)
+
+
+def _webhooks(again: _Again) -> Batches:
+    def rewrite(row: WebhookEndpoint) -> tuple[QuerySet[WebhookEndpoint], dict[str, Any]]:
+        new, old = (
+            again.of_run(data, key, name=KEY_FIELD, place=row.place)
+            for data, key in ((row.secret, row.secret_key), (row.old_secret, row.old_secret_key))
+        )
+        # One that was rotated meanwhile is taken by the next pass.
+        same = WebhookEndpoint.objects.filter(pk=row.pk, secret=bytes(row.secret))
+        keys = {"secret_key": again.key, "old_secret_key": again.key}
+        return same, {"secret": new, "old_secret": old, **keys}
+
     rows = WebhookEndpoint.objects.select_related("owner")
     others = rows.exclude(secret_key=again.key) | rows.exclude(old_secret=None).exclude(
         old_secret_key=again.key
     )
-
-    def rewrite(row: Mapping[str, Any]) -> tuple[WebhookEndpoint, bytes | None, bytes | None]:
-        each: WebhookEndpoint = row["row"]
-        new, old = (
-            again.of_run(data, key, name=KEY_FIELD, place=each.place)
-            for data, key in (
-                (each.secret, each.secret_key),
-                (each.old_secret, each.old_secret_key),
-            )
-        )
-        return each, new, old
-
-    found = [{"row": one} for one in others.order_by("id")]
-    for each, new, old in _readable(found, rewrite, total):
-        # One that was rotated meanwhile is taken by the next pass.
-        same = WebhookEndpoint.objects.filter(pk=each.pk, secret=bytes(each.secret))
-        is_written = same.update(
-            secret=new, secret_key=again.key, old_secret=old, old_secret_key=again.key
-        )
-        total.webhooks += is_written
-        total.left += not is_written
-    yield
+    return _by_rows(others, again, rewrite)
 
 
-def _celery(again: _Again, total: Done) -> Iterator[None]:
+def _celery(again: _Again) -> Batches:
     backend = current_app.backend
-    mark = f'{{"{SEALED}": [{again.key}, '
 
-    def rewrite(row: Mapping[str, Any]) -> tuple[TaskResult, str, str | None]:
-        stored: TaskResult = row["row"]
-        value, traceback = backend.read(stored)
-        if again.ring is None:
-            return stored, backend.encode_content(value)[2], traceback
-        text = backend.encode_content([value, traceback])[2].encode()
-        data = again.sealed(text, FIELD, Place("", stored.task_id))
-        return (
-            stored,
-            backend.encode_content({SEALED: [again.key, b64encode(data).decode()]})[2],
-            None,
-        )
+    def rewrite(row: TaskResult) -> tuple[QuerySet[TaskResult], dict[str, Any]]:
+        value, traceback = backend.read(row)
+        if again.ring is not None:
+            text = backend.encode_content([value, traceback])[2].encode()
+            data = again.sealed(text, FIELD, Place("", row.task_id))
+            value, traceback = {SEALED: [again.key, b64encode(data).decode()]}, None
+        same = TaskResult.objects.filter(pk=row.pk, result=row.result)
+        return same, {"result": backend.encode_content(value)[2], "traceback": traceback}
 
-    after = 0
-    rows = TaskResult.objects.exclude(result=None).exclude(result="null").order_by("id")
+    rows = TaskResult.objects.exclude(result=None).exclude(result="null")
+    mark = f'{{"{SEALED}": ['
     if again.ring is None:
-        rows = rows.filter(result__startswith=f'{{"{SEALED}": [')
+        rows = rows.filter(result__startswith=mark)
     else:
-        rows = rows.exclude(result__startswith=mark)
-    while found := list(rows.filter(id__gt=after)[:BATCH]):
-        after = found[-1].pk
-        given = [{"row": one} for one in found]
-        for stored, text, traceback in _readable(given, rewrite, total):
-            same = TaskResult.objects.filter(pk=stored.pk, result=stored.result)
-            is_written = same.update(result=text, traceback=traceback)
-            total.celery += is_written
-            total.left += not is_written
-        yield
+        rows = rows.exclude(result__startswith=f"{mark}{again.key}, ")
+    return _by_rows(rows, again, rewrite)
+
+
+PARTS: Final[Mapping[str, Callable[[_Again], Batches]]] = {
+    "runs": _runs,
+    "attempts": _attempts,
+    "chunks of logs": _logs,
+    "jobs": _jobs,
+    "webhooks": _webhooks,
+    "results of Celery": _celery,
+}
+"""What is rewritten, in this order, by its name for an operator."""

@@ -343,11 +343,11 @@ def test_reencryption_does_not_accept_what_is_refused(settings: Any, acme: Owner
     Run.objects.filter(pk=forged.pk).update(payload=CLEAR_BODY, payload_key=0)
     require(settings, KEY_1)
     done = reencrypt(1)
-    assert (done.runs, sum(done.problems.values())) == (0, 1)
+    assert (done.rewritten["runs"], sum(done.problems.values())) == (0, 1)
     with pytest.raises(ImproperlyConfigured, match="ENCRYPTION_REQUIRED is on"):
         reencrypt(0)
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "ENCRYPTION_REQUIRED": False}
-    assert reencrypt(1).runs == 1
+    assert reencrypt(1).rewritten["runs"] == 1
     require(settings, KEY_1)
     assert isinstance(ask(living_worker(), [forged])[0], Admission)
 

@@ -113,12 +113,6 @@ def _reencrypt(to: int | None) -> None:
 
 
 def _counts(done: Any) -> str:
-    parts = {
-        "runs": done.runs,
-        "attempts": done.attempts,
-        "chunks of logs": done.logs,
-        "jobs": done.jobs,
-        "webhooks": done.webhooks,
-    }
-    counts = [f"{count:,} {name}" for name, count in parts.items()]
-    return f"rewritten: {', '.join(counts)}, {done.celery:,} results of Celery"
+    from jobs.system.reencryption import PARTS
+
+    return "rewritten: " + ", ".join(f"{done.rewritten[name]:,} {name}" for name in PARTS)
