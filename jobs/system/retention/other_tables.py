@@ -20,43 +20,28 @@ BATCHES: Final = 50
 IMPORT_DAYS: Final = 2
 """A file that no user has confirmed is no longer offered after one day."""
 
-_KEYS: Final = """
-DELETE FROM jobs_idempotencykey WHERE id IN (
-    SELECT id FROM jobs_idempotencykey WHERE created_at < %(before)s LIMIT %(most)s
-    FOR UPDATE SKIP LOCKED)
+
+def _deletion(table: str, condition: str) -> str:
+    """Return the statement that deletes a batch of the rows with a condition."""
+    return f"""
+DELETE FROM {table} WHERE id IN (
+    SELECT id FROM {table} WHERE {condition} LIMIT %(most)s FOR UPDATE SKIP LOCKED)
 RETURNING 1
-"""
-_MISSED: Final = """
-DELETE FROM jobs_missed WHERE id IN (
-    SELECT id FROM jobs_missed WHERE created_at < %(before)s AND last_at < %(before)s
-    LIMIT %(most)s FOR UPDATE SKIP LOCKED)
-RETURNING 1
-"""
-_AUDIT: Final = """
-DELETE FROM jobs_auditentry WHERE id IN (
-    SELECT id FROM jobs_auditentry WHERE at < %(before)s ORDER BY at LIMIT %(most)s)
-RETURNING 1
-"""
+"""  # noqa: S608  of constants
+
+
+_KEYS: Final = _deletion("jobs_idempotencykey", "created_at < %(before)s")
+_MISSED: Final = _deletion("jobs_missed", "created_at < %(before)s AND last_at < %(before)s")
+_AUDIT: Final = _deletion("jobs_auditentry", "at < %(before)s ORDER BY at")
 # A worker that an open run names may be rescued from, or be alive and silent.
-_WORKERS: Final = """
-DELETE FROM jobs_worker w WHERE w.id IN (
-    SELECT id FROM jobs_worker
-    WHERE greatest(heartbeat_at, stopped_at) < %(before)s LIMIT %(most)s)
-AND NOT EXISTS (SELECT FROM jobs_run r
-    WHERE r.worker_id = w.id AND r.state IN ('admitted', 'running', 'cancelling'))
-RETURNING 1
-"""
-_IMPORTS: Final = """
-DELETE FROM jobs_jobimport WHERE id IN (
-    SELECT id FROM jobs_jobimport WHERE created_at < %(before)s LIMIT %(most)s)
-RETURNING 1
-"""
-_DELIVERIES: Final = """
-DELETE FROM jobs_webhookdelivery WHERE id IN (
-    SELECT id FROM jobs_webhookdelivery WHERE created_at < %(before)s LIMIT %(most)s
-    FOR UPDATE SKIP LOCKED)
-RETURNING 1
-"""
+_WORKERS: Final = _deletion(
+    "jobs_worker",
+    """greatest(heartbeat_at, stopped_at) < %(before)s
+        AND NOT EXISTS (SELECT FROM jobs_run r WHERE r.worker_id = jobs_worker.id
+            AND r.state IN ('admitted', 'running', 'cancelling'))""",
+)
+_IMPORTS: Final = _deletion("jobs_jobimport", "created_at < %(before)s")
+_DELIVERIES: Final = _deletion("jobs_webhookdelivery", "created_at < %(before)s")
 _DELIVERIES_OF_DELETED: Final = """
 DELETE FROM jobs_webhookdelivery WHERE id IN (
     SELECT d.id FROM jobs_webhookendpoint e CROSS JOIN LATERAL (
@@ -65,21 +50,15 @@ DELETE FROM jobs_webhookdelivery WHERE id IN (
     WHERE e.deleted_at IS NOT NULL LIMIT %(most)s)
 RETURNING 1
 """
-_DELETED: Final = """
-DELETE FROM jobs_webhookendpoint WHERE id IN (
-    SELECT id FROM jobs_webhookendpoint e WHERE deleted_at IS NOT NULL
-        AND NOT EXISTS (SELECT FROM jobs_webhookdelivery d WHERE d.endpoint_id = e.id)
-    LIMIT %(most)s FOR UPDATE SKIP LOCKED)
-RETURNING 1
-"""
+_DELETED: Final = _deletion(
+    "jobs_webhookendpoint",
+    """deleted_at IS NOT NULL AND NOT EXISTS (
+        SELECT FROM jobs_webhookdelivery d WHERE d.endpoint_id = jobs_webhookendpoint.id)""",
+)
 # What is due is sent first, whatever its age.
-_DIGESTS: Final = """
-DELETE FROM jobs_maildigest WHERE id IN (
-    SELECT id FROM jobs_maildigest
-    WHERE held_count = 0 AND sending IS NULL AND next_at < %(before)s LIMIT %(most)s
-    FOR UPDATE SKIP LOCKED)
-RETURNING 1
-"""
+_DIGESTS: Final = _deletion(
+    "jobs_maildigest", "held_count = 0 AND sending IS NULL AND next_at < %(before)s"
+)
 # A submission without runs. Its key may still be asked for it.
 _SUBMISSIONS: Final = """
 WITH old AS MATERIALIZED (
