@@ -23,7 +23,6 @@ from jobs.calendars import hours
 from jobs.core import sql
 from jobs.core.apart import leaving_out
 from jobs.core.errors import OptionError, WindowError
-from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.core.sql import now
 from jobs.models import (
     Attachment,
@@ -146,7 +145,6 @@ def attach(
 
 def detach(attachment: Attachment, *, actor: Actor = None, reason: str = "") -> None:
     """Delete an attachment: the calendar no longer applies there. An actor is audited."""
-    refuse_text("reason", reason, most=REASON_LIMIT)
     owner = attachment.owner_of_it
     with transaction.atomic():
         _lock_owners([owner.pk])
@@ -172,7 +170,6 @@ def delete(calendar: Calendar, *, actor: Actor = None, reason: str = "") -> None
 
     An actor is audited.
     """
-    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         locked = _locked(calendar)
         if actor is not None:

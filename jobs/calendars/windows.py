@@ -151,7 +151,6 @@ def delete_window(window: Window, *, actor: Actor = None, reason: str = "") -> N
 
     Raises OptionError for the last window: without it, the calendar would always be open.
     """
-    refuse_text("reason", reason, most=REASON_LIMIT)
     with changing(window.calendar):
         found = Window.objects.select_related("calendar").filter(pk=window.pk).first()
         if found is None:

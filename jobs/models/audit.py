@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.models.fields import lasting_key
 from jobs.models.owner import Owner
 from jobs.models.token import ApiToken, columns_of
@@ -59,7 +60,10 @@ class AuditEntry(models.Model):
     def write(
         cls, action: str, *, on: models.Model, actor: Any = None, reason: str = "", **details: Any
     ) -> AuditEntry:
-        """Add an entry for an action on one object, in the caller's transaction."""
+        """Add an entry for an action on one object, in the caller's transaction.
+
+        Raises OptionError for a reason that is too long.
+        """
         [entry] = cls.write_all(action, on=[on], actor=actor, reason=reason, **details)
         return entry
 
@@ -74,6 +78,7 @@ class AuditEntry(models.Model):
         **details: Any,
     ) -> list[AuditEntry]:
         """Add an entry for each object, in one statement; select the objects with their owners."""
+        refuse_text("reason", reason, most=REASON_LIMIT)
         return AuditEntry.objects.bulk_create(
             AuditEntry(
                 **columns_of(actor, "actor", "token"),

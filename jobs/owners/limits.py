@@ -52,7 +52,6 @@ def pause_owner(
 def resume_owner(owner: Owner | str, *, reason: str = "", actor: Actor = None) -> None:
     """Let an owner's runs start again, at once."""
     owner = preparation.as_owner(owner)
-    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         Owner.objects.filter(pk=owner.pk).update(
             paused_at=None, paused_until=None, paused_reason=""
@@ -82,7 +81,6 @@ def limit_owner(
     UnknownOwner.
     """
     owner = preparation.as_owner(owner)
-    refuse_text("reason", reason, most=REASON_LIMIT)
     for name, limit in limits.items():
         if name not in LIMITS:
             near = get_close_matches(name, LIMITS, n=1)

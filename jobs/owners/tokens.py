@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 
 from jobs.core import barrier, prepared
 from jobs.core.errors import AccessDenied, OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_naive, refuse_name, refuse_text
+from jobs.core.inputs import refuse_naive, refuse_name
 from jobs.core.sql import now
 from jobs.models import ApiToken, AuditEntry, Owner, Scope
 from jobs.models.access import access_of
@@ -87,7 +87,6 @@ def revoke_token(token: ApiToken, *, actor: Actor = None, reason: str = "") -> b
 
     Repeating it is harmless. Raises AccessDenied if the actor lacks the scope `admin` there.
     """
-    refuse_text("reason", reason, most=REASON_LIMIT)
     if actor is not None:
         _refuse_wider(actor, token.owner, {Scope.ADMIN})
     with transaction.atomic():

@@ -8,7 +8,6 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.models import AuditEntry, Worker
 from jobs.models.verbs import Actor
 
@@ -31,7 +30,6 @@ def undrain_worker(worker: Worker, *, reason: str = "", actor: Actor = None) -> 
 
 
 def _set(worker: Worker, *, drains: bool, reason: str, actor: Actor) -> bool:
-    refuse_text("reason", reason, most=REASON_LIMIT)
     with transaction.atomic():
         alive = Worker.objects.beating().filter(pk=worker.pk)
         changed = alive.filter(draining_since__isnull=drains).update(

@@ -10,11 +10,10 @@ from jobs.catalog.redaction import hidden, hidden_arguments
 from jobs.core.crypto import Damaged, UnknownKey
 from jobs.core.states import State
 from jobs.models import Run, WebhookDelivery
-from jobs.models.access import access_of
 from jobs.models.notice import EventType
 from jobs.models.webhook import WebhookEndpoint
 from jobs.runs.reads.log import LogLine, as_facts, last_lines
-from jobs.system.notices.interests import maker_of
+from jobs.system.notices.interests import maker_of, sees_details
 
 LINES: Final = 20
 """The last lines of a failed run's log that are sent."""
@@ -35,11 +34,6 @@ def body_of(delivery: WebhookDelivery) -> str:
     }
     # A result may have what Celery's JSON can hold: times, decimals, UUIDs, bytes.
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def sees_details(maker: Any, owner_id: int | None) -> bool:
-    """Say whether a user or token may see arguments and results of an owner (None: of all)."""
-    return maker is not None and access_of(maker).sees_arguments(owner_id)  # type: ignore[arg-type]
 
 
 def _details(endpoint: WebhookEndpoint, run_id: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Checks that endpoints and mail subscriptions share when they are made or changed."""
+"""What endpoints and mail subscriptions share: checks, rights, changes and the audit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from jobs.core.errors import AccessDenied, OptionError
 from jobs.core.inputs import near_hint, refuse_name
 from jobs.core.sql import now
 from jobs.core.states import ENDED
-from jobs.models import ApiToken, EventType, Job, Owner, Scope
+from jobs.models import ApiToken, AuditEntry, EventType, Job, Owner, Scope
 from jobs.models.access import access_of
 from jobs.models.notice import Interest
 from jobs.models.token import columns_of
+from jobs.system.notices import listening
 
 logger = logging.getLogger(__name__)
 
@@ -48,26 +49,27 @@ def checked(given: Mapping[str, Any], *, owner: Owner | None, actor: Any) -> dic
     return found
 
 
-def refuse_without_admin(actor: Any, owner: Owner | None) -> None:
-    """Raise AccessDenied unless the actor is an admin of the owner, or of all; None: the system."""
-    if actor is None:
-        return
-    if not access_of(actor).has(Scope.ADMIN, owner.pk if owner is not None else None):
-        whose = owner.slug if owner is not None else "the whole installation"
-        raise AccessDenied(Scope.ADMIN.value, whose)
-
-
 def sees_runs(actor: Any, owner_id: int | None) -> bool:
     """Say whether a user or token may see the runs of an owner (None: of all)."""
     found = access_of(actor)
     return found.has(Scope.READ, owner_id) and found.permits("jobs.view_run")
 
 
-def refuse_without_runs(actor: Any, owner: Owner | None) -> None:
-    """Raise AccessDenied unless the actor may see the runs that are told of; None: the system."""
-    if actor is not None and not sees_runs(actor, owner.pk if owner is not None else None):
-        whose = owner.slug if owner is not None else "the whole installation"
+def sees_details(maker: Any, owner_id: int | None) -> bool:
+    """Say whether a user or token may see arguments and results of an owner (None: of all)."""
+    return maker is not None and access_of(maker).sees_arguments(owner_id)  # type: ignore[arg-type]
+
+
+def refuse_unseen(actor: Any, owner: Owner | None, *, has_details: bool = False) -> None:
+    """Raise AccessDenied unless the actor may see what is told of an owner, or of all (None).
+
+    The system, an actor None, may tell of runs, but not of their details.
+    """
+    owner_id, whose = (owner.pk, owner.slug) if owner else (None, "the whole installation")
+    if actor is not None and not sees_runs(actor, owner_id):
         raise AccessDenied("read (to see runs, with jobs.view_run)", whose)
+    if has_details and not sees_details(actor, owner_id):
+        raise AccessDenied("operate (to see arguments and results)", whose)
 
 
 def why_stopped(row: Interest) -> str:
@@ -104,7 +106,44 @@ def stop(row: Interest, why: str) -> None:
         log_events.INTEREST_STOPPED.log(logger, kind=str(kind), id=row.pk, reason=why)
 
 
-def sends_other(row: Interest, changed: Collection[str]) -> bool:
+def made_by(actor: Any) -> dict[str, Any]:
+    """Return the fields that say who made a row."""
+    has_maker = actor is not None
+    return {"has_maker": has_maker, **columns_of(actor, "created_by", "created_by_token")}
+
+
+def change(row: Interest, fields: Mapping[str, Any], *, actor: Any, reason: str) -> list[str]:
+    """Set the fields of a row that differ; return their names.
+
+    If the row may send more than before, or elsewhere, the actor becomes its maker.
+    """
+    changed = [name for name, value in fields.items() if getattr(row, name) != value]
+    if not changed:
+        return []
+    for name in changed:
+        setattr(row, name, fields[name])
+    if _sends_other(row, changed):
+        refuse_unseen(actor, row.owner, has_details=getattr(row, "has_details", False))
+        for name, value in made_by(actor).items():
+            setattr(row, name, value)
+    if "is_active" in changed:
+        row.disabled_at = None if row.is_active else now()
+        row.disabled_reason = "" if row.is_active else (reason or "by an operator")
+    switch = "enable" if row.is_active else "disable"
+    word = switch if changed == ["is_active"] else "change"
+    audit(word, row, actor, reason=reason, changed=changed)
+    row.save()
+    listening.sync_all()
+    return changed
+
+
+def audit(word: str, row: Interest, actor: Any, *, reason: str = "", **details: Any) -> None:
+    """Add an entry of the audit about an endpoint or a subscription; it names the row."""
+    action = f"{word} {row._meta.verbose_name_raw}"
+    AuditEntry.write(action, on=row, actor=actor, reason=reason, name=row.name, **details)
+
+
+def _sends_other(row: Interest, changed: Collection[str]) -> bool:
     """Say whether a change may send more than before, or elsewhere.
 
     A name, a stop, and an end of details do not.
@@ -113,41 +152,6 @@ def sends_other(row: Interest, changed: Collection[str]) -> bool:
     if not getattr(row, "has_details", False):
         harmless.add("has_details")
     return not harmless.issuperset(changed)
-
-
-def confirm(row: Interest, actor: Any) -> None:
-    """Make the actor the maker of a changed row: the actor decides where it sends what it tells."""
-    refuse_without_runs(actor, row.owner)
-    for name, value in made_by(actor).items():
-        setattr(row, name, value)
-
-
-def made_by(actor: Any) -> dict[str, Any]:
-    """Return the fields that say who made a row."""
-    has_maker = actor is not None
-    return {"has_maker": has_maker, **columns_of(actor, "created_by", "created_by_token")}
-
-
-def apply(row: Interest, fields: Mapping[str, Any]) -> list[str]:
-    """Set fields of a row; return the names of those that changed."""
-    changed = [name for name, value in fields.items() if getattr(row, name) != value]
-    for name in changed:
-        setattr(row, name, fields[name])
-    return changed
-
-
-def word_of_change(row: Interest, changed: Collection[str]) -> str:
-    """Return the name of a change in the audit."""
-    if list(changed) == ["is_active"]:
-        return "enable" if row.is_active else "disable"
-    return "change"
-
-
-def note_switch(row: Interest, changed: Collection[str], reason: str) -> None:
-    """Note when a row was switched off, and why; forget both when it is switched on again."""
-    if "is_active" in changed:
-        row.disabled_at = None if row.is_active else now()
-        row.disabled_reason = "" if row.is_active else (reason or "by an operator")
 
 
 def _words(field: str, value: Any, known: Collection[str], *, least: int) -> list[str]:

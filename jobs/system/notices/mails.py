@@ -25,8 +25,7 @@ from jobs.catalog.retry_policy import RetryPolicy, backoff
 from jobs.core import log_events, sql
 from jobs.core.conf import setting
 from jobs.core.errors import OptionError
-from jobs.core.inputs import REASON_LIMIT, refuse_text
-from jobs.models import AuditEntry, EventType, MailDigest, MailSubscription, Owner
+from jobs.models import EventType, MailDigest, MailSubscription, Owner
 from jobs.models.verbs import Actor
 from jobs.runs.reads.choices import word_of
 from jobs.system.notices import interests, listening
@@ -57,14 +56,13 @@ def make_subscription(
     given: Mapping[str, Any], *, owner: Owner | None, actor: Actor = None
 ) -> MailSubscription:
     """Make a subscription of an owner's events, or of all (None); errors as in `endpoints`."""
-    interests.refuse_without_admin(actor, owner)
-    interests.refuse_without_runs(actor, owner)
+    interests.refuse_unseen(actor, owner)
     if MailSubscription.objects.filter(owner=owner).count() >= SUBSCRIPTIONS_MOST:
         raise OptionError("name", f"would be one of more than {SUBSCRIPTIONS_MOST} subscriptions")
     required = {"name": "", "events": [], "addresses": []}
     fields = _checked({**required, **given}, owner=owner, actor=actor)
     mail = MailSubscription.objects.create(owner=owner, **fields, **interests.made_by(actor))
-    _audit("create mail subscription", mail, actor, events=mail.events)
+    interests.audit("create", mail, actor, events=mail.events)
     listening.sync_all()
     mail.refresh_from_db()
     return mail
@@ -75,26 +73,14 @@ def change_subscription(
     mail: MailSubscription, given: Mapping[str, Any], *, actor: Actor = None, reason: str = ""
 ) -> list[str]:
     """Change the given fields; return the names of those that differed."""
-    refuse_text("reason", reason, most=REASON_LIMIT)
-    interests.refuse_without_admin(actor, mail.owner)
-    changed = interests.apply(mail, _checked(given, owner=mail.owner, actor=actor))
-    if changed:
-        if interests.sends_other(mail, changed):
-            interests.confirm(mail, actor)
-        interests.note_switch(mail, changed, reason)
-        mail.save()
-        word = interests.word_of_change(mail, changed)
-        _audit(f"{word} mail subscription", mail, actor, reason=reason, changed=changed)
-        listening.sync_all()
-    return changed
+    fields = _checked(given, owner=mail.owner, actor=actor)
+    return interests.change(mail, fields, actor=actor, reason=reason)
 
 
 @transaction.atomic
 def delete_subscription(mail: MailSubscription, *, actor: Actor = None, reason: str = "") -> None:
     """Delete a subscription, with what its next mails would say."""
-    refuse_text("reason", reason, most=REASON_LIMIT)
-    interests.refuse_without_admin(actor, mail.owner)
-    _audit("delete mail subscription", mail, actor, reason=reason)
+    interests.audit("delete", mail, actor, reason=reason)
     MailSubscription.objects.filter(pk=mail.pk).delete()
     listening.sync_all()
 
@@ -241,9 +227,3 @@ def _line(data: Mapping[str, Any]) -> str:
         parts.append(_("stops above %(limit)s") % {"limit": data["stop_at"]})
     parts += [str(data[name]) for name in ("reason", "url") if data.get(name)]
     return "- " + " · ".join(parts)
-
-
-def _audit(
-    action: str, mail: MailSubscription, actor: Any, *, reason: str = "", **details: Any
-) -> None:
-    AuditEntry.write(action, on=mail, actor=actor, reason=reason, name=mail.name, **details)
