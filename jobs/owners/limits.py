@@ -81,6 +81,7 @@ def limit_owner(
     UnknownOwner.
     """
     owner = preparation.as_owner(owner)
+    refuse_text("reason", reason, most=REASON_LIMIT)
     for name, limit in limits.items():
         if name not in LIMITS:
             near = get_close_matches(name, LIMITS, n=1)

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from jobs.core.errors import LastAdmin, OptionError
-from jobs.core.inputs import refuse_name
+from jobs.core.inputs import REASON_LIMIT, refuse_name, refuse_text
 from jobs.models import ApiToken, AuditEntry, Membership, Owner, Role, Scope
 from jobs.models.access import access_of
 from jobs.models.verbs import Actor
@@ -40,7 +40,7 @@ def add_member(
     Raises OptionError for a user that is a member, and for one that the actor may not add or that
     does not exist: both have the same text, so that nothing is learned of other users.
     """
-    _refuse_wrong(role)
+    _refuse_wrong(role, reason)
     refuse_name("user", username, most=150)
     user = addable_users(actor).filter(**{get_user_model().USERNAME_FIELD: username}).first()
     if user is None:
@@ -59,7 +59,7 @@ def change_member(
     member: Membership, *, role: str, actor: Actor = None, reason: str = ""
 ) -> Membership:
     """Give a member another role; raise LastAdmin if no admin would be left."""
-    _refuse_wrong(role)
+    _refuse_wrong(role, reason)
     with locked_members(member.owner):
         member.refresh_from_db()
         before = member.role
@@ -81,7 +81,8 @@ def remove_member(member: Membership, *, actor: Actor = None, reason: str = "") 
         member.delete()
 
 
-def _refuse_wrong(role: str) -> None:
+def _refuse_wrong(role: str, reason: str) -> None:
+    refuse_text("reason", reason, most=REASON_LIMIT)
     if role not in Role.values:
         raise OptionError("role", f"is one of: {', '.join(Role.values)}")
 

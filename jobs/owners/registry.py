@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from jobs.core.errors import OptionError
+from jobs.core.inputs import REASON_LIMIT, refuse_text
 from jobs.models import AuditEntry, Owner
 from jobs.models.verbs import Actor
 from jobs.owners.limits import limit_owner
@@ -59,6 +60,7 @@ def change_owner(
 
     The caller may have locked the row.
     """
+    refuse_text("reason", reason, most=REASON_LIMIT)
     own = {name: facts[name] for name in FACTS if name in facts}
     limits = {name: limit for name, limit in facts.items() if name not in FACTS}
     with transaction.atomic():
