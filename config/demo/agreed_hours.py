@@ -3,12 +3,13 @@
 The demo makes calendars from them, and the device server uses them to judge what happened.
 """
 
-import json
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from pydantic import TypeAdapter
 
 OPEN_SECONDS: Final = 5
 SHUT_SECONDS: Final = 3
@@ -54,6 +55,10 @@ class Customer:
         return at - self.opens[place] - OPEN_SECONDS if place >= 0 else math.inf
 
 
+_FILE: Final = TypeAdapter(list[Customer])
+"""What the file for the device server holds."""
+
+
 def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer]:
     """Return customers with about `devices` devices in all, and windows for the next `seconds`.
 
@@ -72,14 +77,9 @@ def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer
 def write_customers(customers: list[Customer], path: Path) -> None:
     """Write the customers to a file for the device server."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps([[one.name, one.devices, one.status, one.opens] for one in customers])
-    )
+    path.write_bytes(_FILE.dump_json(customers))
 
 
 def read_customers(path: Path) -> list[Customer]:
     """Return the customers in a file."""
-    return [
-        Customer(name, tuple(devices), status, tuple(opens))
-        for name, devices, status, opens in json.loads(path.read_text())
-    ]
+    return _FILE.validate_json(path.read_bytes())

@@ -15,7 +15,6 @@ notice a client that dies after it has read the answer.
 
 import argparse
 import asyncio
-import json
 import os
 import signal
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+from pydantic import TypeAdapter, ValidationError
 from tornado.http1connection import HTTP1Connection, HTTP1ServerConnection
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
@@ -35,6 +35,7 @@ from config.demo.devices import (
     ANSWER_LOST,
     CLIENT_GONE,
     DROPPED,
+    MAX_VERSION,
     REFUSED,
     SLOW,
     UNAVAILABLE,
@@ -48,8 +49,8 @@ from config.demo.devices import (
 from config.demo.firmware import Firmware, make_firmware
 
 SLOW_SECONDS = 4.0
-MAX_VERSION = 2**31 - 1
 MAX_BODY_BYTES = 64 * 1024
+_ACTIVATION = TypeAdapter(Request)
 
 
 class DeviceServer(HTTPServer):
@@ -101,7 +102,7 @@ class Page(RequestHandler):
 
     def version_asked(self) -> int:
         text = self.get_query_argument("version", "")
-        if text.isascii() and text.isdigit() and len(text) <= 10 and _is_version(int(text)):
+        if text.isascii() and text.isdigit() and len(text) <= 10 and 1 <= int(text) <= MAX_VERSION:
             return int(text)
         raise HTTPError(400, f"version: expected 1 to {MAX_VERSION}")
 
@@ -196,23 +197,11 @@ def _of(devices: dict[str, Device], name: str) -> Device:
 
 def _parse_activation(body: bytes) -> Request:
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise HTTPError(400, "body: not JSON") from error
-    match content:
-        case {"version": int(version)} if _is_version(version):
-            run, attempt = content.get("run"), content.get("attempt")
-        case _:
-            raise HTTPError(400, f"version: expected 1 to {MAX_VERSION}")
-    if not (run is None or (isinstance(run, str) and len(run) <= 100)):
-        raise HTTPError(400, "run: expected a text of at most 100 characters")
-    if not (attempt is None or _is_version(attempt)):
-        raise HTTPError(400, f"attempt: expected 1 to {MAX_VERSION}")
-    return Request(version, run, attempt)
-
-
-def _is_version(value: object) -> bool:
-    return type(value) is int and 1 <= value <= MAX_VERSION
+        return _ACTIVATION.validate_json(body)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = problem["loc"][0] if problem["loc"] else "body"
+        raise HTTPError(400, f"{name}: {problem['msg']}") from error
 
 
 async def serve(

@@ -10,8 +10,10 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import Field
 
 FIRST_VERSION = 41
 MEDIAN_SECONDS = 0.040
@@ -29,14 +31,17 @@ REFUSED = "refused"  # 409, nothing activated; a client that tries again at once
 CLIENT_GONE = "client gone"  # the client hung up before the device was ready; not activated
 PLANNED_FAILURES = (UNAVAILABLE, DROPPED, SLOW, ANSWER_LOST)
 
+MAX_VERSION = 2**31 - 1
+Number = Annotated[int, Field(strict=True, ge=1, le=MAX_VERSION)]
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A call to activate a version; run and attempt are the caller's, for the report."""
 
-    version: int
-    run: str | None
-    attempt: int | None
+    version: Number
+    run: Annotated[str, Field(max_length=100)] | None = None
+    attempt: Number | None = None
 
 
 @dataclass(slots=True)

@@ -8,9 +8,10 @@ rollout of one of them is stopped by a failure, and resumed.
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from django.core.management import call_command
 from django.db import connection
@@ -23,11 +24,11 @@ from config.demo.devices import device_names, lab_names
 from config.demo.foreseen import Forecasts
 from config.demo.operator import Operator
 from config.demo.processes import choose_places, live_workers, make_stack
-from config.demo.screen import Bars, Line, Lines, Screen
+from config.demo.screen import Line, Screen, Show
 from config.demo.shares import Shares
 from config.demo.summary import show_hanging, show_places, show_verdict
 from config.demo.tasks import activate_ruleset
-from config.demo.upgrade import Upgrade, begin_upgrade
+from config.demo.upgrade import begin_upgrade
 from config.demo.verdict import Verdict, ask_devices, judge, line_of
 from config.demo.world import (
     CHECKING_OWNER,
@@ -136,32 +137,31 @@ def played_demo(options: Options, /, *, screen: Screen) -> Iterator[Played]:
             raise DemoError(f"The workers write no heartbeat; see {places.logs}.")
         show_places(places, login=login, screen=screen)
 
-        with screen.follow() as progress:
+        with screen.follow() as show:
+            looks = partial(_looks, stack, show, deadline)
+            shares = Shares(LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER)
             submissions = [_submit(LARGE_OWNER, large, label="ruleset", version=version)]
-            _follow(submissions, stack, progress, until=_is_time_for_small, deadline=deadline)
+            for [line] in looks(lambda: map(line_of, submissions), shares):
+                if line.seconds >= SMALL_AFTER_SECONDS:
+                    break
             forecasts = Forecasts(lambda: [forecast_rest(submissions[0])])
             submissions.append(_submit(SMALL_OWNER, small, label="lab ruleset", version=version))
-            in_time = _follow(
-                submissions,
-                stack,
-                progress,
-                until=_are_done,
-                deadline=deadline,
-                forecasts=forecasts,
-            )
+            in_time = False
+            for lines in looks(lambda: map(line_of, submissions), shares):
+                forecasts.look(lines[0].seconds, since=submissions[0].created_at)
+                if in_time := all(line.done == line.total for line in lines):
+                    break
             upgrade = begin_upgrade(customers, version=version)
             first = submissions[0]
             expected = run_times_of(first.owner, first.task, first.queue, now=timezone.now())
             of_upgrade = Forecasts(lambda: upgrade.forecasts(expected))
             operator = Operator(upgrade.submissions, login=login, site=places.site, screen=screen)
-            _follow_upgrade(
-                upgrade,
-                stack,
-                progress,
-                operator=operator,
-                forecasts=of_upgrade,
-                deadline=deadline,
-            )
+            shares = Shares(CHECKING_OWNER, *names_of(upgrade.customers))
+            for [line] in looks(lambda: [upgrade.line()], shares):
+                of_upgrade.look(line.seconds, since=upgrade.began_at())
+                operator.look()
+                if upgrade.is_done():
+                    break
             in_time &= upgrade.is_done()
         if not in_time:
             show_hanging([*submissions, *upgrade.submissions], places=places, screen=screen)
@@ -215,55 +215,19 @@ def _submit(owner: str, names: Sequence[str], *, label: str, version: int) -> Su
     )
 
 
-def _follow(
-    submissions: Sequence[Submission],
+def _looks(
     stack: Stack,
-    progress: Bars | Lines,
-    *,
-    until: Callable[[Sequence[Line]], bool],
+    show: Show,
     deadline: Deadline,
-    forecasts: Forecasts | None = None,
-) -> bool:
-    """Show the submissions' progress until `until` is true; return whether that was in time."""
-    shares = Shares(LARGE_OWNER, SMALL_OWNER, CHECKING_OWNER)
-
-    def look() -> bool:
+    lines: Callable[[], Iterable[Line]],
+    shares: Shares,
+) -> Iterator[list[Line]]:
+    """Show progress again and again until the deadline; yield the lines of each look."""
+    while True:
         stack.watch()
-        lines = [line_of(submission) for submission in submissions]
-        progress.show(lines, shares.parts())
-        if forecasts is not None:
-            forecasts.look(lines[0].seconds, since=submissions[0].created_at)
-        return until(lines)
-
-    return deadline.wait(look)
-
-
-def _follow_upgrade(
-    upgrade: Upgrade,
-    stack: Stack,
-    progress: Bars | Lines,
-    *,
-    operator: Operator,
-    forecasts: Forecasts,
-    deadline: Deadline,
-) -> None:
-    """Show the upgrade's progress until all its agreed runs have ended."""
-    shares = Shares(CHECKING_OWNER, *names_of(upgrade.customers))
-
-    def look() -> bool:
-        stack.watch()
-        line = upgrade.line()
-        progress.show([line], shares.parts())
-        forecasts.look(line.seconds, since=upgrade.began_at())
-        operator.look()
-        return upgrade.is_done()
-
-    deadline.wait(look)
-
-
-def _is_time_for_small(lines: Sequence[Line]) -> bool:
-    return lines[0].seconds >= SMALL_AFTER_SECONDS
-
-
-def _are_done(lines: Sequence[Line]) -> bool:
-    return all(line.done == line.total for line in lines)
+        found = list(lines())
+        show(found, shares.parts())
+        yield found
+        if not deadline.left:
+            return
+        time.sleep(LOOK_SECONDS)

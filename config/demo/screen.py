@@ -5,9 +5,10 @@ worker time.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self, TextIO
+from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -60,6 +61,10 @@ class Part:
     has_work: bool = True
 
 
+Show = Callable[[Sequence[Line], Sequence[Part]], None]
+"""Shows the progress of submissions, and the shares of owners."""
+
+
 class Screen:
     """Writes texts and progress to one stream."""
 
@@ -75,55 +80,43 @@ class Screen:
     def heading(self, text: str) -> None:
         self.console.print(text, style="bold", markup=False)
 
-    def follow(self) -> "Bars | Lines":
-        """Return a context manager that shows progress: pass changes to its `show`."""
-        return Bars(self.console) if self.console.is_terminal else Lines(self.console)
+    @contextmanager
+    def follow(self) -> Iterator[Show]:
+        """Give the function that shows progress: a table that is redrawn in place, or lines."""
+        if self.console.is_terminal:
+            with Live(console=self.console, auto_refresh=False) as live:
+                yield lambda lines, parts: live.update(
+                    Group(_table(lines), "", _shares(parts)), refresh=True
+                )
+            return
+        lines = _Lines(self)
+        try:
+            yield lines.show
+        finally:
+            lines.flush()
 
 
-class Bars:
-    """A table that is redrawn in place."""
-
-    def __init__(self, console: Console, /) -> None:
-        self._live = Live(console=console, auto_refresh=False)
-
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def show(self, lines: Sequence[Line], parts: Sequence[Part] = (), /) -> None:
-        self._live.update(Group(_table(lines), "", _shares(parts)), refresh=True)
-
-
-class Lines:
+class _Lines:
     """Lines of text every two seconds, and at the end."""
 
-    def __init__(self, console: Console, /) -> None:
-        self._console = console
+    def __init__(self, screen: Screen, /) -> None:
+        self._screen = screen
         self._next_at = 0.0
         self._unseen: tuple[Sequence[Line], Sequence[Part]] = (), ()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._print(*self._unseen)
-
-    def show(self, lines: Sequence[Line], parts: Sequence[Part] = (), /) -> None:
+    def show(self, lines: Sequence[Line], parts: Sequence[Part], /) -> None:
         self._unseen = lines, parts
         if time.monotonic() >= self._next_at:
-            self._print(lines, parts)
+            self.flush()
+            self._next_at = time.monotonic() + LINE_SECONDS
 
-    def _print(self, lines: Sequence[Line], parts: Sequence[Part]) -> None:
+    def flush(self) -> None:
+        (lines, parts), self._unseen = self._unseen, ((), ())
         for line in lines:
-            self._console.print(_text(line), markup=False)
+            self._screen.say(_text(line))
         if len(parts) > 1:
             shares = ", ".join(map(_share, parts))
-            self._console.print(f"         share received / entitled: {shares}", markup=False)
-        self._unseen = (), ()
-        self._next_at = time.monotonic() + LINE_SECONDS
+            self._screen.say(f"         share received / entitled: {shares}")
 
 
 def _text(line: Line) -> str:

@@ -20,8 +20,8 @@ def shown(
     screen = Screen(stream)
     if width:
         screen.console.width = width
-    with screen.follow() as progress:
-        progress.show(lines, parts)
+    with screen.follow() as show:
+        show(lines, parts)
     if said:
         screen.say(said)
     return stream.getvalue()
