@@ -145,9 +145,12 @@ class Api:
                 if not is_repeatable:
                     break
                 continue
+            if 200 <= answer.status < 300:
+                return answer
+            refusal = _refusal(answer)
             if answer.status not in REPEATABLE:
-                return _successful(answer)
-            problem = str(_refusal(answer))
+                raise refusal
+            problem = str(refusal)
             given = answer.headers.get("Retry-After", "")
             pause = float(given) if given.isdecimal() else pause
             if pause > LONGEST_PAUSE_SECONDS:
@@ -162,12 +165,6 @@ class Api:
 def new_key() -> str:
     """Return a key under which one submit is made once."""
     return f"fairshift-{uuid.uuid4()}"
-
-
-def _successful(answer: Any) -> Any:
-    if 200 <= answer.status < 300:
-        return answer
-    raise _refusal(answer)
 
 
 def _refusal(answer: Any) -> Refused:

@@ -17,10 +17,10 @@ from jobs.client.api import Api, UsageError, new_key
 from jobs.client.output import (
     JOB_COLUMNS,
     RUN_COLUMNS,
-    Progress,
     print_facts,
     print_json,
     print_table,
+    progress,
     progress_text,
 )
 from jobs.client.terminal import say
@@ -179,12 +179,12 @@ def _watched(api: Api, wanted: Sequence[tuple[str, str]], given: Namespace) -> E
     until = None if given.timeout is None else time.monotonic() + given.timeout
     notes: dict[str, str] = {}
     states = {one: _states(api, *one, notes=notes) for one in wanted}
-    with Progress(sum(found.total() for found in states.values())) as progress:
+    with progress(sum(found.total() for found in states.values())) as show:
         while True:
             waiting = [one for one, found in states.items() if not set(found).isdisjoint(OPEN)]
             total = sum(states.values(), Counter())
             ended = total.total() - sum(total[state] for state in OPEN)
-            progress.show(ended, next(iter(notes.values()), "") if len(notes) == 1 else "")
+            show(ended, next(iter(notes.values()), "") if len(notes) == 1 else "")
             if not waiting or (until is not None and time.monotonic() > until):
                 break
             time.sleep(given.every)

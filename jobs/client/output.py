@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
 
 from jobs.client.terminal import printable, say
 
@@ -68,41 +69,31 @@ def progress_text(value: Mapping[str, Any]) -> str:
     return f"{steps} {value['note']}".rstrip()
 
 
-class Progress:
-    """A bar on the terminal while runs end; without a terminal, nothing."""
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[int, str], None]]:
+    """Give the function that shows how many runs have ended, and how far a single run is.
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._bar: Any = None
+    It shows a bar on the terminal; without a terminal, nothing.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _ended, _note: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield partial(_print_progress, total)
+        return
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("runs", total=total)
+        yield lambda ended, note: bar.update(
+            task, completed=ended, description=cell(note) or "runs"
+        )
 
-    def __enter__(self) -> Self:
-        if sys.stderr.isatty():
-            try:
-                from rich.console import Console
-                from rich.progress import Progress as Bar
-            except ImportError:
-                return self
-            self._bar = Bar(console=Console(stderr=True))
-            self._task = self._bar.add_task("runs", total=self._total)
-            self._bar.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def show(self, ended: int, note: str = "") -> None:
-        """Show how many runs have ended, and how far a single run is."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=ended, description=cell(note) or "runs")
-        elif sys.stderr.isatty():
-            sys.stderr.write(f"\r{ended:,} of {self._total:,} ended {cell(note)}")
-            sys.stderr.flush()
+def _print_progress(total: int, ended: int, note: str) -> None:
+    sys.stderr.write(f"\r{ended:,} of {total:,} ended {cell(note)}")
+    sys.stderr.flush()
 
 
 def _print_plain(rows: Sequence[Sequence[str]]) -> None:
