@@ -6,9 +6,9 @@ A thread that is late is left behind; it ends with the process.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 from django.db import connections
 from django.utils import translation
@@ -16,39 +16,23 @@ from django.utils import translation
 T = TypeVar("T")
 
 
-class Call(Generic[T]):
-    """A call that runs in a thread since it was made."""
+def begin(call: Callable[[], T]) -> Future[T]:
+    """Begin a call in a thread of its own; its `result` raises TimeoutError if it is late."""
+    future: Future[T] = Future()
+    # Not of an executor, whose threads are waited for at the end of the process.
+    threading.Thread(target=_run, args=(call, future), daemon=True).start()
+    return future
 
-    def __init__(self, call: Callable[[], T]) -> None:
-        self._call = call
-        self._answer: list[T] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
 
-    def answer(self, *, until: float) -> T:
-        """Return the answer or raise the error of the call; TimeoutError if it is late.
-
-        `until` is a time of `time.monotonic()`.
-        """
-        self._thread.join(max(0.0, until - time.monotonic()))
-        if self._thread.is_alive():
-            raise TimeoutError
-        if self._error is not None:
-            raise self._error
-        return self._answer[0]
-
-    def _run(self) -> None:
-        # A thread has its own language and connections. Commands speak English.
-        translation.deactivate_all()
+def _run(call: Callable[[], T], future: Future[T]) -> None:
+    # A thread has its own language and connections. Commands speak English.
+    translation.deactivate_all()
+    try:
         try:
-            self._answer.append(self._call())
-        except BaseException as error:
-            self._error = error
+            answer = call()
         finally:
             connections.close_all()
-
-
-def answer_within(seconds: float, call: Callable[[], T]) -> T:
-    """Return the answer or raise the error of a call; TimeoutError after so many seconds."""
-    return Call(call).answer(until=time.monotonic() + seconds)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(answer)

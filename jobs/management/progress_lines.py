@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from jobs.client.terminal import printable
@@ -18,12 +19,7 @@ def as_dicts(found: Sequence[Reporting]) -> list[dict[str, Any]]:
             "run": str(one.id),
             "owner": one.owner,
             "task": one.task,
-            "progress": {
-                "done": one.progress.done,
-                "total": one.progress.total,
-                "note": one.progress.note,
-                "at": one.progress.at.isoformat(),
-            },
+            "progress": asdict(one.progress) | {"at": one.progress.at.isoformat()},
         }
         for one in found
     ]

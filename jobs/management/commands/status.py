@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from threading import Event
@@ -16,7 +15,7 @@ from django.db import connection
 
 from jobs.management.arguments import number, whole
 from jobs.management.command import SafeCommand
-from jobs.management.deadline import answer_within
+from jobs.management.deadline import begin
 
 DEADLINE_SECONDS: Final = 4.0
 """For one look, unless --timeout says another one."""
@@ -73,45 +72,41 @@ class Command(SafeCommand):
                 self.stdout.write(json.dumps({"status": "unreadable", "reason": str(error)}))
             self.stderr.write(f"The status cannot be read: {error}")
             sys.exit(UNREADABLE)
-        self._shown(given)(status)
+        self._show(status, given)
         if status.code:
             sys.exit(status.code)
 
     def _watch(self, given: dict[str, Any]) -> None:
         live = None if given["json"] else _live()
         with live or nullcontext():
-            show = self._shown(given, live)
             while True:
                 try:
-                    show(_look(given["timeout"]))
+                    self._show(_look(given["timeout"]), given, live)
                 except Unreadable as error:
                     self._say(f"The status cannot be read: {error}", given, live)
                 time.sleep(given["seconds"])
 
     def _say(self, text: str, given: dict[str, Any], live: Any) -> None:
-        if given["json"]:
-            self.stdout.write(json.dumps({"status": "unreadable", "reason": text}))
-            self.stdout.flush()
-        elif live is None:
-            self.stdout.write(text)
-            self.stdout.flush()
-        else:
-            live.update(_plain(text), refresh=True)
+        if live is not None:
+            from rich.text import Text
 
-    def _shown(self, given: dict[str, Any], live: Any = None) -> Callable[[Any], None]:
-        """Return the function that shows a status in the form that was asked for."""
-        from jobs.management import status_lines
+            live.update(Text(text), refresh=True)
+            return
+        unreadable = json.dumps({"status": "unreadable", "reason": text})
+        self.stdout.write(unreadable if given["json"] else text)
+        self.stdout.flush()
 
-        def show(status: Any) -> None:
-            if given["json"]:
-                self.stdout.write(json.dumps(status_lines.as_dict(status, most=given["most"])))
-            elif live is not None:
-                live.update(status_lines.as_renderable(status, most=given["most"]), refresh=True)
-            else:
-                self.stdout.write(status_lines.as_text(status, most=given["most"]))
-            self.stdout.flush()
+    def _show(self, status: Any, given: dict[str, Any], live: Any = None) -> None:
+        from jobs.management.status_lines import as_dict, as_renderable, as_text
 
-        return show
+        most = given["most"]
+        if live is not None:
+            live.update(as_renderable(status, most=most), refresh=True)
+            return
+        is_json = given["json"]
+        text = json.dumps(as_dict(status, most=most)) if is_json else as_text(status, most=most)
+        self.stdout.write(text)
+        self.stdout.flush()
 
 
 class Unreadable(Exception):
@@ -121,7 +116,7 @@ class Unreadable(Exception):
 def _look(seconds: float) -> Any:
     has_answered = Event()
     try:
-        return answer_within(seconds, partial(_read, has_answered))
+        return begin(partial(_read, has_answered)).result(seconds)
     except TimeoutError:
         reason = f"PostgreSQL has not answered within {seconds:g} s."
         if has_answered.is_set():
@@ -138,10 +133,7 @@ def _read(has_answered: Event) -> Any:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     has_answered.set()
-    return _status()
-
-
-def _status() -> Any:
+    # These may take seconds on a busy machine.
     from jobs.management.status_lines import status_of
     from jobs.runs.reads.progress import newest_progress
     from jobs.system.verdict.operator import Operator
@@ -161,9 +153,3 @@ def _live() -> Any:
     if not console.is_terminal:
         return None
     return Live(console=console, auto_refresh=False)
-
-
-def _plain(text: str) -> Any:
-    from rich.text import Text
-
-    return Text(text)

@@ -19,7 +19,7 @@ from fleet import counted
 from jobs.checks import broker as broker_checks
 from jobs.checks import database as database_checks
 from jobs.core.conf import unknown_settings, wrong_settings
-from jobs.management.deadline import Call
+from jobs.management.deadline import begin
 from jobs.management.doctor import broker, disk, postgres, running
 from jobs.management.doctor.part import Part, bound, named
 
@@ -59,12 +59,12 @@ def examine(*, seconds: float) -> Diagnosis:
     ]
     found: list[CheckMessage] = []
     unmade: list[Sequence[str]] = []
-    for part, call in [(part, Call(part)) for part in parts]:
+    for part, call in [(part, begin(part)) for part in parts]:
         is_away = _has(UNREACHABLE, found)
         # With a server away, the part that needs both is not waited for.
         is_vain = is_away and part.run is _look_at_both
         try:
-            call.answer(until=0.0 if is_vain else began_at + seconds)
+            call.result(0.0 if is_vain else max(0.0, began_at + seconds - time.monotonic()))
         except TimeoutError:
             if part.unreachable is not None and not part.is_reached:
                 found.append(part.unreachable(f"not within {seconds:g} s"))
