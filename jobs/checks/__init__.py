@@ -6,7 +6,7 @@ wired; E034 to W036 at the key ring. E1xx ask PostgreSQL and run with `migrate` 
 `jobs/core/conf.py` has the limits of each single setting.
 """
 
-from jobs.checks import (
+from jobs.checks import (  # noqa: F401  each registers its checks
     boot,
     broker,
     database,
@@ -15,15 +15,4 @@ from jobs.checks import (
     ignored_results,
     settings,
     wiring,
-)
-
-__all__ = (
-    "boot",
-    "broker",
-    "database",
-    "encryption",
-    "history",
-    "ignored_results",
-    "settings",
-    "wiring",
 )

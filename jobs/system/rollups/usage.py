@@ -27,7 +27,7 @@ from jobs.core.sql import now
 from jobs.core.states import ENDED, State
 from jobs.models import Owner
 from jobs.runs.dispatch import owners
-from jobs.system.rollups.reads import LATE, by_owner, counted_until, lag
+from jobs.system.rollups.reads import LATE, by_owner, counted_until, lag, worker_seconds
 
 LONGEST: Final = timedelta(days=31)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -90,8 +90,7 @@ class _Spans:
 
     def worker_seconds(self) -> float:
         """Return the worker time of all owners."""
-        [whole] = sql.run("system/rollup_worker_seconds", {"start": self.start, "end": self.end})
-        return float(whole["worker_seconds"]) + _seconds(self.live or ())
+        return worker_seconds(start=self.start, end=self.end) + _seconds(self.live or ())
 
     def _rounded(self, limit: datetime) -> datetime:
         is_counted = limit < self.counted_until

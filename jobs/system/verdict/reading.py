@@ -137,15 +137,9 @@ def _failed(owner_keys: Collection[int], until: datetime | None) -> dict[int, in
 
 def _counts(visit: Viewer) -> dict[str, int]:
     runs = visit.rows(Run.objects.all())
-    asked: dict[str, Any] = {
-        "running": {State.RUNNING},
-        # Workers take more runs than they have slots, and start them as slots become free.
-        "admitted": {State.ADMITTED},
-        "queued": {State.QUEUED},
-        "held": {State.HELD},
-        "retrying": {State.RETRYING},
-    }
-    return {name: capped_count(runs.filter(state__in=sorted(s))) for name, s in asked.items()}
+    # Workers take more runs than they have slots: those are admitted, and start as slots get free.
+    shown = (State.RUNNING, State.ADMITTED, State.QUEUED, State.HELD, State.RETRYING)
+    return {state.value: capped_count(runs.filter(state=state)) for state in shown}
 
 
 def installation(visit: Viewer, *, system: SystemState, is_redis_away: bool) -> Facts:
