@@ -9,7 +9,7 @@ from jobs.pages.audit import audit
 from jobs.pages.calendars.day import calendar_day
 from jobs.pages.calendars.fit import calendar_fit
 from jobs.pages.calendars.listing import calendars
-from jobs.pages.calendars.month import calendar
+from jobs.pages.calendars.month import calendar, month_of
 from jobs.pages.calendars.window import window
 from jobs.pages.failures.page import failures
 from jobs.pages.ical_feed import calendar_feed
@@ -58,6 +58,7 @@ urlpatterns = [
     path("calendars/<int:key>/", calendar, name="calendar"),
     path("calendars/<int:key>/day/<str:day>/", calendar_day, name="calendar_day"),
     path("calendars/<int:key>/fit/", calendar_fit, name="calendar_fit"),
+    path("months/<slug:kind>/<int:key>/", month_of, name="month_of"),
     path("windows/<int:key>/", window, name="window"),
     path("failures/", failures, name="failures"),
     path("workers/", workers, name="workers"),

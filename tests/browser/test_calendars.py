@@ -55,19 +55,19 @@ def asked(
 def test_a_month_shows_windows_freezes_and_planned_work(
     browse: Browse, nights: Calendar, acme: Owner
 ) -> None:
-    """Reached by keyboard: each piece leads to its window, and months follow each other."""
+    """Reached by keyboard: each day leads to its windows, and months follow each other."""
     Run.objects.filter(pk__in=[run.pk for run in submitted(acme, count=3)]).update(
         state="scheduled", next_at=timezone.now() + timedelta(days=1)
     )
-    page = browse(f"/admin/jobs/calendar/{nights.pk}/month/")
+    page = browse(f"/calendars/{nights.pk}/")
     shot(page, "month-wide")
-    text = page.locator(".fs-month").inner_text()
+    text = page.locator(".month").inner_text()
     for word in ("freeze", "Year-end closing", "not approved", "22:00–24:00", "3 runs planned"):
         assert word in text
-    page.locator("a.fs-piece-freeze").first.focus()
+    page.locator("a.date").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/jobs/window/*/change/")
-    page.goto(f"/admin/jobs/calendar/{nights.pk}/month/?month=2026-12")
+    page.wait_for_url("**/day/*")
+    page.goto(f"/calendars/{nights.pk}/?month=2026-12")
     page.get_by_role("link", name="January 2027").click()
     assert "January 2027" in page.locator("h2", has_text="2027").inner_text()
 
@@ -122,10 +122,10 @@ def test_pages_of_calendars_fit_a_phone(
         "/admin/jobs/calendar/",
         "/admin/jobs/calendar/add/",
         f"/admin/jobs/calendar/{nights.pk}/change/",
-        f"/admin/jobs/calendar/{nights.pk}/month/",
+        f"/calendars/{nights.pk}/",
         f"/admin/jobs/calendar/{nights.pk}/import/",
         "/submissions/submit/",
-        f"/admin/jobs/calendar/month/target/{target.pk}/",
+        f"/months/target/{target.pk}/",
         "/admin/jobs/window/",
         "/admin/jobs/window/?state=requested",
         f"/admin/jobs/window/add/?calendar={nights.pk}",

@@ -35,5 +35,5 @@ def calendars_of_target(target: Target) -> str:
     """Return links to a target's month and its calendars, also those of its owner and groups."""
     keys = gate.calendars_of(target.owner_id, job_id=None, target_ids=[target.pk])[target.pk]
     found = links_to(Calendar.objects.filter(pk__in=keys).order_by("name", "pk"))
-    month = reverse("admin:jobs_calendar_month_of", args=["target", target.pk])
+    month = reverse("jobs:month_of", args=["target", target.pk])
     return format_html('{} · <a href="{}">{}</a>', found, month, _("month"))

@@ -18,7 +18,6 @@ from jobs.actions.filters.calendars import CalendarFilter
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
 from jobs.admin.calendars.ical_import import IcalUrls
-from jobs.admin.calendars.month import MonthPage
 from jobs.admin.calendars.window_table import table_of
 from jobs.admin.kit import html
 from jobs.admin.kit.base import with_fields
@@ -39,7 +38,7 @@ READ_ONLY_FIELDS: Final[dict[str, str | None]] = {
 
 
 @admin.register(Calendar)
-class CalendarAdmin(IcalUrls, MonthPage, CalendarPages):
+class CalendarAdmin(IcalUrls, CalendarPages):
     noun = CALENDARS
     form = CalendarForm
     completes_object = True
@@ -105,7 +104,7 @@ class CalendarAdmin(IcalUrls, MonthPage, CalendarPages):
 
     @html.column(_("month"))
     def month_link(self, calendar: Calendar) -> str:
-        href = reverse("admin:jobs_calendar_month", args=[calendar.pk])
+        href = reverse("jobs:calendar", args=[calendar.pk])
         return format_html(
             '<a href="{}" aria-label="{}">{}</a>', href, _("month of %s") % calendar, _("month")
         )

@@ -1,13 +1,18 @@
-"""A month of a calendar, one cell a day; however many windows a day has, a cell stays short."""
+"""A month, one cell a day: of a calendar, or of all calendars that apply to a row.
+
+However many windows a day has, a cell stays short.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db.models import Model
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from jobs.actions import find
@@ -21,10 +26,12 @@ from jobs.calendars.reads.window_state import to_be_approved, words_of
 from jobs.core import barrier
 from jobs.core.language import number
 from jobs.core.sql import now
-from jobs.models import Calendar, Scope, Window
+from jobs.models import Calendar, Job, Owner, Scope, Target, Window
 from jobs.pages.calendars.words import applies_to
 from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
+from jobs.pages.kit.errors import not_found
+from jobs.pages.kit.rows import row_address
 from jobs.pages.kit.visit import Visit, page
 from jobs.windows import Span
 
@@ -34,6 +41,8 @@ WINDOWS: Final = 3
 """Windows of a cell that need no count: its open hours say the same."""
 ASKED: Final = 10
 """Windows to be approved that the page lists."""
+SUBJECTS: Final[Mapping[str, type[Model]]] = {"owner": Owner, "job": Job, "target": Target}
+"""Rows that calendars apply to and that have a month, by their names in its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
     found: Calendar = find(CALENDARS, key, by=visit.access)
     moment = now()
     with barrier.lifted():
-        view = month_of(visit, found, now=moment)
+        view = _asked_month(visit, found, now=moment)
         status.complete([found], visit.access, now=moment)
         status.find_far_opening(found, now=moment)
         asked = _asked(found)
@@ -63,7 +72,7 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         "jobs/pages/calendars/month.html",
         calendar=found,
         view=view,
-        cells=[[cell_of(day, view.zone) for day in week] for week in view.weeks],
+        cells=_cells(view),
         opened=shown.page_status,
         applies_to=applies_to(*shown.page_attached),
         asked=asked_in_words,
@@ -79,11 +88,38 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
     )
 
 
-def month_of(visit: Visit, found: Calendar, *, now: Any) -> reads.View:
-    """Return the month of a calendar that the address asks for."""
+@page("calendars", permission="jobs.view_calendar")
+def month_of(visit: Visit, kind: str, key: int) -> HttpResponse:
+    """Show a month of all calendars that apply to an owner, a job or a target."""
+    if kind not in SUBJECTS:
+        raise not_found()
+    path = "pk" if kind == "owner" else "owner"
+    found: Any = visit.access.narrowed(SUBJECTS[kind]._default_manager.filter(pk=key), path=path)
+    subject = found.first()
+    if subject is None:
+        raise not_found()
+    with barrier.lifted():
+        view = _asked_month(visit, subject, now=now())
+    return visit.show(
+        "jobs/pages/calendars/month_of.html",
+        title=_("%s: month") % subject,
+        subject=subject,
+        kind=subject._meta.verbose_name,
+        subject_url=row_address(visit, kind, key, slug=getattr(subject, "slug", "")),
+        view=view,
+        cells=_cells(view),
+    )
+
+
+def _asked_month(visit: Visit, subject: Any, *, now: Any) -> reads.View:
+    """Return the month of a calendar, or of a row, that the address asks for."""
     query = visit.request.GET
-    content = reads.content_of(found, visit.access, zone=query.get("zone", ""))
+    content = reads.content_of(subject, visit.access, zone=query.get("zone", ""))
     return reads.view_of(content, month=query.get("month", ""), now=now)
+
+
+def _cells(view: reads.View) -> list[list[Cell]]:
+    return [[cell_of(day, view.zone) for day in week] for week in view.weeks]
 
 
 def cell_of(day: Day, zone: str) -> Cell:

@@ -89,7 +89,7 @@ def test_what_is_written_past_all_checks_is_closed_and_stops_no_page(
     pages = [
         reverse("admin:jobs_calendar_changelist"),
         reverse("admin:jobs_calendar_change", args=[hours.pk]),
-        reverse("admin:jobs_calendar_month", args=[hours.pk]),
+        reverse("jobs:calendar", args=[hours.pk]),
         reverse("admin:jobs_window_changelist"),
         f"/calendars/{secret}.ics",
     ]
@@ -107,7 +107,7 @@ def test_a_month_shows_a_window_of_many_times_on_each_of_its_days(
     """As one piece with a count, on the last day as on the first; nothing is left out."""
     hours = calendar_of(acme)
     often(hours, rule=f"FREQ=MINUTELY;INTERVAL={minutes}")
-    page = as_root.get(reverse("admin:jobs_calendar_month", args=[hours.pk]), {"month": "2026-11"})
+    page = as_root.get(reverse("jobs:calendar", args=[hours.pk]), {"month": "2026-11"})
     view = page.context["view"]
     days = [day for week in view.weeks for day in week]
     assert (len(days), view.problem) == (42, "")

@@ -45,6 +45,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "jobs/<int:key>": "job_id",
     "backfills/<int:key>": "backfill_id",
     "calendars/<int:key>": "calendar_id",
+    "months/<slug:kind>/<int:key>": "job_id",
     "windows/<int:key>": "window_id",
     "workers/<uuid:worker_id>": "worker_id",
     "workers/<uuid:key>": "worker_id",
@@ -57,7 +58,10 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "members/<int:key>": "member_id",
 }
 """The rows of an address up to its parameter: the name of their entry in `ENTRIES`."""
-GIVEN: Final[Mapping[str, str]] = {"calendars/<int:key>/day/<str:day>": DAY}
+GIVEN: Final[Mapping[str, str]] = {
+    "calendars/<int:key>/day/<str:day>": DAY,
+    "months/<slug:kind>": "job",
+}
 """Parameters that name no row, by the address up to them."""
 VERBS: Final[Mapping[str, Mapping[str, Any]]] = {
     "run_actions": {action.name: action for action in RUNS.actions if action.is_for_many},
