@@ -1,8 +1,8 @@
-"""Jobs: made from offered tasks, run by hand, paused; with their last results."""
+"""Jobs: made from offered tasks, run by hand, paused; their pages have the last results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django.contrib import admin
@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.filters.jobs import JobFilter
@@ -39,12 +39,10 @@ from jobs.definitions.upsert import remove
 from jobs.models import Job, Missed, ScheduleKind
 from jobs.recurring import timetable
 from jobs.recurring.timetable import Life
-from jobs.runs.reads.counts import last_results
 from jobs.runs.reads.errors import HIDDEN
 from jobs.runs.reads.search import search_beginnings
 from jobs.schedules import in_words
 
-MISSED_SHOWN = 10
 LIVES: Final = {
     Life.ENABLED: (_("enabled"), "succeeded"),
     Life.DISABLED: (_("disabled"), "cancelled"),
@@ -52,7 +50,7 @@ LIVES: Final = {
     Life.BROKEN: (_("broken"), "failed"),
 }
 """The word and the colour of each state of a job."""
-EMPTY_WHEN_NEW = ("life", "results", "place", "missed_spans")
+EMPTY_WHEN_NEW = ("life", "runs", "missed_spans")
 """Columns that have nothing to show for a job that is not saved yet."""
 
 
@@ -65,7 +63,7 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
         "life",
         "task_name",
         "due",
-        "results",
+        "runs",
         "words",
         "owner_link",
         "target_link",
@@ -80,9 +78,9 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
     ordering = ("owner_id", "key")
     autocomplete_fields = ("owner", "target")
     fieldsets = (
-        (None, {"fields": ("owner", "key", "name", "enabled", "life", "results")}),
+        (None, {"fields": ("owner", "key", "name", "enabled", "life", "runs")}),
         (_("What it does"), {"fields": ("task", "arguments", "target", "labels")}),
-        (_("When it runs"), {"fields": (*SCHEDULE, "timetable", "place")}),
+        (_("When it runs"), {"fields": (*SCHEDULE, "timetable")}),
         (_("When it was missed"), {"fields": (*MISFIRE_FIELDS, "missed_spans")}),
         (_("Overlap and history"), {"fields": HISTORY_FIELDS}),
         (
@@ -138,8 +136,7 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
         return with_fields(sets, {"arguments": "stored" if may_see else "hidden_arguments"})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        shown = ["life", "results", "timetable", "place", "missed_spans"]
-        shown += ["stored", "hidden_arguments"]
+        shown = ["life", "runs", "timetable", "missed_spans", "stored", "hidden_arguments"]
         # A job's runs, target and lock belong to its owner, so the owner stays.
         return [*shown, "owner", "key"] if obj else shown
 
@@ -147,11 +144,6 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
         self, request: HttpRequest, queryset: Any, search_term: str
     ) -> tuple[Any, bool]:
         return search_beginnings(queryset, search_term, exact="key", any_case="name"), False
-
-    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        results = last_results([row.pk for row in rows])
-        for row in rows:
-            row.page_results = results.get(row.pk, [])
 
     @html.column(_("job"))
     def title(self, job: Job) -> str:
@@ -164,14 +156,7 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
         return format_html("{} {}", badge, until)
 
     target_link = html.column_of(_("target"), "target", html.link)
-
-    @html.column(_("last results"))
-    def results(self, job: Job) -> str:
-        found = getattr(job, "page_results", None)
-        if found is None:
-            found = last_results([job.pk]).get(job.pk, [])
-        more = html.runs_link(_("all"), job=job.pk) if found else ""
-        return format_html("{} {}", html.strip(found), more)
+    runs = html.runs_of("job")
 
     @html.column(_("schedule"))
     def words(self, job: Job) -> str:
@@ -195,23 +180,9 @@ class JobAdmin(JobImportAdmin, ActionAdmin):
         context = {"timetable": found, "address": address, "kinds": KINDS_OF}
         return render_to_string("admin/jobs/job/preview.html", context)
 
-    @html.column(_("place"))
-    def place(self, job: Job) -> str:
-        return timetable.place_in_words(job) or html.NOTHING
-
     @html.column(_("missed spans"))
     def missed_spans(self, job: Job) -> str:
-        lines = [
-            (html.between(each.first_at, each.last_at), each.count, each.get_reason_display())
-            for each in Missed.objects.filter(job=job).order_by("-first_at")[:MISSED_SHOWN]
-        ]
-        if not lines:
-            return html.NOTHING
-        return format_html(
-            '<ul class="fs-sample">{}</ul>{}',
-            format_html_join("", "<li>{} · <b>{} ×</b> {}</li>", lines),
-            html.list_link(Missed, _("all missed spans"), job=job.pk),
-        )
+        return html.list_link(Missed, _("all missed spans"), job=job.pk)
 
     @html.column(_("arguments"))
     def stored(self, job: Job) -> str:

@@ -1,4 +1,4 @@
-"""The small pieces of the pages: states, bars, times, links. Every value is escaped.
+"""The small pieces of the pages: states, times, links. Every value is escaped.
 
 A state is shown by a word and a colour, never by colour alone.
 """
@@ -6,7 +6,7 @@ A state is shown by a word and a colour, never by colour alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import wraps
 from operator import attrgetter
 from typing import Any, Final
@@ -17,9 +17,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from jobs.core import log_events
-from jobs.core.states import State
 from jobs.models import Run
 from jobs.pages.kit.times import (  # noqa: F401  the admin's modules use them as html.…
     NOTHING,
@@ -28,25 +28,10 @@ from jobs.pages.kit.times import (  # noqa: F401  the admin's modules use them a
     moment,
     span,
 )
-from jobs.runs.reads.counts import Result
 
 logger = logging.getLogger(__name__)
 
 LINE_LIMIT: Final = 60
-# Succeeded runs first, waiting runs last: a bar fills from the left.
-LETTERS: Final = {
-    State.SUCCEEDED: "✓",
-    State.FAILED: "F",
-    State.EXPIRED: "E",
-    State.CANCELLED: "C",
-    State.RUNNING: "R",
-    State.ADMITTED: "A",
-    State.CANCELLING: "…",
-    State.RETRYING: "↻",
-    State.QUEUED: "Q",
-    State.HELD: "H",
-    State.SCHEDULED: "S",
-}
 
 
 def column(title: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -103,23 +88,14 @@ def runs_link(text: Any, **filters: Any) -> SafeString:
     return list_link(Run, text, **filters)
 
 
-def strip(results: Sequence[Result]) -> SafeString | str:
-    """Return the last results of a job as letters, oldest first, each linked to its run."""
-    if not results:
-        return NOTHING
-    marks = (
-        {
-            "address": reverse("admin:jobs_run_change", args=[each.id]),
-            "state": each.state,
-            "letter": LETTERS[each.state],
-        }
-        for each in reversed(results)
-    )
-    mark = (
-        '<a href="{address}" class="fs-mark fs-{state}" title="{state}">'
-        '<span aria-hidden="true">{letter}</span><span class="visually-hidden">{state}</span></a>'
-    )
-    return format_html('<span class="fs-strip">{}</span>', format_html_join("", mark, marks))
+def runs_of(name: str, path: str = "pk") -> Any:
+    """Make a column that leads to a row's runs, by the filter `name` with the row's `path`."""
+
+    def shown(value: Any) -> SafeString | str:
+        # The form of a new row has no value yet.
+        return runs_link(_("its runs"), **{name: value}) if value else NOTHING
+
+    return column_of(lazy("runs"), path, shown)
 
 
 def short_identifier(key: Any) -> SafeString:

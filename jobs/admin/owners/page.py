@@ -1,8 +1,7 @@
-"""Owners: their share, their runs and their members; paused and resumed."""
+"""Owners: their share and their members; paused and resumed. Their pages count their runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -17,16 +16,11 @@ from jobs.actions.owners import OWNERS
 from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.filters import declared
-from jobs.core.states import ACTIVE, State
 from jobs.models import Membership, Owner, Scope
 from jobs.models.access import access_of
 from jobs.owners.fair_queue import publish_settings_on_commit
 from jobs.owners.limits import LIMITS
 from jobs.owners.members import addable_users
-from jobs.runs.reads.counts import states_by
-
-COUNTED = {"page_active": ACTIVE, "page_others": frozenset({State.QUEUED, State.FAILED})}
-"""States that are counted in one query, by the attribute of an owner that has the counts."""
 
 
 class MembershipInline(admin.TabularInline):
@@ -65,7 +59,7 @@ class OwnerAdmin(ActionAdmin):
     owner_path = "pk"
     noun = OWNERS
     inlines = (MembershipInline,)
-    list_display = ("slug", "name", "pause", "weight", "running", "waiting", "failed", "zone")
+    list_display = ("slug", "name", "pause", "weight", "runs", "zone")
     list_filter = declared(OwnerFilter, "paused")
     search_fields = ("slug", "name")
     search_help_text = _("A part of the slug or the name.")
@@ -76,11 +70,11 @@ class OwnerAdmin(ActionAdmin):
         (_("Share and limit"), {"fields": ("weight", "max_running", "rate_limit_per_minute")}),
         (_("Objective"), {"fields": ("wait_objective_seconds", "wait_objective_percent")}),
         (_("History"), {"fields": ("run_days", "failed_run_days")}),
-        (_("Now"), {"fields": ("pause", "running", "waiting", "failed")}),
+        (_("Now"), {"fields": ("pause", "runs")}),
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        shown = ("pause", "running", "waiting", "failed")
+        shown = ("pause", "runs")
         if obj is None:
             return shown
         # Lock keys and addresses contain the slug. A larger share takes from other owners, so only
@@ -111,16 +105,6 @@ class OwnerAdmin(ActionAdmin):
         publish_settings_on_commit(*queryset)
         super().delete_queryset(request, queryset)
 
-    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        # In two queries: active runs are few, while a large backlog may take too long to count.
-        for attribute in COUNTED:
-            self._count_runs(rows, attribute)
-
-    def _count_runs(self, rows: Sequence[Any], attribute: str) -> None:
-        counts = states_by("owner", [row.pk for row in rows], states=COUNTED[attribute])
-        for row in rows:
-            setattr(row, attribute, None if counts is None else counts.get(row.pk, {}))
-
     @html.column(_("state"))
     def pause(self, owner: Owner) -> str:
         if not owner.is_paused():
@@ -133,29 +117,4 @@ class OwnerAdmin(ActionAdmin):
             owner.paused_reason,
         )
 
-    @html.column(_("running"))
-    def running(self, owner: Owner) -> str:
-        counts = self._counts(owner, "page_active")
-        limit = f" / {owner.max_running}" if owner.max_running else ""
-        text = _("many") if counts is None else f"{sum(counts.values()):,}{limit}"
-        return html.runs_link(text, owner=owner.slug, state="active")
-
-    @html.column(_("waiting"))
-    def waiting(self, owner: Owner) -> str:
-        return self._count(owner, State.QUEUED)
-
-    @html.column(_("failed"))
-    def failed(self, owner: Owner) -> str:
-        return self._count(owner, State.FAILED)
-
-    def _count(self, owner: Owner, state: State) -> str:
-        counts = self._counts(owner, "page_others")
-        text = _("many") if counts is None else f"{counts.get(state, 0):,}"
-        return html.runs_link(text, owner=owner.slug, state=state)
-
-    def _counts(self, owner: Owner, attribute: str) -> Any:
-        if owner.pk is None:
-            return {}
-        if not hasattr(owner, attribute):
-            self._count_runs([owner], attribute)
-        return getattr(owner, attribute)
+    runs = html.runs_of("owner", "slug")

@@ -57,10 +57,7 @@ class TargetAdmin(OwnedAdmin):
         return search_beginnings(queryset, search_term, exact="name"), False
 
     label_marks = html.column_of(_("labels"), "labels", html.pairs)
-
-    @html.column(_("runs"))
-    def runs(self, target: Target) -> str:
-        return html.runs_link(_("its runs"), target=target.pk)
+    runs = html.runs_of("target")
 
     @html.column(_("groups"))
     def in_groups(self, target: Target) -> str:

@@ -1,14 +1,13 @@
-"""Submissions: the progress and the errors of each."""
+"""Submissions and their progress; their pages have the errors of their runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.submissions import SUBMISSIONS
@@ -17,11 +16,10 @@ from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter
 from jobs.core.sql import now
-from jobs.core.states import State
-from jobs.models import Run, Submission
+from jobs.models import Submission
 from jobs.models.access import access_of
 from jobs.pages.kit import nav
-from jobs.pages.kit.pieces import SIGNS, states_bar
+from jobs.pages.kit.pieces import states_bar
 from jobs.pages.submissions.submit import may_submit
 from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
@@ -56,7 +54,6 @@ class SubmissionAdmin(ActionAdmin, RecordAdmin):
         "pace",
         "took",
         "runs",
-        "errors",
     )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
@@ -94,21 +91,4 @@ class SubmissionAdmin(ActionAdmin, RecordAdmin):
         return length if found.ended == found.total else str(_("%s so far") % length)
 
     submitted = html.column_of(_("submitted"), "created_at", html.moment)
-
-    @html.column(_("runs"))
-    def runs(self, submission: Submission) -> str:
-        counts: Mapping[Any, int] = submission.progress.counts
-        links = [html.runs_link(_("all %d") % submission.run_count, submission=submission.pk)]
-        links += [
-            html.runs_link(f"{counts[state]} {state}", submission=submission.pk, state=state)
-            for state in SIGNS
-            if counts.get(state)
-        ]
-        return format_html_join(" · ", "{}", ((item,) for item in links))
-
-    @html.column(_("errors"))
-    def errors(self, submission: Submission) -> str:
-        failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by()
-        counts = failed.values_list("error_type").annotate(count=Count("*")).order_by("-count")
-        lines = [(count, name or _("without a name")) for name, count in counts[:10]]
-        return format_html_join("", "<div>{} × <code>{}</code></div>", lines) or html.NOTHING
+    runs = html.runs_of("submission")
