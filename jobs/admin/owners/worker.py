@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
-from django.db.models import Count
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from jobs.actions.filters.workers import WorkerFilter
+from jobs.actions.filters.workers import STATES, WorkerFilter
 from jobs.admin.kit import html
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import declared
-from jobs.core.conf import setting
-from jobs.core.sql import now
-from jobs.models import Run, Worker
+from jobs.core.language import in_language
+from jobs.models import Worker
 from jobs.models.access import access_of
+from jobs.runs.reads.workers import active_counts, state_of, with_state
+
+LOOKS: Final = {
+    "alive": "succeeded",
+    "draining": "held",
+    "idle": "failed",
+    "lost": "failed",
+    "stopped": "cancelled",
+}
+"""The badge of each state is that of a run's state."""
 
 
 @admin.register(Worker)
@@ -56,32 +64,19 @@ class WorkerAdmin(RecordAdmin):
         "stopped",
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return with_state(super().get_queryset(request))
+
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        # Only runs of the person's own owners are counted.
-        mine = access_of(request.user).narrowed(Run.objects.active())
-        held = mine.filter(worker__in=[row.pk for row in rows]).order_by()
-        counts = dict(held.values_list("worker_id").annotate(count=Count("*")))
-        at = now()
+        counts = active_counts(access_of(request.user), [row.pk for row in rows])
         for row in rows:
             row.page_held = counts.get(row.pk, 0)
-            # Both times are from PostgreSQL's clock.
-            row.page_silence = at - row.heartbeat_at
 
     @html.column(_("state"))
     def life(self, worker: Any) -> str:
-        if worker.stopped_at is not None:
-            return html.badge(_("stopped"), "cancelled")
-        lease = timedelta(seconds=setting("LEASE_SECONDS"))
-        if worker.page_silence > lease:
-            return html.badge(_("lost"), "failed")
-        if worker.draining_since is not None:
-            return html.badge(_("draining"), "held")
-        if not worker.queues:
-            text = _("no process") if worker.slots == 0 else _("consumes no queue")
-            return html.badge(text, "failed")
-        if worker.lacks_redis:
-            return html.badge(_("cannot use Redis"), "failed")
-        return html.badge(_("alive"), "succeeded")
+        state = state_of(worker)
+        word = in_language(worker.why_idle()) if state == "idle" else STATES[state]
+        return html.badge(word, LOOKS[state])
 
     heartbeat = html.column_of(_("last heartbeat"), "heartbeat_at", html.moment)
 
