@@ -18,7 +18,6 @@ from jobs.actions.filters.calendars import CalendarFilter
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.form import APPLIES_TO, OPTIONS, CalendarForm
 from jobs.admin.calendars.ical_import import IcalUrls
-from jobs.admin.calendars.window_table import table_of
 from jobs.admin.kit import html
 from jobs.admin.kit.base import with_fields
 from jobs.admin.kit.filters import declared
@@ -27,12 +26,10 @@ from jobs.calendars.reads import status
 from jobs.models import Attachment, Calendar, Window
 from jobs.models.access import access_of
 
-EMPTY_WHEN_NEW = ("status", "window_table")
-"""Fields that have nothing to show for a calendar that is not saved yet."""
 READ_ONLY_FIELDS: Final[dict[str, str | None]] = {
     "seen": None,
     **dict.fromkeys(APPLIES_TO),
-    "owners": "attached",
+    "owners": "applies_to",
 }
 """The columns that replace the fields of the form for a person who may not change the calendar."""
 
@@ -61,7 +58,6 @@ class CalendarAdmin(IcalUrls, CalendarPages):
                 "description": _("With several calendars, runs start only while all are open."),
             },
         ),
-        (_("Windows and freezes"), {"fields": ("window_table",)}),
     )
 
     class Media:
@@ -73,8 +69,8 @@ class CalendarAdmin(IcalUrls, CalendarPages):
         status.complete(rows, request.user, now=timezone.now())
 
     @html.column(_("now"))
-    def status(self, calendar: Calendar) -> str:
-        found = _page(calendar).page_status
+    def status(self, calendar: Any) -> str:
+        found = calendar.page_status
         if found.is_open:
             badge, word, at = html.badge(_("open"), "succeeded"), _("closes"), found.closes_at
         else:
@@ -86,15 +82,15 @@ class CalendarAdmin(IcalUrls, CalendarPages):
     owner_link = html.column_of(_("owner"), "owner", owner_or_shared)
 
     @html.column(_("to be approved"))
-    def asked(self, calendar: Calendar) -> str:
-        count = _page(calendar).page_asked
+    def asked(self, calendar: Any) -> str:
+        count = calendar.page_asked
         if not count:
             return html.NOTHING
         return html.list_link(Window, f"{count:,}", calendar=calendar.pk, state="requested")
 
     @html.column(_("applies to"))
-    def applies_to(self, calendar: Calendar) -> str:
-        shown, count = _page(calendar).page_attached
+    def applies_to(self, calendar: Any) -> str:
+        shown, count = calendar.page_attached
         links: list[str] = [
             format_html("{} {}", row._meta.verbose_name, html.link(row)) for row in shown
         ]
@@ -110,16 +106,11 @@ class CalendarAdmin(IcalUrls, CalendarPages):
         )
 
     @html.column(_("problem"))
-    def problem(self, calendar: Calendar) -> str:
-        page = _page(calendar)
-        problem = page.page_status.problem
-        if not problem and not page.page_attached[1]:
+    def problem(self, calendar: Any) -> str:
+        problem = calendar.page_status.problem
+        if not problem and not calendar.page_attached[1]:
             problem = str(_("applies to nothing"))
         return html.clipped(problem, hint=problem)
-
-    @html.column(_("their times"))
-    def window_table(self, calendar: Calendar) -> str:
-        return table_of(calendar, now=timezone.now())
 
     # --- the form ----------------------------------------------------------------------------
 
@@ -127,10 +118,10 @@ class CalendarAdmin(IcalUrls, CalendarPages):
         sets: Any = super().get_fieldsets(request, obj)
         if obj is not None and not self.has_change_permission(request, obj):
             return with_fields(sets, READ_ONLY_FIELDS)
-        return sets if obj is not None else with_fields(sets, dict.fromkeys(EMPTY_WHEN_NEW))
+        return sets if obj is not None else with_fields(sets, {"status": None})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        shown = ["status", "window_table", "attached"]
+        shown = ["status", "applies_to"]
         # A calendar is attached to rows of its owner, so the owner stays.
         return [*shown, "owner"] if obj else shown
 
@@ -141,10 +132,6 @@ class CalendarAdmin(IcalUrls, CalendarPages):
             form.base_fields["owner"].required = True
             form.base_fields["owner"].help_text = ""
         return form
-
-    @html.column(_("applies to"))
-    def attached(self, calendar: Calendar) -> str:
-        return self.applies_to(calendar)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         found = super().get_object(request, object_id, from_field)
@@ -170,7 +157,3 @@ class CalendarAdmin(IcalUrls, CalendarPages):
             left = Attachment.objects.filter(calendar=calendar, **{column: gone})
             for attachment in left.select_related("owner", "job", "target", "group"):
                 changes.detach(attachment)
-
-
-def _page(calendar: Calendar) -> Any:
-    return calendar

@@ -1,9 +1,10 @@
-"""Windows and freezes: edited, previewed, approved, rejected and revoked."""
+"""Windows and freezes: edited and previewed. Their pages have the decisions on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -18,13 +19,17 @@ from jobs.actions.filters.calendars import WindowFilter
 from jobs.actions.windows import WINDOWS
 from jobs.admin.calendars.access import CalendarPages, owner_or_shared
 from jobs.admin.calendars.window_form import EXCEPTIONS, REPEATS_OF, TIMES, WindowForm
-from jobs.admin.calendars.window_preview import preview, times_in, times_now
-from jobs.admin.calendars.window_table import row_of
+from jobs.admin.calendars.window_preview import preview, times_in
 from jobs.admin.kit import html
 from jobs.admin.kit.filters import declared, linked
 from jobs.calendars import windows
+from jobs.calendars.hours import entry_of
+from jobs.calendars.reads.occurrence_list import clock, next_occurrences
+from jobs.calendars.reads.window_state import words_of
+from jobs.core.language import in_language
 from jobs.core.zones import zone_names
 from jobs.models import Calendar, Window
+from jobs.pages.calendars.words import state_with_pill, timetable_of
 
 
 @admin.register(Window)
@@ -71,18 +76,23 @@ class WindowAdmin(CalendarPages):
 
     def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
         prefetch_related_objects(rows, "decisions")
-        for row in rows:
-            row.page_row = row_of(row, now=timezone.now())
 
-    words = html.column_of(_("when"), "page_row.words", str)
+    @html.column(_("when"))
+    def words(self, window: Window) -> Any:
+        return in_language(words_of(window))
 
     @html.column(_("state"))
-    def state(self, window: Any) -> str:
-        return format_html("{} {}", window.page_row.state, window.page_row.more)
+    def state(self, window: Window) -> str:
+        state, _sign, _tone = state_with_pill(window, now=timezone.now())
+        return format_html("{} {}", html.badge(state.word, state.kind), state.more)
 
     calendar_link = html.column_of(_("calendar"), "calendar", html.link)
     owner_link = html.column_of(_("owner"), "calendar.owner", owner_or_shared)
-    next = html.column_of(_("next"), "page_row.next", str)
+
+    @html.column(_("next"))
+    def next(self, window: Window) -> Any:
+        found = next_occurrences(entry_of(window), after=timezone.now(), count=1)
+        return clock(found[0].span, ZoneInfo(window.zone)) if found else _("none any more")
 
     @html.column(_("reason"))
     def why(self, window: Window) -> str:
@@ -115,12 +125,12 @@ class WindowAdmin(CalendarPages):
         window, form = kwargs.get("obj"), context["adminform"].form
         # Read anew, because Django has copied the typed values to `window`.
         stored = self.get_object(request, str(window.pk)) if window is not None else None
+        now = timezone.now()
         is_typed = form.is_bound and isinstance(form, WindowForm)
         context |= {
             "stored": stored,
-            "row": stored and row_of(stored, now=timezone.now()),
-            "decisions": stored and list(stored.decisions.order_by("-pk")[:100]),
-            "timetable": times_in(form) if is_typed else stored and times_now(stored),
+            "state": stored and self.state(stored),
+            "timetable": times_in(form) if is_typed else stored and timetable_of(stored, now=now),
             "address": reverse("admin:jobs_window_preview"),
             "repeats_of": REPEATS_OF,
             "zones": sorted(zone_names()),

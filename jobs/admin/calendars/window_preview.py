@@ -9,8 +9,6 @@ from django.utils.translation import gettext as _
 
 from jobs.admin.calendars.window_form import WindowForm
 from jobs.calendars.reads.occurrence_list import Timetable, times_of
-from jobs.models import Window
-from jobs.pages.calendars.words import timetable_of
 
 
 def preview(request: HttpRequest) -> HttpResponse:
@@ -31,8 +29,3 @@ def times_in(form: WindowForm) -> Timetable:
         label = form.fields[field].label if field in form.fields else _("window")
         return Timetable(words="", problem=f"{label}: {problems[0]}")
     return Timetable(words="")
-
-
-def times_now(window: Window) -> Timetable:
-    """Return the timetable of a stored window, or an error if it cannot be read."""
-    return timetable_of(window, now=timezone.now())

@@ -142,7 +142,8 @@ def test_a_change_of_its_times_asks_again(as_root: Client, root: User, calendar:
     window.refresh_from_db()
     text = as_root.get(change(window)).content.decode()
     assert window.revision == 2
-    assert "asked for again" in text and "of an earlier revision" in text
+    page = as_root.get(reverse("jobs:window", args=[window.pk])).content.decode()
+    assert "asked for again" in text and "on an earlier version" in page
 
 
 def test_a_form_that_has_grown_old_is_refused(as_root: Client, calendar: Calendar) -> None:
