@@ -11,7 +11,6 @@ for _page in (
     "jobs.admin.jobs.backfill_page",
     "jobs.admin.jobs.missed",
     "jobs.admin.jobs.page",
-    "jobs.admin.jobs.scheduler",
     "jobs.admin.kit.celery_pages",
     "jobs.admin.kit.index",
     "jobs.admin.owners.audit",

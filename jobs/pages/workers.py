@@ -1,4 +1,4 @@
-"""The workers: which are alive, what each can run, its runs now, and draining."""
+"""The workers: which are alive, what each can run, its runs now, and draining; and beat."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from jobs.core import barrier
 from jobs.core.conf import setting
 from jobs.core.counting import capped_count
 from jobs.core.sql import now
-from jobs.models import Run, Worker
+from jobs.models import Cursor, Run, Tick, Worker
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.lists import FilterForm
 from jobs.pages.kit.visit import Visit, page
+from jobs.recurring.health import late_spans
 from jobs.runs.reads.flower import flower_address
 from jobs.runs.reads.workers import active_counts, state_of, with_state
+from jobs.schedules import moment_of
 from jobs.system.state import system_state
 
 MOST: Final = 200
@@ -54,7 +56,7 @@ def workers(visit: Visit) -> HttpResponse:
     form = FilterForm(visit, WorkerFilter)
     # Workers have no owner, and are not readable behind the barrier.
     with barrier.lifted():
-        system = system_state()
+        system, ticks = system_state(), _ticks()
         recent = form.narrow(with_state(Worker.objects.filter(heartbeat_at__gt=now() - GONE_FOR)))
         # A day of deploys has many that stopped: they must not hide those that are alive.
         order = (F("stopped_at").desc(nulls_first=True), "-started_at", "-pk")
@@ -67,6 +69,7 @@ def workers(visit: Visit) -> HttpResponse:
         form=form,
         queue=form.data.get("queue", ""),
         system=system,
+        ticks=ticks,
         workers=found,
         active=capped_count(visit.rows(Run.objects.active())),
         has_more=len(rows) == MOST,
@@ -92,6 +95,17 @@ def worker(visit: Visit, worker_id: UUID) -> HttpResponse:
         task_count=len(found.tasks or ()),
         buttons=buttons(visit, WORKERS, found),
     )
+
+
+def _ticks() -> dict[str, Any]:
+    """Return until when due times were handed out, and since when some are not triggered."""
+    cursor = Cursor.objects.order_by("pk").first()
+    late = [span.first_slot for span in late_spans(now=now())]
+    return {
+        "handed_out_until": cursor and moment_of(cursor.slot),
+        "open_count": capped_count(Tick.objects.filter(done_at__isnull=True)),
+        "behind_since": moment_of(min(late)) if late else None,
+    }
 
 
 def _one(worker_id: UUID) -> Any:

@@ -180,21 +180,21 @@ def test_jobs_are_searched_by_how_key_or_name_begins(
 
 
 @pytest.mark.parametrize(
-    ("silent_seconds", "is_open", "verdict"),
-    [(0, False, "healthy"), (0, True, "behind"), (60, False, "silent")],
+    ("silent_seconds", "is_open", "pulse"),
+    [(0, False, "on time"), (0, True, "on time"), (60, False, "missing, the last one was")],
 )
-def test_the_scheduler_says_whether_it_is_healthy(
-    as_root: Client, silent_seconds: int, is_open: bool, verdict: str
+def test_the_page_of_workers_says_whether_due_times_are_triggered(
+    as_root: Client, silent_seconds: int, is_open: bool, pulse: str
 ) -> None:
-    """Healthy: it has just beaten, and no tick has been open for a minute."""
+    """They are: beat has just sent a pulse, and no tick has been open for a minute."""
     now = timezone.now()
     Cursor.objects.update(slot=slot_of(now), beat_at=now - timedelta(seconds=silent_seconds))
     if is_open:
         slot = slot_of(now - timedelta(minutes=5))
         Tick.objects.create(first_slot=slot, end_slot=slot + 1)
-    listed = as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
-    assert verdict in listed and "unreadable" not in listed
-    assert ("health=late" in listed) == is_open
+    shown = as_root.get(reverse("jobs:workers")).content.decode()
+    assert pulse in shown and f"<dd>{int(is_open)}</dd>" in shown
+    assert ("Behind since" in shown, "health=late" in shown) == (is_open, is_open)
 
 
 def is_all(client: Client, health: str) -> bool:
@@ -228,4 +228,5 @@ def test_the_sites_clock_decides_nothing(
     Cursor.objects.update(beat_at=now)
     monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=1))
     assert keys(as_root, health="late") == []
-    assert "healthy" in as_root.get(reverse("admin:jobs_cursor_changelist")).content.decode()
+    shown = as_root.get(reverse("jobs:workers")).content.decode()
+    assert "on time" in shown and "Behind since" not in shown
