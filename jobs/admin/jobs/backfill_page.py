@@ -1,12 +1,10 @@
-"""Backfills and their progress. They are cancelled here and begun on the page of a job."""
+"""Backfills: cancelled here, begun on the page of a job. Their submissions show the progress."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import admin
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from jobs.actions.backfills import BACKFILLS
@@ -15,9 +13,7 @@ from jobs.admin.kit import html
 from jobs.admin.kit.actions import ActionAdmin
 from jobs.admin.kit.base import RecordAdmin
 from jobs.admin.kit.filters import OwnerFilter, linked
-from jobs.admin.runs.submission_page import progress_of
 from jobs.models import Backfill, BackfillState, Job
-from jobs.runs.reads.counts import states_by
 
 LOOKS: Final = {
     BackfillState.MAKING: "running",
@@ -38,7 +34,7 @@ class BackfillAdmin(ActionAdmin, RecordAdmin):
     list_display = (
         "span",
         "life",
-        "progress",
+        "submitted",
         "job_link",
         "owner_link",
         "submission_link",
@@ -50,24 +46,10 @@ class BackfillAdmin(ActionAdmin, RecordAdmin):
     list_defer = ("job__payload",)
     list_per_page = 25
     ordering = ("-id",)
-    fields = (
-        "span",
-        "life",
-        "submitted",
-        "progress",
-        "job_link",
-        "owner_link",
-        "submission_link",
-        "begun",
-    )
+    fields = list_display
 
     def owner_of(self, row: Backfill) -> int | None:
         return row.job.owner_id
-
-    def complete(self, rows: Sequence[Any], request: HttpRequest) -> None:
-        counts = states_by("submission", [row.submission_id for row in rows])
-        for row in rows:
-            row.page_counts = None if counts is None else counts.get(row.submission_id, {})
 
     @html.column(_("range"))
     def span(self, backfill: Backfill) -> str:
@@ -80,10 +62,6 @@ class BackfillAdmin(ActionAdmin, RecordAdmin):
     @html.column(_("runs made"))
     def submitted(self, backfill: Backfill) -> str:
         return f"{backfill.made:,} / {backfill.count:,}"
-
-    @html.column(_("progress"))
-    def progress(self, backfill: Backfill) -> str:
-        return progress_of(backfill, backfill.submission, total=backfill.count)
 
     job_link = html.column_of(_("job"), "job", html.link)
     owner_link = html.column_of(_("owner"), "job.owner", html.link)

@@ -25,14 +25,6 @@ from jobs.runs.reads.counts import states_by
 from jobs.runs.reads.pace import pace_of
 
 
-def progress_of(row: Any, submission: Submission, *, total: int) -> str:
-    """Return a bar of a submission's runs; a link to them if the list had no time to count."""
-    counts = row.page_counts if hasattr(row, "page_counts") else submission.progress.counts
-    if counts is None:
-        return html.runs_link(_("see its runs"), submission=submission.pk)
-    return format_html('<span class="fs-progress">{}</span>', states_bar(counts, total=total))
-
-
 @admin.register(Submission)
 class SubmissionAdmin(ActionAdmin, RecordAdmin):
     noun = SUBMISSIONS
@@ -73,8 +65,13 @@ class SubmissionAdmin(ActionAdmin, RecordAdmin):
     task_full = html.column_of(_("task"), "task", html.code)
 
     @html.column(_("progress"))
-    def progress(self, submission: Submission) -> str:
-        return progress_of(submission, submission, total=submission.run_count)
+    def progress(self, row: Any) -> str:
+        """Show a bar of its runs; a link to them if the list had no time to count."""
+        counts = row.page_counts if hasattr(row, "page_counts") else row.progress.counts
+        if counts is None:
+            return html.runs_link(_("see its runs"), submission=row.pk)
+        bar = states_bar(counts, total=row.run_count)
+        return format_html('<span class="fs-progress">{}</span>', bar)
 
     @html.column(_("ended"))
     def pace(self, submission: Submission) -> str:
