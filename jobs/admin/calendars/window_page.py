@@ -106,9 +106,9 @@ class WindowAdmin(CalendarPages):
         return ["calendar"] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show only the calendar to a person who may not change it: the page has the rest."""
+        """Show no times to a person who may not change them: they are below, in words."""
         if obj is not None and not self.has_change_permission(request, obj):
-            return [(None, {"fields": ("calendar",)})]
+            return [(None, {"fields": ("calendar", "effect", "reason")})]
         return super().get_fieldsets(request, obj)
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
