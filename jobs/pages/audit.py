@@ -12,7 +12,6 @@ from jobs.core.language import in_language
 from jobs.models import AuditEntry
 from jobs.owners.audited import action_in_words, slugs_of
 from jobs.pages.kit.lists import FilterForm, newest_first
-from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.rows import row_address
 from jobs.pages.kit.visit import Visit, page
 
@@ -29,7 +28,7 @@ def audit(visit: Visit) -> HttpResponse:
         form=form,
         list=found,
         entries=shown,
-        admin_url=admin_list(visit.access.actor, "auditentry"),
+        admin_url=visit.admin_address("auditentry_changelist"),
     )
 
 

@@ -15,7 +15,6 @@ from jobs.core.sql import now
 from jobs.models import Scope
 from jobs.models.access import Access
 from jobs.pages.calendars.words import applies_to
-from jobs.pages.kit import nav
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.visit import Visit, page
 
@@ -31,7 +30,7 @@ def calendars(visit: Visit) -> HttpResponse:
     add_url = None
     if may_create(CALENDARS, by=visit.access):
         # The admin's form says what it applies to, too.
-        in_admin = nav.admin_address(visit.request.user, "calendar_add")
+        in_admin = visit.admin_address("calendar_add")
         add_url = in_admin or visit.address("create_calendar")
     return visit.show(
         "jobs/pages/calendars/list.html",
@@ -43,7 +42,7 @@ def calendars(visit: Visit) -> HttpResponse:
             (row, row.page_status, row.page_asked, applies_to(*row.page_attached))
             for row in found.rows
         ],
-        admin_url=nav.admin_address(visit.request.user, "calendar_changelist"),
+        admin_url=visit.admin_address("calendar_changelist"),
         add_url=add_url,
     )
 

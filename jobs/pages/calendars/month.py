@@ -28,7 +28,6 @@ from jobs.core.language import number
 from jobs.core.sql import now
 from jobs.models import Calendar, Job, Owner, Scope, Target, Window
 from jobs.pages.calendars.words import applies_to
-from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.errors import not_found
 from jobs.pages.kit.rows import row_address
@@ -81,8 +80,8 @@ def calendar(visit: Visit, key: int) -> HttpResponse:
         buttons=buttons(visit, CALENDARS, found),
         feed_is_stopped=is_stopped
         and visit.may("jobs.change_calendar", Scope.ADMIN, found.owner_id),
-        admin_url=nav.admin_address(visit.request.user, "calendar_change", found.pk),
-        add_url=nav.admin_address(visit.request.user, "window_add", calendar=found.pk)
+        admin_url=visit.admin_address("calendar_change", found.pk),
+        add_url=visit.admin_address("window_add", calendar=found.pk)
         if visit.may("jobs.add_window", Scope.ADMIN, found.owner_id)
         else None,
     )

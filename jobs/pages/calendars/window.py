@@ -12,7 +12,6 @@ from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Window
 from jobs.pages.calendars.words import state_with_pill, timetable_of
-from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.visit import Visit, page
 
@@ -40,5 +39,5 @@ def window(visit: Visit, key: int) -> HttpResponse:
         timetable=timetable,
         decisions=decisions,
         buttons=buttons(visit, WINDOWS, found),
-        admin_url=nav.admin_address(visit.request.user, "window_change", found.pk),
+        admin_url=visit.admin_address("window_change", found.pk),
     )

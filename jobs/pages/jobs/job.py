@@ -17,7 +17,6 @@ from jobs.core.sql import now
 from jobs.core.states import State
 from jobs.models import Backfill, Calendar, Job, Missed, Run
 from jobs.pages.jobs.lines import lines_of
-from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.visit import Visit, page
 from jobs.recurring import timetable
@@ -33,7 +32,6 @@ def job(visit: Visit, key: int) -> HttpResponse:
     """Show one job."""
     found: Job = find(JOBS, key, by=visit.access)
     moment = now()
-    user = visit.request.user
     [line] = lines_of([found], now=moment)
     runs = _last_runs(found)
     return visit.show(
@@ -53,9 +51,9 @@ def job(visit: Visit, key: int) -> HttpResponse:
         ],
         calendars=_calendars(visit, found),
         buttons=buttons(visit, JOBS, found),
-        admin_url=nav.admin_address(user, "job_change", found.pk),
-        all_missed=nav.admin_address(user, "missed_changelist", job=found.pk),
-        all_backfills=nav.admin_address(user, "backfill_changelist", job=found.pk),
+        admin_url=visit.admin_address("job_change", found.pk),
+        all_missed=visit.admin_address("missed_changelist", job=found.pk),
+        all_backfills=visit.admin_address("backfill_changelist", job=found.pk),
     )
 
 

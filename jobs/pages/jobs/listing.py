@@ -10,7 +10,6 @@ from jobs.actions.filters.jobs import JobFilter
 from jobs.core.sql import now
 from jobs.models import Job, Scope
 from jobs.pages.jobs.lines import lines_of
-from jobs.pages.kit import nav
 from jobs.pages.kit.lists import FilterForm, newest_first
 from jobs.pages.kit.visit import Visit, page
 
@@ -34,8 +33,8 @@ def jobs(visit: Visit) -> HttpResponse:
         lines=lines_of(found.rows, now=now()),
         runnable=runnable,
         is_complete=not form.is_valid() or form.wanted.is_complete,
-        admin_url=nav.admin_address(visit.request.user, "job_changelist"),
-        add_url=nav.admin_address(visit.request.user, "job_add")
+        admin_url=visit.admin_address("job_changelist"),
+        add_url=visit.admin_address("job_add")
         if visit.access.permits("jobs.add_job") and visit.access.has_somewhere(Scope.ADMIN)
         else None,
     )

@@ -33,7 +33,6 @@ from jobs.core.errors import FairshiftError
 from jobs.core.language import in_language, number
 from jobs.models import Owner, Run
 from jobs.models.access import Access
-from jobs.pages.kit import nav
 from jobs.pages.kit.acts import done, failed
 from jobs.pages.kit.body_form import BodyForm, form_of
 from jobs.pages.kit.errors import not_found
@@ -304,14 +303,13 @@ def back_of(
         and asked.startswith("/")
     ):
         return asked
-    user = visit.request.user
     if row is None:
         own = otherwise or visit.address(noun.section or noun.plural)
-        in_admin = nav.admin_address(user, f"{noun.model_name}_changelist")
+        in_admin = visit.admin_address(f"{noun.model_name}_changelist")
     elif noun.shown_by:
         own = address_of_page(getattr(row, noun.shown_by))
         in_admin = None
     else:
         own = visit.address(noun.name, getattr(row, noun.key))
-        in_admin = nav.admin_address(user, f"{noun.model_name}_change", row.pk)
+        in_admin = visit.admin_address(f"{noun.model_name}_change", row.pk)
     return own or in_admin or reverse("jobs:overview")

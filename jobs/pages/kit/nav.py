@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.db.models import Model
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -47,25 +46,3 @@ def links(current: str, *, owner: str | None) -> list[dict[str, Any]]:
         for name, label, key, url in found
         if url is not None
     ]
-
-
-def admin_row(user: Any, row: Model) -> str | None:
-    """Return the address of a row's page in the admin; None without one that the user may open."""
-    name = row._meta.model_name
-    may = user.has_perm(f"{row._meta.app_label}.view_{name}")
-    return admin_address(user, f"{name}_change", row.pk) if may else None
-
-
-def admin_list(user: Any, name: str) -> str | None:
-    """Return the address of a model's list in the admin; None for a user who may not see it."""
-    return admin_address(user, f"{name}_changelist") if user.has_perm(f"jobs.view_{name}") else None
-
-
-def admin_address(visitor: Any, name: str, *arguments: Any, **query: Any) -> str | None:
-    """Return the address of a page of the admin, such as "job_change"; None if it is not theirs."""
-    if not visitor.is_staff:
-        return None
-    try:
-        return reverse(f"admin:jobs_{name}", args=arguments, query=query or None)
-    except NoReverseMatch:
-        return None

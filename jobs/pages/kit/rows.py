@@ -16,9 +16,7 @@ def row_address(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | N
 
     `kind` is the name of its model; `slug` that of an owner, whose page has it in its address.
     """
-    return page_of(visit, kind, key, slug=slug) or nav.admin_address(
-        visit.request.user, f"{kind}_change", key
-    )
+    return page_of(visit, kind, key, slug=slug) or visit.admin_address(f"{kind}_change", key)
 
 
 def page_of(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | None:

@@ -19,7 +19,7 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext_lazy as _
@@ -67,6 +67,15 @@ class Visit:
         """Return the address of a page of ours with the chosen owner; None if there is none."""
         chosen = None if self.owner is None else self.owner.slug
         return nav.address(name, *arguments, **{"owner": chosen, **query})
+
+    def admin_address(self, name: str, *arguments: Any, **query: Any) -> str | None:
+        """Return the address of a page of the admin, such as "job_change"; None if not theirs."""
+        if not self.request.user.is_staff:
+            return None
+        try:
+            return reverse(f"admin:jobs_{name}", args=arguments, query=query or None)
+        except NoReverseMatch:
+            return None
 
     def show(
         self, template: str, *, live: str | None = None, status: int = 200, **facts: Any

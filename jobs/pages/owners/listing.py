@@ -15,7 +15,6 @@ from jobs.core.sql import now
 from jobs.models import Owner
 from jobs.owners.work import work_of
 from jobs.pages.kit.lists import FilterForm, newest_first
-from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.rows import page_of
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill
@@ -51,6 +50,6 @@ def owners(visit: Visit) -> HttpResponse:
         list=found,
         owners=shown,
         is_away=any(each["standing"].entitled is None for each in shown),
-        admin_url=admin_list(visit.access.actor, "owner"),
+        admin_url=visit.admin_address("owner_changelist"),
         add_url=visit.address("create_owner") if may_create(OWNERS, by=visit.access) else None,
     )

@@ -15,7 +15,6 @@ from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Membership, Owner, Scope
 from jobs.owners.work import work_of
-from jobs.pages.kit import nav
 from jobs.pages.kit.actions import buttons
 from jobs.pages.kit.polls import PART
 from jobs.pages.kit.visit import Visit, page
@@ -63,7 +62,7 @@ def _more(visit: Visit, found: Owner) -> dict[str, Any]:
         "members": _members(visit, found),
         "may_change_members": visit.may("jobs.change_membership", Scope.ADMIN, found.pk),
         "may_add_members": may_create(MEMBERS, by=visit.access),
-        "admin_url": nav.admin_address(visit.request.user, "owner_change", found.pk),
+        "admin_url": visit.admin_address("owner_change", found.pk),
         "buttons": buttons(visit, OWNERS, found),
     }
 

@@ -14,7 +14,6 @@ from jobs.actions.runs import RUNS
 from jobs.models import Run
 from jobs.pages.kit import lists
 from jobs.pages.kit.actions import offered_for_many
-from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.runs.saved import links_of
 from jobs.runs.reads.listing import UNLISTED
@@ -48,7 +47,7 @@ def runs(visit: Visit) -> HttpResponse:
         views=[(label, visit.address("runs", **query)) for label, query in VIEWS],
         saved=links_of(visit, form.query if form.is_valid() else ""),
         may_save=may_save,
-        admin_url=admin_list(visit.access.actor, "run"),
+        admin_url=visit.admin_address("run_changelist"),
         actions=[
             (_(one.label), f"{reverse('jobs:run_actions', args=[one.name])}?{form.query}")
             for one in for_all

@@ -20,7 +20,6 @@ from jobs.core.states import ACTIVE, ENDED, State
 from jobs.models import Attempt, AttemptOutcome, Run, Worker
 from jobs.models.access import Access
 from jobs.pages.kit.actions import buttons
-from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.polls import PART
 from jobs.pages.kit.visit import Visit, page
@@ -98,7 +97,7 @@ def run(visit: Visit, run_id: UUID) -> HttpResponse:
         answers=readable(lambda: _answers(found), otherwise=[]) if sees_arguments else [],
         unanswered=silent,
         flower=flower_address("task", str(found.id)),
-        admin_url=admin_row(visit.access.actor, found),
+        admin_url=visit.admin_address("run_change", found.pk),
         buttons=buttons(visit, RUNS, found),
         # Its new lines are asked for by themselves.
         log=None if PART in visit.request.headers else card_of(visit, found),

@@ -9,7 +9,6 @@ from django.http import HttpResponse
 from jobs.actions.filters.submissions import SubmissionFilter
 from jobs.models import Submission
 from jobs.pages.kit import lists
-from jobs.pages.kit.nav import admin_list
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.submissions.submit import may_submit
 from jobs.runs.reads.counts import states_by
@@ -29,5 +28,5 @@ def submissions(visit: Visit) -> HttpResponse:
         list=found,
         lines=lines,
         submit_url=visit.address("submit") if may_submit(visit.access) else None,
-        admin_url=admin_list(visit.access.actor, "submission"),
+        admin_url=visit.admin_address("submission_changelist"),
     )

@@ -22,7 +22,6 @@ from jobs.forecast.will_it_fit import forecast_rest, rough_forecast
 from jobs.models import Rollout, RolloutState, Run, Submission
 from jobs.models.submission import Progress
 from jobs.pages.kit.actions import buttons
-from jobs.pages.kit.nav import admin_row
 from jobs.pages.kit.pieces import SIGNS
 from jobs.pages.kit.visit import Visit, page
 from jobs.rollouts.reads import steps_of, why_it_waits
@@ -55,7 +54,7 @@ def submission(visit: Visit, key: int) -> HttpResponse:
         states=[(state, progress[state]) for state in SIGNS if progress[state]],
         pace=pace_of(found, now=now(), progress=progress),
         errors=_errors(found) if progress[State.FAILED] else [],
-        admin_url=admin_row(visit.access.actor, found),
+        admin_url=visit.admin_address("submission_change", found.pk),
         buttons=buttons(visit, OTHERS, found),
         rollout_buttons=[] if rollout is None else buttons(visit, OF_ROLLOUT, found),
         rollout=rollout,
