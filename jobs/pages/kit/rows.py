@@ -16,15 +16,9 @@ def row_address(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | N
 
     `kind` is the name of its model; `slug` that of an owner, whose page has it in its address.
     """
-    return page_of(visit, kind, key, slug=slug) or visit.admin_address(f"{kind}_change", key)
-
-
-def page_of(visit: Visit, kind: str, key: Any, *, slug: str = "") -> str | None:
-    """Return the address of a row's page outside the admin; None if there is none."""
-    if kind == "owner":
-        # The page is of this owner, whichever has been chosen.
-        return nav.address(kind, slug) if slug else None
-    return visit.address(kind, key)
+    # The page of an owner is of this one, whichever has been chosen; there is none without a slug.
+    own = nav.address(kind, slug) if kind == "owner" else visit.address(kind, key)
+    return own or visit.admin_address(f"{kind}_change", key)
 
 
 def address_of(row: models.Model) -> str | None:

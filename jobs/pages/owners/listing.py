@@ -14,8 +14,8 @@ from jobs.core import barrier
 from jobs.core.sql import now
 from jobs.models import Owner
 from jobs.owners.work import work_of
+from jobs.pages.kit import nav
 from jobs.pages.kit.lists import FilterForm, newest_first
-from jobs.pages.kit.rows import page_of
 from jobs.pages.kit.visit import Visit, page
 from jobs.pages.owners.words import now_pill
 from jobs.system.rollups.usage import received_by_owner
@@ -37,7 +37,7 @@ def owners(visit: Visit) -> HttpResponse:
     shown: list[dict[str, Any]] = [
         {
             "owner": owner,
-            "url": page_of(visit, "owner", owner.pk, slug=owner.slug),
+            "url": nav.address("owner", owner.slug),
             "standing": standing[owner.pk],
             "received": received.get(owner.pk, 0.0) if received else None,
             "pill": now_pill(owner, standing[owner.pk]),
