@@ -66,7 +66,7 @@ def test_a_month_shows_windows_freezes_and_planned_work(
         assert word in text
     page.locator("a.date").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/day/*")
+    page.wait_for_url("**/day/**")
     page.goto(f"/calendars/{nights.pk}/?month=2026-12")
     page.get_by_role("link", name="January 2027").click()
     assert "January 2027" in page.locator("h2", has_text="2027").inner_text()
