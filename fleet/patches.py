@@ -154,7 +154,7 @@ PATCHES: Final = (
         "fair queues are served by scripts, and a lost connection is opened again in place; Kombu"
         " itself tells subclasses to define `_delete`, `_get`, `_purge`, `_put` and `_size`",
         "broker/broker.py broker/leaving.py broker/waiting.py transport/adoption.py"
-        " transport/channel.py transport/channel_part.py transport/poller.py transport/stock.py"
+        " transport/channel.py transport/poller.py transport/stock.py"
         " transport/taking.py transport/waiting.py",
         overrides="_basic_cancel _brpop_read _brpop_start _create_client _delete _get _lookup"
         " _purge _put _put_fanout _queue_bind _receive _receive_one _size",

@@ -38,9 +38,10 @@ OPTIONS: Final = ("fair_queues", "lease_seconds", "take_most")
 """The transport options for fair queues."""
 
 
-class FairQueues(Taking):
-    """Mixed into a Redis channel: the queues of `fair_queues` are fair."""
+class Channel(Taking):
+    """Kombu's Redis channel; the queues of the option `fair_queues` are fair."""
 
+    from_transport_options: Any = (*redis.Channel.from_transport_options, *OPTIONS)
     QoS = QoS
     Message = Message
 
@@ -50,8 +51,8 @@ class FairQueues(Taking):
         self.quarantine = Quarantine(self)
         self._arrived = deque()
         self._waits = {}
-        super().__init__(connection, **kwargs)  # type: ignore[call-arg]
-        if self.fair_queues and self.global_keyprefix:  # type: ignore[attr-defined]
+        super().__init__(connection, **kwargs)
+        if self.fair_queues and self.global_keyprefix:
             raise ImproperlyConfigured(
                 "global_keyprefix and fair_queues do not go together: give each project a Redis "
                 "database of its own"
@@ -68,23 +69,23 @@ class FairQueues(Taking):
             # Kombu would raise AttributeError, which no caller retries.
             raise LostConnection("the channel has ended with its connection")
         if asynchronous:
-            return super()._create_client(asynchronous=True)  # type: ignore[misc]
+            return super()._create_client(asynchronous=True)
         # One client is enough: each command gets its own connection from the pool.
-        if self._sync_client is None or self._sync_client.connection_pool is not self.pool:  # type: ignore[attr-defined]
-            self._sync_client = super()._create_client()  # type: ignore[misc]
+        if self._sync_client is None or self._sync_client.connection_pool is not self.pool:
+            self._sync_client = super()._create_client()
         return self._sync_client
 
     receiver_count = 0
     """How many subscribers have received the last fanout message."""
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
-        result = super().basic_consume(queue, no_ack, *args, **kwargs)  # type: ignore[misc]
+        result = super().basic_consume(queue, no_ack, *args, **kwargs)
         self._note_active()
         self._unacknowledged = self._unacknowledged - {queue} | ({queue} if no_ack else set())
         return result
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
-        message = super().basic_get(queue, no_ack, **kwargs)  # type: ignore[misc]
+        message = super().basic_get(queue, no_ack, **kwargs)
         if message is not None and no_ack and queue in self.fair_queues:
             self.qos.delivered(message.delivery_tag)
         return message
@@ -101,7 +102,7 @@ class FairQueues(Taking):
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         if queue not in self.fair_queues:
-            self._with_repair([queue], partial(super()._put, queue, message, **kwargs))  # type: ignore[misc]
+            self._with_repair([queue], partial(super()._put, queue, message, **kwargs))
             return
         group = address(message, now=datetime.now(UTC)).group(redis.dumps(message))
         batch = kwargs.get("_publish_batch")
@@ -113,9 +114,9 @@ class FairQueues(Taking):
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
         if kwargs.get("_publish_batch") is not None:
-            super()._put_fanout(exchange, message, routing_key, **kwargs)  # type: ignore[misc]
+            super()._put_fanout(exchange, message, routing_key, **kwargs)
             return
-        topics, payload = self._get_publish_topics(exchange, routing_key), redis.dumps(message)  # type: ignore[attr-defined]
+        topics, payload = self._get_publish_topics(exchange, routing_key), redis.dumps(message)
         with self.conn_or_acquire() as client:
             self.receiver_count = sum(client.publish(topic, payload) for topic in topics)
 
@@ -125,33 +126,33 @@ class FairQueues(Taking):
             with self.conn_or_acquire() as client:
                 while count := scripts.run(client, queue, "purge", 1_000):
                     removed += count
-        return removed + int(self._with_repair([queue], super()._purge, queue))  # type: ignore[misc]
+        return removed + int(self._with_repair([queue], super()._purge, queue))
 
     def _size(self, queue: str) -> int:
-        return int(self._with_repair([queue], super()._size, queue))  # type: ignore[misc]
+        return int(self._with_repair([queue], super()._size, queue))
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         if queue in self.fair_queues:
             self._purge(queue)
             with self.conn_or_acquire() as client:
                 scripts.run(client, queue, "delete")
-        super()._delete(queue, *args, **kwargs)  # type: ignore[misc]
+        super()._delete(queue, *args, **kwargs)
 
     def get_table(self, exchange: str) -> list[tuple[str, ...]]:
         with self.conn_or_acquire() as client:
-            return bindings(client, self.keyprefix_queue % exchange, self.sep)  # type: ignore[attr-defined]
+            return bindings(client, self.keyprefix_queue % exchange, self.sep)
 
     def _queue_bind(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super()._queue_bind(*args, **kwargs)  # type: ignore[misc]
+            return super()._queue_bind(*args, **kwargs)
         except ResponseError:
             with self.conn_or_acquire() as client:
                 if not put_aside_bindings(client, self):
                     raise
-            return super()._queue_bind(*args, **kwargs)  # type: ignore[misc]
+            return super()._queue_bind(*args, **kwargs)
 
     def _lookup(self, exchange: str, routing_key: str, *args: Any, **kwargs: Any) -> list[str]:
-        found: list[str] = super()._lookup(exchange, routing_key, *args, **kwargs)  # type: ignore[misc]
+        found: list[str] = super()._lookup(exchange, routing_key, *args, **kwargs)
         # The bindings were removed. Celery's own exchange of a queue has the queue's name.
         return found or ([routing_key] if exchange == routing_key else [])
 
@@ -175,8 +176,8 @@ class FairQueues(Taking):
             put_aside_wrong(client, lists_of(set(queues) - set(self.fair_queues), self))
 
     def _basic_cancel(self, consumer_tag: str) -> Any:
-        queue = self._tag_to_queue.get(consumer_tag)  # type: ignore[attr-defined]
-        result = super()._basic_cancel(consumer_tag)  # type: ignore[misc]
+        queue: Any = self._tag_to_queue.get(consumer_tag)
+        result = super()._basic_cancel(consumer_tag)
         self._note_active()
         if queue in self.fair_queues:
             if self._pending_take is not None and self._pending_take.queue == queue:
@@ -220,9 +221,9 @@ class FairQueues(Taking):
             connection.disconnect()
         # Kombu sends one more command after it has released its connections.
         try:
-            super().close()  # type: ignore[misc]
+            super().close()
         finally:
-            self._disconnect_pools()  # type: ignore[attr-defined]
+            self._disconnect_pools()
 
     def _close_take(self, pending: PendingTake) -> None:
         """Receive a take's messages, to give them back at once; wait `CLOSE_SECONDS` at most."""
@@ -234,9 +235,3 @@ class FairQueues(Taking):
         if self._pending_take is not None:
             pending.connection.disconnect()
             self._pending_take, self._in_poll = None, None
-
-
-class Channel(FairQueues, redis.Channel):  # type: ignore[misc]
-    """Kombu's Redis channel with fair queues."""
-
-    from_transport_options: Any = (*redis.Channel.from_transport_options, *OPTIONS)

@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from fleet.transport.channel import OPTIONS, FairQueues
+from fleet.transport.channel import OPTIONS, Channel
 
 SENTINEL_SECONDS: Final = 5.0
 
@@ -22,7 +22,7 @@ _answered: dict[tuple[frozenset[Address], str], Address] = {}
 """By Sentinels and the name of their master: the one that answered last in this process."""
 
 
-class SentinelChannel(FairQueues, redis.SentinelChannel):  # type: ignore[misc]
+class SentinelChannel(Channel, redis.SentinelChannel):
     """Kombu's channel behind Sentinel, with fair queues."""
 
     master_name: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable, Sequence
 from queue import Empty
 from time import monotonic
 from typing import Any, Final
@@ -16,8 +17,9 @@ from fleet import log_events
 from fleet.transport.adoption import adopt
 from fleet.transport.envelope import delivered
 from fleet.transport.lease_taking import AT_ONCE_SECONDS, Room, Taken
+from fleet.transport.leases import Leases
 from fleet.transport.pending_take import PendingTake
-from fleet.transport.quarantine import SHAPE_ERRORS
+from fleet.transport.quarantine import SHAPE_ERRORS, Quarantine
 from fleet.transport.waiting import STOCK_WAIT_SECONDS, Waiting
 
 logger = logging.getLogger(__name__)
@@ -31,9 +33,26 @@ HAND_OVER_SECONDS: Final = 0.01
 class Taking(Waiting):
     """Takes from fair and stock queues in turn, and delivers what has arrived."""
 
-    def _get(self, queue: str) -> Any:
+    # Options of the connection.
+    fair_queues: Sequence[str] = ()
+    lease_seconds: float = 30.0
+    take_most: int = 256
+    leases: Leases
+    holder: object
+    quarantine: Quarantine
+    active_fair_queues: Sequence[str] = ()
+    """The fair queues that are consumed here; read in each turn of the loop."""
+    _unacknowledged: frozenset[str] | set[str] = frozenset()
+    """Queues whose consumer acknowledges nothing: a delivery settles the message."""
+    _arrived: deque[tuple[str, str, bytes]]
+    _in_turn: list[str]
+    _waits: dict[str, float]
+    """Queues that are empty for now, and the `monotonic()` time of the next look."""
+    _with_repair: Callable[..., Any]
+
+    def _get(self, queue: str) -> Any:  # type: ignore[override]
         if queue not in self.fair_queues:
-            return super()._get(queue)  # type: ignore[misc]
+            return super()._get(queue)
         for tag, raw in self._take(queue, Room(1, 0), most=1).messages:
             return delivered(raw, tag=tag, is_redelivered=self.leases.is_redelivered(tag))
         raise Empty
@@ -43,7 +62,7 @@ class Taking(Waiting):
         fair = self.active_fair_queues
         if not fair:
             self._waits_for_fair = False
-            super()._brpop_start(timeout)  # type: ignore[misc]
+            super()._brpop_start(timeout)
             return
         if self._pending_take is not None:
             # Kombu starts a command only if none is under way: the connection was lost.
@@ -151,7 +170,7 @@ class Taking(Waiting):
     def _take_stock(self, queue: str) -> float | None:
         """Take one message of a stock queue, as Kombu does."""
         try:
-            message = self._with_repair([queue], super()._get, queue)  # type: ignore[misc]
+            message = self._with_repair([queue], super()._get, queue)
             self.connection._deliver(message, queue)
         except Empty:
             return STOCK_WAIT_SECONDS

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from queue import Empty
 from time import monotonic
 from typing import Any, Final
 
 from kombu.exceptions import OperationalError
+from kombu.transport import redis
 from kombu.utils.objects import cached_property
 from redis.exceptions import ResponseError
 
 from fleet import log_events
 from fleet.keys import queue_key
-from fleet.transport.channel_part import ChannelPart
 from fleet.transport.pending_take import PendingTake
 from fleet.transport.quarantine import SHAPE_ERRORS
 
@@ -26,11 +26,16 @@ BROADCAST_READ_SECONDS: Final = 1.0
 """How long a read waits for the rest of a message: the loop reads when its beginning is there."""
 
 
-class Waiting(ChannelPart):
-    """Sends the blocking command, and reads its reply."""
+class Waiting(redis.Channel):
+    """Kombu's channel, which sends the blocking command and reads its reply."""
 
-    def _end_take(self, pending: PendingTake) -> None:
-        raise NotImplementedError
+    _in_poll: Any
+    _brpop_sent_at: Any
+    _pending_take: PendingTake | None = None
+    _waits_for_fair = False
+    _waits_for_stock = False
+    _end_take: Callable[[PendingTake], None]
+    _repair: Callable[..., None]
 
     def _wait(self, fair: Sequence[str], seconds: float) -> None:
         """Block on the wake-ups of the fair queues, and on the stock queues as Kombu does.
@@ -42,14 +47,10 @@ class Waiting(ChannelPart):
             self.connection._callbacks[key] = _woken
         stock = [
             queue
-            for queue in self._queue_cycle.consume(len(self.active_queues))  # type: ignore[attr-defined]
+            for queue in self._queue_cycle.consume(len(self.active_queues))
             if queue not in fair
         ]
-        plain = [
-            self._q_for_pri(queue, step)  # type: ignore[attr-defined]
-            for step in self.priority_steps  # type: ignore[attr-defined]
-            for queue in stock
-        ]
+        plain = [self._q_for_pri(queue, step) for step in self.priority_steps for queue in stock]
         if plain:
             seconds = min(seconds, STOCK_WAIT_SECONDS)
         self._waits_for_stock = bool(plain)
@@ -74,7 +75,7 @@ class Waiting(ChannelPart):
 
     def _receive(self) -> Any:
         try:
-            return super()._receive()  # type: ignore[misc]
+            return super()._receive()
         except self.connection_errors as error:
             if self._in_listen is not None or not self.connection.cycle.survives(error):
                 raise
@@ -84,7 +85,7 @@ class Waiting(ChannelPart):
         if self._pending_take is not None:
             return self._end_take(self._pending_take)
         try:
-            return super()._brpop_read(**options)  # type: ignore[misc]
+            return super()._brpop_read(**options)
         except ResponseError as error:
             self._repair(self.active_queues, error)
             # As at a timeout: the next turn of the loop takes from all queues.
@@ -101,14 +102,14 @@ class Waiting(ChannelPart):
         redis-py opens a lost one again in the middle of a read, and would then wait for a message
         without any limit, while the loop stands still.
         """
-        pubsub = self._create_client(asynchronous=True).pubsub()  # type: ignore[attr-defined]
+        pubsub = self._create_client(asynchronous=True).pubsub()
         read = partial(pubsub.parse_response, block=False, timeout=BROADCAST_READ_SECONDS)
         pubsub.parse_response = read
         return pubsub
 
     def _receive_one(self, client: Any) -> Any:
         try:
-            return super()._receive_one(client)  # type: ignore[misc]
+            return super()._receive_one(client)
         except Empty:
             return None
         except Exception as error:
