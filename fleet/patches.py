@@ -195,10 +195,9 @@ PATCHES: Final = (
     ),
     Patch(
         "kombu.transport.virtual.base:Message",
-        "unpacked within a limit; JSON is read directly; put aside as it came",
-        "transport/message.py transport/taking.py",
+        "unpacked within a limit; JSON is read directly",
+        "transport/message.py",
         overrides="_decode",
-        uses="_raw",
     ),
     Patch(
         "redis.connection:Connection",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -47,6 +48,15 @@ class Lease:
     def load(self) -> int:
         """Its part of the buffer, in us; a slow or unknown run takes a slot's whole part."""
         return BUFFER_US if self.expected is None else min(self.expected, BUFFER_US)
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long its run is expected to take; infinite if unknown."""
+        return math.inf if self.expected is None else self.expected / 1_000_000
+
+    def undo_start(self) -> None:
+        """Note that it was taken back from the pool: no end of its run will be reported."""
+        self.is_started = False
 
     def group(self) -> Sequence[Any]:
         """Return the arguments of `hold.lua`."""
@@ -98,15 +108,12 @@ class HeldLeases:
         """Whether all messages of this channel have finished."""
         return self._loads[channel].count == 0
 
-    def add(self, lease: Lease) -> str:
-        """Add a lease; return its tag."""
-        tag = lease.tag
-        self._leases[tag] = lease
+    def add(self, lease: Lease) -> None:
+        self._leases[lease.tag] = lease
         load = self._loads[lease.channel]
         load.held += 1
         load.count += 1
         load.buffered += lease.load
-        return tag
 
     def finish(self, lease: Lease) -> None:
         """Free its slot, unless that is done."""

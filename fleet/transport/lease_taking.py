@@ -32,13 +32,13 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The result of a take: (tag, message) pairs, in order.
+    """The result of a take: leases of its messages, in order.
 
     `sleep_seconds` is None if there may be more messages; otherwise there are none for this long,
     or until a wake-up. `has_foreign`: a stock client has put messages into the plain list.
     """
 
-    messages: list[tuple[str, bytes]]
+    messages: list[Lease]
     sleep_seconds: float | None
     has_foreign: bool
 
@@ -212,7 +212,7 @@ class LeaseTaking:
         known = self._epochs.known[queue]
         return (self.worker, lease_us, known.confirmed, *room, known.epoch, known.last_lease)
 
-    def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> tuple[str, bytes]:
+    def _hold(self, queue: str, channel: Hashable, message: list[bytes]) -> Lease:
         message_id, number, expected, is_urgent, raw, is_redelivered = message[:6]
         lease = Lease(
             queue=queue,
@@ -227,7 +227,8 @@ class LeaseTaking:
         )
         known = self._epochs.known[queue]
         known.last_lease = max(known.last_lease, lease.number)
-        return self._held.add(lease), raw
+        self._held.add(lease)
+        return lease
 
 
 def _last_result(client: Redis, pending: PendingTake, results: list[Any]) -> list[Any]:

@@ -7,7 +7,6 @@ are sent with the next take.
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Hashable, Iterable
 
@@ -33,33 +32,22 @@ class Leases(LeaseTaking):
 
     # --- what becomes of a message -----------------------------------------------------
 
-    def start(self, tag: str) -> None:
+    def get(self, tag: str) -> Lease | None:
+        """Return the lease of a message that this process holds."""
+        return self._held.get(tag)
+
+    def start(self, tag: str) -> Lease | None:
         """Note that the pool has it: a lost connection or a warm shutdown keeps the lease."""
         lease = self._held.get(tag)
         if lease is not None:
             lease.is_started = True
-
-    def undo_start(self, tag: str) -> None:
-        """Note that it was taken back from the pool: no end of its run will be reported."""
-        lease = self._held.get(tag)
-        if lease is not None:
-            lease.is_started = False
-
-    def expected_seconds(self, tag: str) -> float:
-        """Return how long its run is expected to take; infinite if unknown."""
-        lease = self._held.get(tag)
-        return math.inf if lease is None or lease.expected is None else lease.expected / 1_000_000
+        return lease
 
     def lose(self, tag: str) -> None:
         """Note that the process which ran it has died."""
         lease = self._held.get(tag)
         if lease is not None:
             lease.is_lost = True
-
-    def lost(self, tag: str) -> Lease | None:
-        """Return the lease of a message whose process has died, else None."""
-        lease = self._held.get(tag)
-        return lease if lease is not None and lease.is_lost else None
 
     def finish(self, tag: str, seconds: float) -> None:
         """Note that the run has ended: free its slot, cap and lock, and charge its owner."""
@@ -105,11 +93,6 @@ class Leases(LeaseTaking):
             if lease is not None:
                 delay = round(delay_seconds * 1_000_000)
                 self._pending_ops.add(lease, "give_back", delay, int(is_rejected), is_urgent=True)
-
-    def is_redelivered(self, tag: str) -> bool:
-        """Whether a worker has given this message back before."""
-        lease = self._held.get(tag)
-        return lease is not None and lease.is_redelivered
 
     def give_back_unstarted(self, channel: Hashable) -> None:
         """Give back the messages of a channel that have not started; orphan the others."""

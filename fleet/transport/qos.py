@@ -96,8 +96,8 @@ class QoS(redis.QoS):
         if not self._is_fair(delivery_tag):
             self._settle_stock(super().reject, delivery_tag, requeue)
         elif requeue:
-            lost = self.leases.lost(delivery_tag)
-            if lost is None or not self.channel.quarantine.strike(lost):
+            lease = self.leases.get(delivery_tag)
+            if lease is None or not (lease.is_lost and self.channel.quarantine.strike(lease)):
                 # A hint keeps its place: its row knows how long it has waited.
                 message = self._delivered.get(delivery_tag)
                 is_rejected = message is None or not is_hint(message.headers)

@@ -27,13 +27,13 @@ class Quarantine:
     def __init__(self, channel: Any) -> None:
         self._channel = channel
 
-    def put_aside(self, tag: str, raw: bytes | str, error: Exception) -> None:
+    def put_aside(self, tag: str, error: Exception) -> None:
         """Quarantine a message if this process still holds it."""
         lease = self._channel.leases.remove(tag)
         if lease is not None:
             log_events.MESSAGE_QUARANTINED.log(logger, queue=lease.queue, exc_info=error)
             worker = self._channel.leases.worker
-            facts = (reason(error), "lease", worker, lease.id, lease.number, raw)
+            facts = (reason(error), "lease", worker, lease.id, lease.number, lease.raw)
             with self._channel.conn_or_acquire() as client:
                 scripts.run(client, lease.queue, "quarantine", *facts)
         self._channel.qos._quick_ack(tag)
@@ -54,7 +54,7 @@ class Quarantine:
         except self._channel.connection_errors as error:
             log_events.STRIKE_NOT_RECORDED.log(logger, error=error)
             return False
-        self.put_aside(lease.tag, lease.raw, RuntimeError(f"it has ended {strikes} processes"))
+        self.put_aside(lease.tag, RuntimeError(f"it has ended {strikes} processes"))
         return True
 
 

@@ -10,12 +10,12 @@ from time import monotonic
 from typing import Any, Final
 
 from kombu.exceptions import OperationalError
-from kombu.transport import redis
 from redis.exceptions import RedisError
 
 from fleet import log_events
 from fleet.transport.adoption import adopt
 from fleet.transport.envelope import delivered
+from fleet.transport.held_leases import Lease
 from fleet.transport.lease_taking import AT_ONCE_SECONDS, Room, Taken
 from fleet.transport.leases import Leases
 from fleet.transport.pending_take import PendingTake
@@ -44,7 +44,7 @@ class Taking(Waiting):
     """The fair queues that are consumed here; read in each turn of the loop."""
     _unacknowledged: frozenset[str] | set[str] = frozenset()
     """Queues whose consumer acknowledges nothing: a delivery settles the message."""
-    _arrived: deque[tuple[str, str, bytes]]
+    _arrived: deque[Lease]
     _in_turn: list[str]
     _waits: dict[str, float]
     """Queues that are empty for now, and the `monotonic()` time of the next look."""
@@ -53,8 +53,8 @@ class Taking(Waiting):
     def _get(self, queue: str) -> Any:  # type: ignore[override]
         if queue not in self.fair_queues:
             return super()._get(queue)
-        for tag, raw in self._take(queue, Room(1, 0), most=1).messages:
-            return delivered(raw, tag=tag, is_redelivered=self.leases.is_redelivered(tag))
+        for lease in self._take(queue, Room(1, 0), most=1).messages:
+            return delivered(lease.raw, tag=lease.tag, is_redelivered=lease.is_redelivered)
         raise Empty
 
     def _brpop_start(self, timeout: float | None = None) -> None:
@@ -156,7 +156,7 @@ class Taking(Waiting):
 
     def _note_taken(self, queue: str, taken: Taken) -> None:
         """Store the messages of a take, and how long the queue stays empty, if that is known."""
-        self._arrived.extend((queue, tag, raw) for tag, raw in taken.messages)
+        self._arrived.extend(taken.messages)
         if taken.has_foreign:
             self._with_repair([queue], adopt, self, queue)
         seconds = taken.sleep_seconds
@@ -196,31 +196,27 @@ class Taking(Waiting):
         for number in range(HAND_OVER_AT_ONCE):
             if not self._arrived or (number and monotonic() > ends_at):
                 return number > 0
-            self._hand_over(*self._arrived.popleft())
+            self._hand_over(self._arrived.popleft())
         return True
 
-    def _hand_over(self, queue: str, tag: str, raw: bytes) -> None:
+    def _hand_over(self, lease: Lease) -> None:
         """Deliver one message; put a malformed one into quarantine."""
+        tag = lease.tag
         try:
-            is_redelivered = self.leases.is_redelivered(tag)
-            message = delivered(raw, tag=tag, is_redelivered=is_redelivered)
-            self.connection._deliver(message, queue)
-            if queue in self._unacknowledged:
+            message = delivered(lease.raw, tag=tag, is_redelivered=lease.is_redelivered)
+            self.connection._deliver(message, lease.queue)
+            if lease.queue in self._unacknowledged:
                 self.qos.delivered(tag)
         except SHAPE_ERRORS as error:
-            self.quarantine.put_aside(tag, raw, error)
+            self.quarantine.put_aside(tag, error)
         except (RedisError, OSError, OperationalError):
             raise  # the broker is lost, and with it this channel
         except Exception as error:
             # Celery stores a result for a message without a task, and its backend may refuse it.
             log_events.MESSAGE_NOT_HANDLED.log(logger, exc_info=True)
-            self.quarantine.put_aside(tag, raw, error)
-
-    def put_aside(self, message: Any, error: Exception) -> None:
-        """Put a delivered message of a fair queue into quarantine."""
-        self.quarantine.put_aside(message.delivery_tag, redis.dumps(message._raw), error)
+            self.quarantine.put_aside(tag, error)
 
     def _give_back_arrived(self, queue: str) -> None:
-        for _queue, tag, _raw in [each for each in self._arrived if each[0] == queue]:
-            self.leases.give_back(tag)
-        self._arrived = deque(each for each in self._arrived if each[0] != queue)
+        for lease in [each for each in self._arrived if each.queue == queue]:
+            self.leases.give_back(lease.tag)
+        self._arrived = deque(each for each in self._arrived if each.queue != queue)

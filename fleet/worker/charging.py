@@ -50,16 +50,17 @@ class Entrance:
         qos: Any = getattr(getattr(message, "channel", None), "qos", None)
         if message is None or not hasattr(qos, "finished"):
             return self._apply_async(*args, **options)
-        options.update(_Watch(qos, message.delivery_tag).around(options))
+        tag = message.delivery_tag
+        options.update(_Watch(qos, tag).around(options))
         # The lease counts as started from here on, not from the pool's report: a pool that ends, or
         # whose worker has lost its connection, still executes the tasks that it has.
-        qos.leases.start(message.delivery_tag)
-        if children_of(self._pool):
-            options["expected"] = qos.leases.expected_seconds(message.delivery_tag)
+        lease = qos.leases.start(tag)
+        if lease is not None and children_of(self._pool):
+            options["expected"] = lease.expected_seconds
         job = self._apply_async(*args, **options)
-        if isinstance(job, Job):
-            job.give_back = partial(qos.leases.give_back, message.delivery_tag)
-            job.on_withdrawn = partial(qos.leases.undo_start, message.delivery_tag)
+        if lease is not None and isinstance(job, Job):
+            job.give_back = partial(qos.leases.give_back, tag)
+            job.on_withdrawn = lease.undo_start
         return job
 
 
@@ -85,11 +86,11 @@ def putting_aside(base: Any) -> type[Request]:
 
 def put_aside(request: Any, error: Exception) -> bool:
     """Put the message of a request into quarantine; False if it is from a stock queue."""
-    aside = getattr(request.message.channel, "put_aside", None)
-    if aside is None:
+    quarantine = getattr(request.message.channel, "quarantine", None)
+    if quarantine is None:
         return False
     worker_state.task_ready(request)
-    aside(request.message, error)
+    quarantine.put_aside(request.message.delivery_tag, error)
     return True
 
 

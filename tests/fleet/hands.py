@@ -37,7 +37,7 @@ class Scene:
         )
         if found.has_foreign:
             self.channel._with_repair([QUEUE], adopt, self.channel, QUEUE)
-        return [tag for tag, _raw in found.messages]
+        return [lease.tag for lease in found.messages]
 
     def go_on(self) -> bool:
         """Have a worker take and end what is ready; say whether there was any."""

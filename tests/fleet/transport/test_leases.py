@@ -52,7 +52,7 @@ def taken(
     found: Taken = leases.take(
         client, QUEUE, Room(slots, 0), channel=channel, lease_us=MINUTE_US, most=100
     )
-    return [tag for tag, _raw in found.messages]
+    return [lease.tag for lease in found.messages]
 
 
 def end(leases: Leases, tag: str, *, seconds: float = 0.01) -> None:

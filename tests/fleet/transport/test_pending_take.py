@@ -133,9 +133,9 @@ def test_a_reply_of_an_epoch_that_is_over_is_held(
     broker.flushall()
     leases.renew(broker)  # beside the loop: it meets the new epoch first
     found = leases.end_take(broker, pending)
-    [(tag, _raw)] = found.messages
+    [lease] = found.messages
     assert held(broker, leases) == ["once:a"]
-    end(leases, tag)
+    end(leases, lease.tag)
     leases.flush(broker)
     assert known() == []
 
@@ -203,7 +203,7 @@ def test_a_queue_that_was_empty_is_asked_again_beside_a_busy_one(
     seen: list[str] = []
     for _ in range(30):
         while channel._arrived:
-            _queue, tag, _raw = channel._arrived.popleft()
+            tag = channel._arrived.popleft().tag
             seen.append(tag.partition("#")[0])
             channel.leases.finish(tag, 0.2)
             channel.leases.ack(tag)

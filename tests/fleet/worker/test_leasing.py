@@ -129,9 +129,9 @@ def took(app: Celery, *, in_pool: bool = False) -> str:
         taken = leases.take(
             client, "jobs", Room(1, 0), channel="consumer", lease_us=400_000, most=1
         )
-        [(tag, _)] = taken.messages
+        [lease] = taken.messages
         if in_pool:
-            leases.start(tag)
+            leases.start(lease.tag)
         return leases.worker
 
 
