@@ -57,20 +57,9 @@ class LayeredLoader(Loader):
         return Template(path.read_bytes(), name=name, loader=self)
 
 
-class Metrics(monitor.Metrics):
-    """Flower's metrics, behind its login."""
-
-    @authenticated
-    async def get(self) -> None:
-        await super().get()
-
-
-class Healthcheck(monitor.Healthcheck):
-    """Flower's health check, behind its login."""
-
-    @authenticated
-    async def get(self) -> None:
-        await super().get()
+def behind_login(handler: Any) -> type:
+    """Return one of Flower's request handlers that needs no login, with its login."""
+    return type(handler.__name__, (handler,), {"get": authenticated(handler.get)})
 
 
 class GuardedFlower(Flower):
@@ -88,9 +77,11 @@ class GuardedFlower(Flower):
             )
         super().__init__(options=options, template_loader=LayeredLoader(site=site), **rest)
         start = f"/{options.url_prefix.strip('/')}" if options.url_prefix else ""
+        guarded = {"metrics": monitor.Metrics, "healthcheck": monitor.Healthcheck}
         # Before Flower's own, which need no login.
-        guarded = [(f"{start}/metrics", Metrics), (f"{start}/healthcheck", Healthcheck)]
-        self.add_handlers(".*", guarded)
+        self.add_handlers(
+            ".*", [(f"{start}/{path}", behind_login(own)) for path, own in guarded.items()]
+        )
 
 
 def run_address(site: str, uuid: str) -> str:

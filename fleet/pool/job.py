@@ -6,7 +6,8 @@ import itertools
 import logging
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from fleet import log_events
 
@@ -15,47 +16,34 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_numbers: Final = itertools.count()
+Callback = Callable[..., Any]
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False, kw_only=True)
 class Job:
     """What `apply_async` returns; Celery keeps a weak reference, and calls `terminate`."""
 
-    __slots__ = (
-        *("number", "packet", "expected", "correlation_id", "soft_limit", "hard_limit"),
-        *("_on_accept", "_on_value", "_on_error", "_on_limit", "give_back", "on_withdrawn"),
-        *("child", "began_at", "timers", "soft_sent", "kill_at", "_is_ready", "__weakref__"),
-    )
-
-    def __init__(
-        self,
-        *,
-        expected: float,
-        correlation_id: str | None,
-        soft_limit: float | None,
-        hard_limit: float | None,
-        on_accept: Callable[..., Any] | None,
-        on_value: Callable[..., Any] | None,
-        on_error: Callable[..., Any] | None,
-        on_limit: Callable[..., Any] | None,
-    ) -> None:
-        self.number = next(_numbers)
-        self.packet = b""
-        self.expected, self.correlation_id = expected, correlation_id
-        self.soft_limit, self.hard_limit = soft_limit, hard_limit
-        self._on_accept, self._on_value = on_accept, on_value
-        self._on_error, self._on_limit = on_error, on_limit
-        self.give_back: Callable[[], Any] | None = None
-        """Gives its message back to the broker, if that is a fair queue."""
-        self.on_withdrawn: Callable[[], Any] | None = None
-        self.child: Child | None = None
-        """The child that runs it, once the pool knows that."""
-        self.began_at = 0.0
-        self.timers: tuple[Any, ...] = ()
-        self.soft_sent = False
-        self.kill_at = math.inf
-        """When it is killed while its pool stops; until then, its caller has a timer for that."""
-        self._is_ready = False
+    packet: bytes
+    expected: float
+    correlation_id: str | None
+    soft_limit: float | None
+    hard_limit: float | None
+    on_accept: Callback | None
+    on_value: Callback | None
+    on_error: Callback | None
+    on_limit: Callback | None
+    number: int = field(default_factory=itertools.count().__next__)
+    give_back: Callable[[], Any] | None = None
+    """Gives its message back to the broker, if that is a fair queue."""
+    on_withdrawn: Callable[[], Any] | None = None
+    child: Child | None = None
+    """The child that runs it, once the pool knows that."""
+    began_at: float = 0.0
+    timers: tuple[Any, ...] = ()
+    soft_sent: bool = False
+    kill_at: float = math.inf
+    """When it is killed while its pool stops; until then, its caller has a timer for that."""
+    _is_ready: bool = field(default=False, init=False)
 
     def ready(self) -> bool:
         """Say whether it has ended."""
@@ -85,21 +73,21 @@ class Job:
     def accept(self, pid: int, began_at: float) -> None:
         """Tell its caller that a child has begun it."""
         self.began_at = began_at
-        self._call(self._on_accept, pid, began_at)
+        self._call(self.on_accept, pid, began_at)
 
     def exceed(self, *, soft: bool) -> None:
         """Tell its caller that a time limit is reached; at a hard one it has ended."""
         if not soft:
             self._is_ready = True
         limit = self.soft_limit if soft else self.hard_limit
-        self._call(self._on_limit, soft=soft, timeout=limit)
+        self._call(self.on_limit, soft=soft, timeout=limit)
 
     def end(self, *, is_value: bool, answer: Any) -> None:
         """Tell its caller its value, or its error as billiard's `ExceptionInfo`."""
         self._is_ready = True
-        self._call(self._on_value if is_value else self._on_error, answer)
+        self._call(self.on_value if is_value else self.on_error, answer)
 
-    def _call(self, callback: Callable[..., Any] | None, *args: Any, **facts: Any) -> None:
+    def _call(self, callback: Callback | None, *args: Any, **facts: Any) -> None:
         # SystemExit passes: Celery ends a worker by it.
         try:
             if callback is not None:

@@ -174,6 +174,7 @@ class Processes:
         if self._state != RUN:
             return None
         job = Job(
+            packet=pickle.dumps((func, args, kwds or {}), pickle.HIGHEST_PROTOCOL),
             expected=expected,
             correlation_id=correlation_id,
             soft_limit=soft_timeout or self.soft_timeout,
@@ -183,7 +184,6 @@ class Processes:
             on_error=error_callback,
             on_limit=timeout_callback,
         )
-        job.packet = pickle.dumps((func, args, kwds or {}), pickle.HIGHEST_PROTOCOL)
         self.jobs.add(job)
         self._outbox.add(job)
         self._starts.look_soon()

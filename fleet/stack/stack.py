@@ -78,25 +78,6 @@ def start(program: Program, output: BinaryIO) -> Running:
     )
 
 
-class Output(Protocol):
-    """Where the lines of a program's processes go."""
-
-    def opened(self) -> BinaryIO:
-        """Return a file for a new process to write to."""
-
-    def clear(self) -> None:
-        """Forget what was written."""
-
-    def has(self, text: str) -> bool:
-        """Say whether this was written since `clear`."""
-
-    def new_lines(self) -> list[str]:
-        """Return the complete lines written since the last call."""
-
-    def last_lines(self) -> list[str]:
-        """Return the newest lines, for an error."""
-
-
 class LogFile:
     """A program's output in a file."""
 
@@ -109,16 +90,20 @@ class LogFile:
         return f"The end of {self._path}"
 
     def opened(self) -> BinaryIO:
+        """Return a file for a new process to write to."""
         return self._path.open("ab")
 
     def clear(self) -> None:
+        """Forget what was written."""
         self._path.write_bytes(b"")
         self._read_to = 0
 
     def has(self, text: str) -> bool:
+        """Say whether this was written since `clear`."""
         return text.encode() in self._path.read_bytes()
 
     def new_lines(self) -> list[str]:
+        """Return the complete lines written since the last call."""
         with self._path.open("rb") as log:
             log.seek(self._read_to)
             text, newline, _ = log.read().rpartition(b"\n")
@@ -126,12 +111,13 @@ class LogFile:
         return text.decode(errors="replace").splitlines()
 
     def last_lines(self) -> list[str]:
+        """Return the newest lines, for an error."""
         text = self._path.read_bytes()[-20_000:]
         return text.decode(errors="replace").splitlines()[-SHOWN_LINES:]
 
 
 class Pipe:
-    """A program's output in a pipe, which the caller must read: a full one stops the program."""
+    """As `LogFile`, in a pipe that the caller must read: a full one stops the program."""
 
     def __init__(self) -> None:
         self._read_end, self._write_end = os.pipe()
@@ -300,7 +286,7 @@ class _Watched:
         self,
         program: Program,
         *,
-        output: Output,
+        output: LogFile | Pipe,
         restart_seconds: Sequence[float],
         starter: Callable[[Program, BinaryIO], Running],
     ) -> None:

@@ -190,15 +190,14 @@ class Channel(Taking):
                 scripts.run(client, queue, "rouse", self.leases.worker)
         return result
 
-    def settle(self, *, waits: bool = True) -> None:
-        """Flush the operations that are due; wait for the reply if `waits`."""
+    def settle_due(self) -> None:
+        """Flush the operations that are due; a later call reads the reply."""
         due = self.leases.due()
         if due or self.leases.is_collect_due:
             with self.conn_or_acquire() as client:
-                flush = self.leases.flush if waits else self.leases.flush_async
-                flush(client, due)
+                self.leases.flush_async(client, due)
 
-    def settle_all(self) -> None:
+    def settle(self) -> None:
         """Flush all pending operations of this process, and wait for the reply."""
         if self.leases.has_pending:
             with self.conn_or_acquire() as client:
@@ -212,7 +211,7 @@ class Channel(Taking):
         if not self.leases.has_worker:
             # A worker's loop flushes even after this connection is lost.
             try:
-                self.settle_all()
+                self.settle()
             except self.connection_errors as error:
                 log_events.NOT_ACKNOWLEDGED.log(logger, error=error)
         if self._in_poll and self._waits_for_fair and not self._waits_for_stock:

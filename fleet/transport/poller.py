@@ -134,7 +134,7 @@ class Poller(redis.MultiChannelPoller):
         # All channels share the leases: one of them flushes.
         channel = next(iter(self._channels), None)
         if channel is not None and channel.leases.has_pending:
-            channel.settle(waits=False)
+            channel.settle_due()
         super().on_poll_start()
 
     def get(self, callback: Any, timeout: float | None = None) -> Any:

@@ -187,7 +187,7 @@ class QoS(redis.QoS):
         if self.leases.has_worker:
             self._schedule_flush()
         else:
-            self.channel.settle_all()
+            self.channel.settle()
 
     def _schedule_flush(self) -> None:
         """Have the loop turn in time for a flush. Without a loop, the next poll flushes."""

@@ -229,7 +229,7 @@ def test_a_channel_gives_back_what_is_on_its_way(
     assert held(broker, channel.leases) == ["a", "b"]
     if way == "cancel":
         channel.basic_cancel(f"of {QUEUE}")
-        channel.settle_all()
+        channel.settle()
     else:
         channel.close()
     assert not channel.has_pending_take
