@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 LEAST_SNOOZE_SECONDS: Final = 1.0
 LONGEST_SNOOZE_SECONDS: Final = 30 * 86_400.0
@@ -45,12 +45,12 @@ class Snooze(Steer):
 
 class _WithReason(Steer):
     def __init__(self, reason: str) -> None:
+        name = type(self).__name__
         if not isinstance(reason, str):
-            raise TypeError(f"{_name(self)}: reason is a text, not {type(reason).__name__}")
+            raise TypeError(f"{name}: reason is a text, not {type(reason).__name__}")
         if not reason or len(reason) > REASON_CHARACTERS:
             raise ValueError(
-                f"{_name(self)}: reason has from 1 to {REASON_CHARACTERS} characters,"
-                f" not {len(reason):,}"
+                f"{name}: reason has from 1 to {REASON_CHARACTERS} characters, not {len(reason):,}"
             )
         super().__init__(reason)
         self.reason = reason
@@ -72,7 +72,3 @@ class SnoozedTooOften(Exception):
 
     def __init__(self) -> None:
         super().__init__(f"the run has started {MOST_STARTS:,} times, and is not snoozed again")
-
-
-def _name(steer: Any) -> str:
-    return type(steer).__name__

@@ -82,7 +82,8 @@ def waiting_in(channel: Any, queue: str, *, is_fair: bool) -> Iterator[WaitingMe
                     break  # the placeholders begin here
                 yield from _read(raw, "ready")
         if is_fair:
-            yield from _in_fair_queue(client, queue)
+            for row in rows(client, queue):
+                yield from _read(row.raw, row.state)
 
 
 def _in_list(client: Any, name: str) -> Iterator[bytes]:
@@ -92,11 +93,6 @@ def _in_list(client: Any, name: str) -> Iterator[bytes]:
     while page := client.lrange(name, first, first + PAGE - 1):
         yield from page
         first += PAGE
-
-
-def _in_fair_queue(client: Any, queue: str) -> Iterator[WaitingMessage]:
-    for row in rows(client, queue):
-        yield from _read(row.raw, row.state)
 
 
 def rows(client: Any, queue: str) -> Iterator[Row]:

@@ -75,10 +75,6 @@ class Epochs:
                 prime()
         return is_other or not (is_told or _primers)
 
-    def is_over(self, queue: str, epoch: int) -> bool:
-        """Whether we know a later epoch of the queue than this one."""
-        return epoch < self.known[queue].epoch
-
     def declare(self, client: Redis, queue: str) -> None:
         """Give a queue that was emptied the messages that this process has leased."""
         leases = self.keep(client, queue)

@@ -113,7 +113,7 @@ class LeaseTaking:
             pending = PendingTake(queue, channel, ops, calls, connection, epoch=epoch)
             self._pending[queue] = pending
         try:
-            pending.send()
+            scripts.send(connection, queue, calls)
         except BaseException:
             self.drop_take(pending)
             raise
@@ -122,14 +122,14 @@ class LeaseTaking:
     def end_take(self, client: Redis, pending: PendingTake) -> Taken:
         """Return the result of a take; wait for its reply."""
         try:
-            results = pending.results()
+            results = scripts.read(pending.connection, len(pending.calls))
             with self._lock:
                 if pending.is_dropped:
                     return NOT_NOW
                 reply = _last_result(client, pending, results)
                 del self._pending[pending.queue]
                 epoch, is_told = reply[4:6]
-                is_over = self._epochs.is_over(pending.queue, epoch)
+                is_over = epoch < self._epochs.known[pending.queue].epoch
                 if not is_over and self._epochs.meet(client, pending.queue, epoch, is_told):
                     return NOT_NOW  # these messages are not confirmed: the next take brings them
                 if pending.epoch not in (0, epoch):
@@ -183,22 +183,17 @@ class LeaseTaking:
             self._met = {pair for pair in self._met if pair[1] != channel}
 
     def _meet_first(self, client: Redis, queue: str, channel: Hashable) -> None:
-        if (queue, channel) not in self._met:
-            if not any(channel == met for _queue, met in self._met):
-                scripts.load(client, OFTEN)
-            self._meet(client, queue)
-            self._met.add((queue, channel))
-
-    def _meet(self, client: Redis, queue: str) -> None:
         """Name the leases of a queue over a new channel: the server may have failed over.
 
         Before the take, not in the same round trip: a script that the server does not know runs
         last, after the take.
         """
-        if queue in self._epochs.known:
-            if pending := self._pending.get(queue):
-                self.drop_take(pending)  # its leases are not known here yet
-            self._epochs.keep(client, queue)
+        if (queue, channel) not in self._met:
+            if not any(channel == met for _queue, met in self._met):
+                scripts.load(client, OFTEN)
+            if queue in self._epochs.known:
+                self._epochs.keep(client, queue)
+            self._met.add((queue, channel))
 
     def _ask(self, client: Redis, queue: str, how: tuple[int, int, int, int]) -> list[Any]:
         """Flush pending operations and take, in one round trip; return the take's reply."""

@@ -31,6 +31,7 @@ FLUSH_AT: Final = 200
 MAX_UNCONFIRMED: Final = 16
 """At most this many batches are unanswered; the next one waits."""
 _ACTS: Final = ("finish", "done", "ack", "give_back")
+"""The scripts of operations, in the order in which they run."""
 
 _Name = tuple[str, int]
 """A lease's message id and number."""
@@ -40,27 +41,25 @@ _Name = tuple[str, int]
 class QueueOps:
     """Pending operations of one queue: for each script, leases and further arguments."""
 
-    finish: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
-    done: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
-    ack: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
-    give_back: dict[_Name, tuple[Any, ...]] = field(default_factory=dict)
+    by_act: dict[str, dict[_Name, tuple[Any, ...]]] = field(
+        default_factory=lambda: {act: {} for act in _ACTS}
+    )
     since: float = 0.0
     is_urgent: bool = False
 
     def __len__(self) -> int:
-        return len(self.finish) + len(self.done) + len(self.ack) + len(self.give_back)
+        return sum(map(len, self.by_act.values()))
 
     def add(self, name: _Name, act: str, more: tuple[Any, ...]) -> None:
-        if act == "ack" and name in self.finish:
+        if act == "ack" and name in self.by_act["finish"]:
             # Both in one operation, which costs Redis little more than either.
-            act, more = "done", self.finish.pop(name)
-        getattr(self, act)[name] = more
+            act, more = "done", self.by_act["finish"].pop(name)
+        self.by_act[act][name] = more
 
     def calls(self, worker: str) -> list[scripts.Call]:
-        by_act = [(act, getattr(self, act)) for act in _ACTS]
         return [
             (act, (worker, *(part for name, more in ops.items() for part in (*name, *more))))
-            for act, ops in by_act
+            for act, ops in self.by_act.items()
             if ops
         ]
 
@@ -209,7 +208,6 @@ class PendingOps:
         if not ops:
             return
         later = self._pending[queue]
-        for act in _ACTS:
-            setattr(later, act, {**getattr(ops, act), **getattr(later, act)})
+        later.by_act = {act: {**ops.by_act[act], **later.by_act[act]} for act in _ACTS}
         later.since = ops.since or later.since
         later.is_urgent = later.is_urgent or ops.is_urgent

@@ -31,13 +31,6 @@ class PendingTake:
     is_dropped: bool = False
     """Its messages must not be used: the queue takes them back."""
 
-    def send(self) -> None:
-        scripts.send(self.connection, self.queue, self.calls)
-
-    def results(self) -> list[Any]:
-        """Wait for the results of all calls; a refused call's result is its ResponseError."""
-        return scripts.read(self.connection, len(self.calls))
-
     @property
     def is_overdue(self) -> bool:
         """Whether the server has been silent for longer than the socket timeout.

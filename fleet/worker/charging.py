@@ -76,12 +76,10 @@ class PutsAside(Request):
             return True
 
 
-def putting_aside(base: Any) -> type[Request]:
-    """Return a task's request class, or a name of one, with this; safe to repeat."""
+def with_part(part: type[Request], base: Any) -> type[Request]:
+    """Return a task's request class, or the class of this name, with a part; safe to repeat."""
     found = symbol_by_name(base)
-    if issubclass(found, PutsAside):
-        return found
-    return type(found.__name__, (PutsAside, found) if found is not Request else (PutsAside,), {})
+    return found if issubclass(found, part) else type(found.__name__, (part, found), {})
 
 
 def put_aside(request: Any, error: Exception) -> bool:
@@ -110,12 +108,11 @@ class _Watch:
             "error_callback": self._failed,
             "timeout_callback": self._timed_out,
         }
-        watched: dict[str, Callable[..., Any]] = {
+        return {
             name: partial(_in_turn, own, options[name])
             for name, own in ours.items()
             if options.get(name) is not None
         }
-        return watched
 
     def _accepted(self, _pid: int, accepted_at: float) -> None:
         self._began_at = accepted_at

@@ -20,7 +20,6 @@ from billiard.common import terminate_handler_fired
 from billiard.einfo import ExceptionInfo
 from celery import Task
 from celery.exceptions import Ignore, Reject, Retry, WorkerShutdown, WorkerTerminate
-from celery.utils.imports import symbol_by_name
 from celery.worker.request import Request
 
 from fleet import logs, tracing
@@ -40,6 +39,7 @@ from fleet.pool import stoppable
 from fleet.router import acting_as
 from fleet.steering import MOST_STARTS, Snooze, SnoozedTooOften, Steer
 from fleet.worker import indirect
+from fleet.worker.charging import with_part
 from fleet.worker.failures import (
     class_names,
     failure,
@@ -105,33 +105,30 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
             task._fairshift_guarded = True
             if is_never_awaited(task.run, task.__class__):
                 task.run = _refusing(task.name)
-            task.Request = _hint_request(task.Request)
+            task.Request = with_part(HintRequest, task.Request)
             task.run = _guarded_run(task, task.run, application)
             task.retry = _guarded_retry(task, task.retry)
     indirect.close(tasks, application.requires_row)
 
 
-def _hint_request(base: Any) -> type[Request]:
-    """Return a request class that drops no hint, and gives errbacks their owner.
+class HintRequest(Request):
+    """A request that drops no hint, and gives errbacks their owner.
 
     Celery would drop a hint that was revoked by message or has an `expires`, and its run would wait
     for ever. After a lost child or a hard limit, the main process calls the errbacks, outside of
     any task whose owner they could inherit.
     """
 
-    class HintRequest(symbol_by_name(base)):  # type: ignore[misc]
-        def revoked(self) -> bool:
-            return False if is_hint(self.request_dict) else super().revoked()
+    def revoked(self) -> bool:
+        return False if is_hint(self.request_dict) else bool(super().revoked())
 
-        def on_failure(self, *args: Any, **kwargs: Any) -> Any:
-            with acting_as(self.request_dict):
-                return super().on_failure(*args, **kwargs)
+    def on_failure(self, *args: Any, **kwargs: Any) -> Any:
+        with acting_as(self.request_dict):
+            return super().on_failure(*args, **kwargs)
 
-        def on_timeout(self, *args: Any, **kwargs: Any) -> Any:
-            with acting_as(self.request_dict):
-                return super().on_timeout(*args, **kwargs)
-
-    return HintRequest
+    def on_timeout(self, *args: Any, **kwargs: Any) -> Any:
+        with acting_as(self.request_dict):
+            return super().on_timeout(*args, **kwargs)
 
 
 def traced(trace: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from fleet.transport.leases import Leases
 from fleet.transport.password import logs_refused_password
 from fleet.transport.transport import Transport, fair_queues
 from fleet.versions import ALLOW_UNTESTED, untested_versions
-from fleet.worker.charging import Entrance, putting_aside
+from fleet.worker.charging import Entrance, PutsAside, with_part
 from fleet.worker.consumer import Consumer
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class FairQueues(bootsteps.StartStopStep):
             worker.consumer_cls = Consumer
         end_copies(worker.app.tasks)
         for task in worker.app.tasks.values():
-            task.Request = putting_aside(task.Request)
+            task.Request = with_part(PutsAside, task.Request)
         if threading.current_thread() is threading.main_thread():
             # Not in a process that runs a worker in a thread, such as a test's. All present objects
             # stay: the collector skips them, here and in the children.
