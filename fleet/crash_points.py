@@ -75,18 +75,11 @@ class Fault:
     def _is_first_to_fire(self, number: int) -> bool:
         if self.once_dir is None:
             return True
-        marker = self.once_dir / f"{self.name}:{number}"
         try:
-            descriptor = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            # Atomic: one of several processes makes the file.
+            (self.once_dir / f"{self.name}:{number}").touch(exist_ok=False)
         except FileExistsError:
             return False
-        os.write(descriptor, b"%d\n" % os.getpid())
-        os.fsync(descriptor)
-        os.close(descriptor)
-        # The file's name is stored in the folder, which needs its own fsync.
-        folder = os.open(self.once_dir, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
         return True
 
 

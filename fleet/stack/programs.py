@@ -50,10 +50,7 @@ def notices_worker(
 
 
 def beat(
-    name: str = "beat",
-    *,
-    environment: Mapping[str, str] | None = None,
-    app: str = APPLICATION,
+    name: str = "beat", *, environment: Mapping[str, str] | None = None, app: str = APPLICATION
 ) -> Program:
     """Return celery-beat; several may run, one sends."""
     return Program(
@@ -120,13 +117,4 @@ def _worker(
 def _celery(app: str, command: str, options: Sequence[str]) -> list[str]:
     # Celery would run Django's system checks and drop what they say. They import every URL, so the
     # whole web application: more than half of a boot.
-    return [
-        sys.executable,
-        "-m",
-        "celery",
-        "--app",
-        app,
-        "--skip-checks",
-        command,
-        *options,
-    ]
+    return [sys.executable, "-m", "celery", "--app", app, "--skip-checks", command, *options]

@@ -86,14 +86,14 @@ class QoS(redis.QoS):
             self._with_repair(super().append, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
-        if self._is_fair(delivery_tag):
+        if _is_fair(delivery_tag):
             self.leases.ack(delivery_tag)
             self._settled(delivery_tag)
         else:
             self._settle_stock(super().ack, delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        if not self._is_fair(delivery_tag):
+        if not _is_fair(delivery_tag):
             self._settle_stock(super().reject, delivery_tag, requeue)
         elif requeue:
             lease = self.leases.get(delivery_tag)
@@ -119,8 +119,7 @@ class QoS(redis.QoS):
     def restore_unacked(self, client: Any = None) -> None:
         """Give back what has not started; this process keeps the leases of what runs."""
         self.leases.give_back_unstarted(self.channel.holder)
-        fair = [tag for tag in self._delivered if tag in self.leases or "#" in tag]
-        for tag in fair:
+        for tag in list(filter(_is_fair, self._delivered)):
             self._delivered.pop(tag, None)
         if self._delivered:
             super().restore_unacked(client)
@@ -169,10 +168,6 @@ class QoS(redis.QoS):
             with self.channel.conn_or_acquire(client) as acquired:
                 drop_unacknowledged(acquired, keys, tag, error)
 
-    def _is_fair(self, delivery_tag: str) -> bool:
-        # A stock tag is a bare UUID. A lost connection may have settled ours already.
-        return delivery_tag in self.leases or "#" in delivery_tag
-
     def delivered(self, delivery_tag: str) -> None:
         """Acknowledge a delivered message of a consumer that acknowledges nothing."""
         self.leases.ack(delivery_tag)
@@ -202,3 +197,8 @@ class QoS(redis.QoS):
         self._turns_at = 0.0
         if self.leases.has_pending:
             self._schedule_flush()
+
+
+def _is_fair(delivery_tag: str) -> bool:
+    """Say whether this is a lease's tag, also of one that has ended; a stock tag is a bare UUID."""
+    return "#" in delivery_tag
