@@ -38,16 +38,11 @@ def guarded(callback: Callable[P, R], name: str = "") -> Callable[P, R | None]:
         try:
             return callback(*args, **kwargs)
         except Exception as error:
-            note_failure(name, error)
+            if may_log(name):
+                log_events.CALLBACK_RAISED.log(logger, callback=name, error=error, exc_info=error)
             return None
 
     return call
-
-
-def note_failure(name: str, error: Exception) -> None:
-    """Log that a callback has failed, unless one of this name was logged within a minute."""
-    if may_log(name):
-        log_events.CALLBACK_RAISED.log(logger, callback=name, error=error, exc_info=error)
 
 
 def may_log(name: str) -> bool:

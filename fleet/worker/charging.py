@@ -15,6 +15,7 @@ from celery.worker.request import Request
 
 from fleet.pool import Job, children_of
 from fleet.transport.quarantine import SHAPE_ERRORS
+from fleet.worker.failures import unwrapped
 
 
 class Entrance:
@@ -127,7 +128,7 @@ class _Watch:
         self._qos.finished(self._tag, seconds)
 
     def _failed(self, einfo: Any = None, *_more: Any, **_facts: Any) -> None:
-        if isinstance(_error_of(einfo), WorkerLostError):
+        if einfo is not None and isinstance(unwrapped(einfo.exception), WorkerLostError):
             self._qos.leases.lose(self._tag)
         self._qos.finished(self._tag, self._elapsed())
 
@@ -137,11 +138,6 @@ class _Watch:
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began_at
-
-
-def _error_of(einfo: Any) -> Any:
-    error = getattr(einfo, "exception", None)
-    return getattr(error, "exc", error)
 
 
 def _in_turn(
