@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from fleet.transport.envelope import HINT_VALUES
-from tests.contrast.malformed import KINDS
+from tests.chaos.malformed import KINDS
 
 NONSENSE: list[Any] = [
     *(None, True, -1, 0, 2**70, 1e308, float("nan"), "", "x" * 10_000, "\x00", "\ud800", [], {}),

@@ -10,10 +10,10 @@ import pytest
 from fleet.keys import queue_key
 from fleet.transport.envelope import parsed
 from tests.chaos.figures import amount, dice
+from tests.chaos.malformed import KINDS
 from tests.chaos.mutations import mutated
 from tests.chaos.spoiling import Hand
 from tests.chaos.world import World, world
-from tests.contrast.malformed import KINDS
 from tests.judge import read_task_events
 from tests.waiting import wait_for
 

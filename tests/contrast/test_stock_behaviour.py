@@ -19,7 +19,7 @@ from tests.contrast.installation import contrast
 from tests.control import EventLog
 from tests.waiting import wait_for
 
-FAIR = ("", "-b", "-c", "-warm", "-cold", "-scale", "-bare", "-limit")
+FAIR = ("", "-b", "-warm", "-cold", "-scale", "-bare", "-limit")
 SLOTS = 2
 
 
@@ -77,14 +77,10 @@ def world(began: World) -> Iterator[World]:
 # --- calls -----------------------------------------------------------------------------------
 
 
-def test_calls_on_two_fair_queues_and_a_stock_one(world: World) -> None:
-    """One worker serves them all, and a result comes back from each."""
+def test_no_queue_starves_behind_another_s_backlog(world: World) -> None:
+    """A worker on several queues serves each in its turn, stock ones too; each returns results."""
     results = [world.call("add", 1, n, more=more) for n, more in enumerate(("", "-b", "-stock"))]
     assert [result.get(timeout=300) for result in results] == [1, 2, 3]
-
-
-def test_no_queue_starves_behind_another_s_backlog(world: World) -> None:
-    """A worker on several queues serves each in its turn, stock ones too."""
     few = [f"few{more}-{number}" for more in ("-b", "-stock") for number in range(3)]
     with world.all_busy():
         for number in range(150):
@@ -200,21 +196,6 @@ def test_the_pool_grows_and_shrinks(world: World) -> None:
     world.await_line("start", "shrunk-0", "shrunk-1")
     assert (world.count("leased", "-b"), world.count("ready", "-b")) == (SLOTS, 2)
     wait_for(lambda: world.count("messages", "-b") == 0)
-
-
-def test_queues_are_added_and_cancelled(world: World) -> None:
-    """A worker begins with a queue when it is told to, and leaves it when it is told to."""
-    world.call("run", "added", more="-c")
-    world.command(world.worker, "add_consumer", world.scene.queue + "-c")
-    world.await_line("end", "added")
-    world.command(world.worker, "cancel_consumer", world.scene.queue + "-c")
-    world.call("run", "cancelled", more="-c")
-    world.call("run", "meanwhile")
-    world.await_line("end", "meanwhile")
-    assert world.scene.client.llen(world.scene.queue + "-c") == 1
-    assert "cancelled" not in world.scene.said("start")
-    names = {queue["name"] for queue in world.seen(world.worker, "active_queues")}
-    assert world.scene.queue + "-c" not in names
 
 
 def test_a_rate_limit_of_celerys(world: World) -> None:

@@ -1,8 +1,6 @@
-"""Bytes as anybody who reaches Redis can push them: good calls, and by name what is none."""
+"""Bytes that are no message, by name, as any client of Redis can push them."""
 
-import base64
 import json
-import uuid
 from typing import Any
 
 
@@ -54,16 +52,6 @@ def _properties(**changes: Any) -> dict[str, Any]:
     message = _message()
     message["properties"].update(changes)
     return message
-
-
-def good(name: str) -> bytes:
-    """Return a call as stock Celery writes it into a plain list: the task logs this name."""
-    key = str(uuid.uuid4())
-    body = json.dumps([[name], {}, {}]).encode()
-    message = _headers(id=key, root_id=key)
-    message["properties"].update(correlation_id=key, delivery_tag=key)
-    message["body"] = base64.b64encode(body).decode()
-    return json.dumps(message).encode()
 
 
 KINDS: dict[str, bytes] = {
