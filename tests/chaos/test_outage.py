@@ -1,18 +1,15 @@
 """Servers that hang or are gone (G21): `make chaos WHAT=outage`, with ROUNDS."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.figures import amount, dice, spread
 from tests.chaos.world import World, world
+from tests.flows.breaking import Break, dropped, hung, killed
 from tests.flows.installation import ENDED
-from tests.flows.servers import Breakable
 from tests.flows.submitters import Submitter
-from tests.flows.test_postgres_faults import DROP
 
 ROUNDS = amount("ROUNDS", 3)
 # Longer than a worker waits for Redis (`socket_timeout`), as the lease of an installation is.
@@ -24,10 +21,18 @@ GROUP BY outcome, error_message
 """
 SUBMIT_SECONDS = 2.0
 RESUMED_SECONDS = 10.0
+WAYS: dict[str, Break] = {
+    "postgres": hung("postgres"),
+    "redis": hung("redis"),
+    "both": hung("postgres", "redis"),
+    "killed": killed("postgres"),
+    "dropped": dropped,
+}
+"""What hangs; or the processes of PostgreSQL, or its connections, end."""
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("how", ["postgres", "redis", "both", "killed", "dropped"])
+@pytest.mark.parametrize("how", WAYS)
 def test_outage(tmp_path: Path, how: str) -> None:
     """Workers stay up, nothing is lost, work continues soon; submits do not wait for Redis."""
     dice(ROUNDS=ROUNDS)
@@ -37,7 +42,7 @@ def test_outage(tmp_path: Path, how: str) -> None:
         for number in range(ROUNDS):
             before = scene.installation.count(ENDED)
             scene.until(lambda before=before: scene.installation.count(ENDED) > before + 20)
-            with _broken(scene, how):
+            with WAYS[how](scene.installation):
                 held = _submitter(scene, "--count", "20", "--pause", "0.3", prefix=f"in{number}")
                 time.sleep(FAULT_SECONDS)  # the time is the fault
             resumed.append(scene.installation.caught_up())
@@ -58,31 +63,3 @@ def test_outage(tmp_path: Path, how: str) -> None:
 
 def _submitter(scene: World, *options: str, prefix: str = "steady") -> Submitter:
     return scene.installation.submitter(*options, "--seconds", "0.2", prefix=prefix)
-
-
-@contextmanager
-def _broken(scene: World, how: str) -> Iterator[None]:
-    """Have PostgreSQL or Redis or both hang, or PostgreSQL's processes end, for the block."""
-    servers = scene.installation.servers
-    hung: dict[str, list[Breakable]] = {
-        "postgres": [servers.postgres],
-        "redis": [servers.redis],
-        "both": [servers.postgres, servers.redis],
-    }
-    if how == "dropped":
-        for _ in range(5):
-            servers.sql(DROP)
-        yield
-        return
-    if how == "killed":
-        servers.postgres.kill()
-        yield
-        servers.postgres.start()
-        return
-    for server in hung[how]:
-        server.freeze()
-    try:
-        yield
-    finally:
-        for server in hung[how]:
-            server.thaw()

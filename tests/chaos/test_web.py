@@ -13,8 +13,8 @@ import pytest
 import urllib3
 
 from tests.chaos.figures import amount
+from tests.flows.breaking import REDIS
 from tests.flows.installation import HEALED_SECONDS, SHIPPED, Installation, installed
-from tests.flows.redis_faults import break_redis, heal_redis
 from tests.flows.web import CALLERS, Site, site, token_of
 from tests.judge.log import SubmitLog
 
@@ -68,16 +68,12 @@ class Shop:
             self._submit(f"order-{next(self._numbers)}")
             return time.monotonic() - due_at
 
-        break_redis(self.installation, how)
-        try:
-            with ThreadPoolExecutor(CALLERS) as pool:
-                each = [pool.submit(post, number) for number in range(requests)]
-                while how == "replaced" and not each[-1].done():
-                    time.sleep(REPLACED_EVERY_SECONDS)  # the time is the fault
-                    break_redis(self.installation, how)
-                return [one.result() for one in each]
-        finally:
-            heal_redis(self.installation, how)
+        with REDIS[how](self.installation), ThreadPoolExecutor(CALLERS) as pool:
+            each = [pool.submit(post, number) for number in range(requests)]
+            while how == "replaced" and not each[-1].done():
+                time.sleep(REPLACED_EVERY_SECONDS)  # the time is the fault
+                self.installation.servers.redis.restart()
+            return [one.result() for one in each]
 
     def _submit(self, key: str) -> None:
         self._log.intend(key)
@@ -140,7 +136,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     print("\n" + " ".join(f"{name}={value}" for name, value in SHIPPED.items()))
     with (
         installed(tmp_path_factory.mktemp("shop"), shipped=True) as installation,
-        site(installation, token_of(installation), restart=True, **installation.urls) as here,
+        site(installation, token_of(installation), restart=True) as here,
     ):
         yield Shop(installation, here)
 

@@ -1,4 +1,4 @@
-"""Ways to break an installation for doctor, each mended at the end of its block."""
+"""Ways to break an installation, each mended at the end of its block."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -15,6 +15,10 @@ from tests.waiting import wait_for
 
 Break = Callable[[Installation], AbstractContextManager[dict[str, str]]]
 """Breaks an installation, and yields variables of the command that looks at it."""
+DROP: Final = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
 
 
 def given(**variables: str) -> Break:
@@ -82,18 +86,6 @@ def redis_with(name: str, value: str) -> Break:
 
 
 @contextmanager
-def foreign_redis(it: Installation) -> Iterator[dict[str, str]]:
-    """As if another installation had used this Redis before."""
-    client = it.servers.client()
-    ours = client.get("fairshift:installation")
-    client.set("fairshift:installation", "7/other")
-    try:
-        yield {}
-    finally:
-        client.set("fairshift:installation", ours or b"")
-
-
-@contextmanager
 def replica(it: Installation) -> Iterator[dict[str, str]]:
     it.servers.client().replicaof("127.0.0.1", "1")
     try:
@@ -130,22 +122,42 @@ def unable_to_save(it: Installation) -> Iterator[dict[str, str]]:
         wait_for(lambda: saved("ok"), what="a save")
 
 
-def postgres_with(broken: str, mended: str) -> Break:
-    """Break PostgreSQL by a statement, and mend it by another one; both take effect at once."""
+@contextmanager
+def restarted_redis(it: Installation) -> Iterator[dict[str, str]]:
+    """Replace Redis by an empty one."""
+    it.servers.redis.restart()
+    yield {}
 
-    @contextmanager
-    def break_it(it: Installation) -> Iterator[dict[str, str]]:
-        # One by one: ALTER SYSTEM runs in no transaction block.
-        reload = "SELECT pg_reload_conf()"
-        for text in (broken, reload):
+
+REDIS: Final[dict[str, Break]] = {
+    "refused": away("redis"),
+    "hung": hung("redis"),
+    "read-only": replica,
+    "full": redis_with("maxmemory", "1"),
+    "replaced": restarted_redis,
+}
+"""The ways in which Redis fails."""
+
+
+@contextmanager
+def dropped(it: Installation) -> Iterator[dict[str, str]]:
+    """End all connections of PostgreSQL, several times in a row."""
+    for _ in range(5):
+        it.servers.sql(DROP)
+    yield {}
+
+
+@contextmanager
+def without_fsync(it: Installation) -> Iterator[dict[str, str]]:
+    # One by one: ALTER SYSTEM runs in no transaction block.
+    reload = "SELECT pg_reload_conf()"
+    for text in ("ALTER SYSTEM SET fsync = off", reload):
+        it.statement(text)
+    try:
+        yield {}
+    finally:
+        for text in ("ALTER SYSTEM RESET fsync", reload):
             it.statement(text)
-        try:
-            yield {}
-        finally:
-            for text in (mended, reload):
-                it.statement(text)
-
-    return break_it
 
 
 def pooled(mode: str, **variables: str) -> Break:
@@ -166,7 +178,6 @@ def failed_over(it: Installation) -> Iterator[dict[str, str]]:
         yield {"DATABASE_URL": url}
 
 
-NEWER = "INSERT INTO django_migrations (app, name, applied) VALUES ('jobs', '9999_later', now())"
 FOR_WEB = {"DATABASE_TRANSACTION_POOLER": "on"}
 """What the settings of web processes say of a pooler in transaction mode, which is right there."""
 AWAY: Final[dict[str, tuple[Break, set[str]]]] = {
@@ -183,11 +194,6 @@ AWAY: Final[dict[str, tuple[Break, set[str]]]] = {
 }
 """Servers that do not answer: how, and the ids that the command then finds."""
 BROKEN: Final[dict[str, tuple[Break, str, *tuple[str, ...]]]] = {
-    "an evicting Redis": (
-        redis_with("maxmemory-policy", "allkeys-lru"),
-        *("E203", "maxmemory-policy to noeviction"),
-    ),
-    "another's Redis": (foreign_redis, "E204", "Give each installation a Redis"),
     "a replica": (replica, "D203", "REPLICAOF NO ONE"),
     "a full Redis": (nearly_full, "D204", "Raise maxmemory"),
     "a Redis that cannot save": (unable_to_save, "D202", "is its disk full"),
@@ -196,31 +202,7 @@ BROKEN: Final[dict[str, tuple[Break, str, *tuple[str, ...]]]] = {
         *("D201", "Set appendonly to yes"),
     ),
     "pickle": (given(ACCEPTED="json pickle"), "E003", "Set CELERY_ACCEPT_CONTENT to ['json']"),
-    "a misspelt key": (given(MISSPELT="LEASE_SECOND"), "E001", "Did you mean LEASE_SECONDS?"),
-    "a short lease": (given(FAIRSHIFT_LEASE_SECONDS="0.6"), "E002", "to at least twice"),
-    "no wait for the disk": (
-        postgres_with(
-            "ALTER ROLE postgres SET synchronous_commit = off",
-            "ALTER ROLE postgres RESET synchronous_commit",
-        ),
-        *("E104", "Set synchronous_commit to on"),
-    ),
-    "no fsync": (
-        postgres_with("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM RESET fsync"),
-        *("E104", "Set fsync to on"),
-    ),
-    "a read-only user": (
-        postgres_with(
-            "ALTER ROLE postgres SET default_transaction_read_only = on",
-            # A session of this role begins read-only.
-            "BEGIN READ WRITE; ALTER ROLE postgres RESET default_transaction_read_only; COMMIT",
-        ),
-        *("D102", "default_transaction_read_only to off"),
-    ),
-    "a newer database": (
-        postgres_with(NEWER, "DELETE FROM django_migrations WHERE name = '9999_later'"),
-        *("D105", "Install that version here, too"),
-    ),
+    "no fsync": (without_fsync, "E104", "Set fsync to on"),
     "a standby": (
         failed_over,
         *("D102", "PostgreSQL is a standby", "to the primary server, promote this one"),
@@ -239,7 +221,10 @@ BROKEN: Final[dict[str, tuple[Break, str, *tuple[str, ...]]]] = {
         *("D101", "broken", "Workers"),
     ),
 }
-"""Faults: how, the id that the command then finds, and parts of what it says."""
+"""Faults: how, the id that the command then finds, and parts of what it says.
+
+System checks have their own tests in tests/jobs/checks: two of them are here.
+"""
 
 
 @contextmanager

@@ -14,8 +14,6 @@ SILENCED_SYSTEM_CHECKS = ["fairshift.W205", "fairshift.D201", "fairshift.E007", 
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 if "ACCEPTED" in os.environ:
     CELERY_ACCEPT_CONTENT = os.environ["ACCEPTED"].split()
-if "MISSPELT" in os.environ:
-    FAIRSHIFT = {**FAIRSHIFT, os.environ["MISSPELT"]: 30.0}  # noqa: F405
 if "REPORTED" in os.environ:
     SILENCED_SYSTEM_CHECKS.remove(os.environ["REPORTED"])
 

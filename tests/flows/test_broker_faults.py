@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.flows.breaking import REDIS
 from tests.flows.installation import ENDED, Installation, last
-from tests.flows.redis_faults import break_redis, heal_redis
 from tests.waiting import wait_for
 
 FAULT_SECONDS = 4.0
@@ -23,9 +23,8 @@ def test_submits_and_runs_go_on_without_redis(installation: Installation, how: s
     long = installation.submitter("--count", "1", "--seconds", str(LONG_SECONDS), prefix="long")
     steady = installation.submitter("--count", "50", "--pause", "0.1")
     wait_for(lambda: installation.count(LONG_BEGUN) and installation.count(ENDED) > 5, seconds=60)
-    break_redis(installation, how)
-    last(FAULT_SECONDS)
-    heal_redis(installation, how)
+    with REDIS[how](installation):
+        last(FAULT_SECONDS)
     installation.caught_up()
     waits = [*steady.waits(), *long.waits()]
     installation.drained()
@@ -40,10 +39,9 @@ def test_a_hung_redis_holds_up_one_submit_for_its_deadline(installation: Install
     steady = installation.submitter("--count", "50", "--pause", "0.1")
     held.until("open")
     wait_for(lambda: installation.count(ENDED) > 5, seconds=60)
-    break_redis(installation, "hung")
-    committing = held.go_on(key="held-2")
-    last(FAULT_SECONDS)
-    heal_redis(installation, "hung")
+    with REDIS["hung"](installation):
+        committing = held.go_on(key="held-2")
+        last(FAULT_SECONDS)
     installation.caught_up()
     waits = [*steady.waits(), committing]
     held.waits()

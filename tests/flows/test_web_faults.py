@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.flows.breaking import Break, hung, killed
+from tests.flows.breaking import DROP, Break, hung, killed
 from tests.flows.installation import Installation, installed
-from tests.flows.test_postgres_faults import DROP
 from tests.flows.web import Answer, Site, site, token_of
 from tests.waiting import wait_for
 
@@ -39,7 +38,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 @pytest.fixture(scope="module")
 def here(quiet: Installation) -> Iterator[Site]:
     """Two web processes on these servers."""
-    with site(quiet, token_of(quiet), **quiet.urls) as running:
+    with site(quiet, token_of(quiet)) as running:
         yield running
 
 
