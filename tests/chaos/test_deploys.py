@@ -4,7 +4,6 @@ In each round the three workers are drained and stopped one after the other, and
 other version's code. Before the first of them, the next version's migration runs.
 """
 
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from fleet.stack.stack import Stack
 from tests.chaos.figures import amount, dice, spread
 from tests.chaos.next_version import VERSION, make_next_version, migrate, starter
 from tests.chaos.world import World, world
-from tests.flows.processes import ALONE, Process, environment
+from tests.flows.processes import ALONE, Process
 from tests.waiting import wait_for
 
 ROUNDS = amount("ROUNDS", 60)
@@ -68,8 +67,7 @@ class Upgrade:
         self.next = make_next_version(folder)
         self.is_next = dict.fromkeys(WORKERS, False)
         self.stops: list[float] = []
-        log = scene.installation.tasks.path
-        self._environ = {**os.environ, **environment(log), **scene.environ}
+        self._environ = scene.installation.variables(**scene.environ)
 
     def migrate(self) -> None:
         """Run the next version's migration, while all workers have this version's code."""

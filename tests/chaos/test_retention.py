@@ -108,9 +108,7 @@ def _put_in(
 ) -> list[Old]:
     installation = scene.installation
     code = SET_UP.format(days=days, today=today.isoformat())
-    process = installation.python(code, **installation.urls)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
+    installation.run(code)
     rows = installation.servers.sql("SELECT slug, id FROM jobs_owner")
     owners = {str(slug): int(str(key)) for slug, key in rows}
     old = old_runs(number, today=today, days=days, chance=chance)

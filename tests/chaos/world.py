@@ -13,7 +13,7 @@ from typing import Any
 from fleet.stack.programs import beat, job_worker, system_worker
 from tests.chaos.bodies import Bodies
 from tests.flows.installation import OPEN, Installation, installed
-from tests.flows.processes import ALONE, Process, environment
+from tests.flows.processes import ALONE, Process
 from tests.judge import Verdict
 from tests.preloaded import PROJECT, Preloaded
 from tests.waiting import wait_for
@@ -33,14 +33,9 @@ class Caller:
         self._errors = installation.folder / "caller.log"
         self._process = Preloaded(
             ["-m", "tests.chaos.asked", str(installation.folder / "submits.log")],
-            {
-                **os.environ,
-                **environment(installation.tasks.path),
-                **installation.urls,
-                "DJANGO_SETTINGS_MODULE": "config.settings",
-                "FAIRSHIFT_TASKS": TASKS,
-                **environ,
-            },
+            installation.variables(
+                DJANGO_SETTINGS_MODULE="config.settings", FAIRSHIFT_TASKS=TASKS, **environ
+            ),
             imports=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -107,8 +102,8 @@ class World:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The variables of its programs, beside those of each process of a scene."""
-        return {**self.installation.urls, "FAIRSHIFT_TASKS": TASKS, **self._environ}
+        """The variables of its programs, beside those of each process of the installation."""
+        return {"FAIRSHIFT_TASKS": TASKS, **self._environ}
 
     def begin(self, *, seconds: float = 30) -> None:
         """Return when all of them work."""

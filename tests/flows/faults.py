@@ -21,11 +21,10 @@ import yaml
 
 from fleet.stack import programs
 from fleet.stack.stack import free_port
-from tests.commands import python
 from tests.docs.pages import PROJECT
 from tests.flows.breaking import Break, repeated
 from tests.flows.installation import Installation
-from tests.flows.processes import Process, environment
+from tests.flows.processes import Process
 from tests.flows.test_doctor import SAFE
 from tests.flows.web import Site
 from tests.jobs.pages.metrics.scraping import Found, parsed
@@ -114,11 +113,9 @@ class World:
 
     def command(self, name: str) -> dict[str, Any]:
         """Return the JSON of a command of manage.py, which may take its time."""
-        environ = {**os.environ, **environment(self.here.tasks.path), **self.here.urls}
-        environ |= self.environ
-        if name == "doctor":
-            environ |= {**SAFE, "DJANGO_SETTINGS_MODULE": "tests.flows.fault_settings"}
-        done = python("manage.py", name, "--json", "--timeout=60", environ=environ)
+        safe = SAFE if name == "doctor" else {}
+        environ = {**self.environ, **safe, "DJANGO_SETTINGS_MODULE": "tests.flows.fault_settings"}
+        done = self.here.manage(name, "--json", "--timeout=60", **environ)
         assert done.stdout.startswith("{"), done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         return found

@@ -1,19 +1,17 @@
 """An installation on servers of its own, which a scene may break without disturbing others."""
 
-import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
 
 from fleet.stack.programs import beat, job_worker, system_worker
-from fleet.stack.stack import Program
 from jobs.core.conf import RULES
 from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.kept import kept
-from tests.flows.processes import QUICK, Process, Processes, judged
+from tests.flows.processes import QUICK, Processes, judged
 from tests.flows.servers import Servers, own_servers
 from tests.flows.submitters import Submitter
 from tests.judge import Verdict
@@ -57,14 +55,6 @@ class Installation(Processes):
         if not shipped:
             servers.sql(HURRY)
 
-    def start(self, program: Program, *, options: Sequence[str] = (), **environ: str) -> Process:
-        """Start any program of a stack on these servers."""
-        return super().start(program, options=options, **{**self.urls, **environ})
-
-    def python(self, code: str, **environ: str) -> subprocess.Popen[str]:
-        """Start Python with Django set up on these servers."""
-        return super().python(code, **{**self.urls, **environ})
-
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the processes; one that ends fails the scene that looks next."""
@@ -72,7 +62,7 @@ class Installation(Processes):
             *(job_worker(name, slots=2) for name in ("one", "two")),
             *(system_worker(), beat()),
         ]
-        with kept(self, *programs, restart=False, **self.urls) as self.stack:
+        with kept(self, *programs, restart=False) as self.stack:
             yield
 
     def begin(self) -> None:
@@ -83,7 +73,7 @@ class Installation(Processes):
 
     def submitter(self, *options: str, prefix: str = "steady", **environ: str) -> Submitter:
         """Start a process that submits."""
-        return Submitter(self, *options, prefix=prefix, **self.urls, **environ)
+        return Submitter(self, *options, prefix=prefix, **environ)
 
     def count(self, query: str) -> int:
         """Return the one number that a query answers."""

@@ -40,7 +40,12 @@ def _in_scene(program: Program, scene: Processes, environ: dict[str, str]) -> Pr
     return replace(
         program,
         command=[*program.command, *(ALONE if "worker" in program.command else ())],
-        environment={**environment(scene.tasks.path), **program.environment, **environ},
+        environment={
+            **environment(scene.tasks.path),
+            **program.environment,
+            **scene.urls,
+            **environ,
+        },
     )
 
 

@@ -13,6 +13,7 @@ from django.db import connection
 
 from fleet.stack import programs
 from fleet.stack.stack import Program, Running, Stack, start
+from tests.commands import Done, python
 from tests.judge import TaskLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.log import SubmitEvent
 from tests.judge.sqlreader import read_rows
@@ -163,6 +164,16 @@ class Processes:
         self.layout: Layout | None = None
         self.tasks = TaskLog(folder / "tasks.log")
         self.started: list[Process] = []
+        self.urls: dict[str, str] = {}
+        """Variables of all processes: the addresses of servers other than the tests' own."""
+
+    def variables(self, **environ: str) -> dict[str, str]:
+        """Return the variables of a process, beside those that a program of a stack has."""
+        return {**os.environ, **environment(self.tasks.path), **self.urls, **environ}
+
+    def manage(self, *words: str, **environ: str) -> Done:
+        """Run manage.py to its end; the caller looks at how it ended."""
+        return python("manage.py", *words, environ=self.variables(**environ))
 
     def start_worker(
         self,
@@ -204,7 +215,12 @@ class Processes:
         program = replace(
             program,
             command=[*program.command, *options],
-            environment={**environment(self.tasks.path), **program.environment, **environ},
+            environment={
+                **environment(self.tasks.path),
+                **program.environment,
+                **self.urls,
+                **environ,
+            },
         )
         folder = self.folder / str(len(self.started))
         stack = Stack([program], log_folder=folder, starter=start_program)
@@ -225,12 +241,7 @@ class Processes:
         prelude = "import django; django.setup()\nimport tests.tasks\n"
         return Preloaded(
             ["-c", prelude + code],
-            {
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "config.settings",
-                **environment(self.tasks.path),
-                **environ,
-            },
+            self.variables(**{"DJANGO_SETTINGS_MODULE": "config.settings", **environ}),
             imports=PROJECT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,11 +1,10 @@
 """Submitting processes of a scene: real ones, which a scene may end at any point."""
 
-import os
 import signal
 import subprocess
 import time
 
-from tests.flows.processes import Processes, environment
+from tests.flows.processes import Processes
 from tests.preloaded import PROJECT, Preloaded
 
 
@@ -19,7 +18,7 @@ class Submitter:
                 *("--log", str(scene.folder / "submits.log")),
                 *("--prefix", prefix, *options),
             ],
-            {**os.environ, **environment(scene.tasks.path), **environ},
+            scene.variables(**environ),
             imports=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -1,7 +1,6 @@
 """manage.py doctor on a real installation that is really broken: the id, the fix and the time."""
 
 import json
-import os
 import time
 from base64 import b64encode
 from collections.abc import Iterator
@@ -9,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.commands import Done, python
+from tests.commands import Done
 from tests.contrast.installation import FAKING
 from tests.flows.breaking import AWAY, BROKEN, Break, hung
 from tests.flows.installation import Installation, installed
-from tests.flows.processes import environment
 from tests.flows.secured import secured
 from tests.flows.test_acl import url as url_of
 from tests.flows.test_acl import users
@@ -47,8 +45,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 
 def doctor(installation: Installation, *options: str, **environ: str) -> Done:
     """Run the command on an installation."""
-    ours = {**environment(installation.tasks.path), **installation.urls, **SAFE, **environ}
-    return python("manage.py", "doctor", *options, environ={**os.environ, **ours})
+    return installation.manage("doctor", *options, **{**SAFE, **environ})
 
 
 def in_time(installation: Installation, **environ: str) -> dict[str, dict[str, Any]]:
@@ -87,8 +84,7 @@ def test_status_ends_in_time_without_an_answer(sound: Installation) -> None:
     """A monitor gets 3; with the database back, it gets 0."""
 
     def status() -> Done:
-        ours = {**environment(sound.tasks.path), **sound.urls, **SAFE}
-        return python("manage.py", "status", "--json", environ={**os.environ, **ours})
+        return sound.manage("status", "--json", **SAFE)
 
     with hung("postgres")(sound):
         began_at = time.monotonic()

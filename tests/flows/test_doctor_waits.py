@@ -2,16 +2,15 @@
 
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from threading import Event, Thread
 
 import pytest
 
+from tests.flows.breaking import repeated, silent
 from tests.flows.installation import Installation
 from tests.flows.test_doctor import found, sound
+from tests.processes import children
 from tests.waiting import wait_for
 
 __all__ = ["sound"]
@@ -28,70 +27,44 @@ LATE_SECONDS = 200
 
 
 @contextmanager
-def silent() -> Iterator[int]:
-    """Yield the port of a server that lets clients connect, and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening.getsockname()[1]
-
-
-@contextmanager
 def frozen_children(it: Installation, name: str) -> Iterator[None]:
     """Stop the clock for the pool of a worker: it lives, and none of its tasks ends.
 
     A task with a time limit has its child killed and replaced by a new one, which is stopped, too.
     """
-    pid, is_over = it.stack.pid(name), Event()
+    pid = it.stack.pid(name)
+    assert pid is not None, f"{name} is down"
     stopped = set[int]()
 
     def stop_children() -> None:
         # A process may end at any time.
         with suppress(OSError):
-            for each in children_of(pid) - stopped:
+            for each in children(pid) - stopped:
                 os.kill(each, signal.SIGSTOP)
                 stopped.add(each)
 
-    def watch() -> None:
-        while not is_over.wait(0.02):
-            stop_children()
-
     stop_children()
     assert stopped, f"{name} has no children"
-    watching = Thread(target=watch)
-    watching.start()
     try:
-        yield
+        with repeated(stop_children, seconds=0.02):
+            yield
     finally:
-        is_over.set()
-        watching.join()
         for each in stopped:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGCONT)
 
 
-def children_of(pid: int) -> set[int]:
-    """Return the child processes of a process now."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return {int(one) for task in tasks for one in (task / "children").read_text().split()}
-
-
-def play(it: Installation, code: str, **environ: str) -> None:
-    """Run code with Django."""
-    process = it.python(code, **it.urls, **environ)
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
-
-
 def test_a_check_of_the_project_that_waits(sound: Installation) -> None:
     """The rest is looked at, and the command ends in time."""
-    with silent() as port:
-        told = found(sound, WAITS_FOR_PORT=str(port))
+    with silent("WAITS_FOR_PORT", "{port}")(sound) as environ:
+        told = found(sound, **environ)
     assert told.keys() == {"D001"} and ": wait" in told["D001"]["text"]
     assert "does a check of yours wait" in told["D001"]["fix"]
 
 
 def test_a_pulse_that_stands_still(sound: Installation) -> None:
     """The system worker lives, but none of its tasks ends: jobs are late soon after."""
-    play(sound, EVERY_MINUTE)
+    sound.run(EVERY_MINUTE)
     with frozen_children(sound, "system"):
         told = wait_for(
             lambda: told if "D305" in (told := found(sound)) else None, seconds=90, what="silence"

@@ -16,7 +16,7 @@ from tests.chaos.tasks import noted
 from tests.chaos.world import TASKS, Caller
 from tests.compose.rooms import may_make_rooms
 from tests.flows.installation import ENDED, OPEN, Installation, installed
-from tests.flows.processes import ROOT, environment
+from tests.flows.processes import ROOT
 from tests.processes import children, descendants, is_running
 from tests.waiting import wait_for
 
@@ -36,13 +36,9 @@ class FleetRun:
         self.installation = installation
         self.log = installation.folder / "fleet-run.log"
         self._health = installation.folder / "health"
-        self._environ = {
-            **os.environ,
-            **environment(installation.tasks.path),
-            **installation.urls,
-            "FAIRSHIFT_TASKS": TASKS,
-            "FAIRSHIFT_LEASE_SECONDS": str(LEASE_SECONDS),
-        }
+        self._environ = installation.variables(
+            FAIRSHIFT_TASKS=TASKS, FAIRSHIFT_LEASE_SECONDS=str(LEASE_SECONDS)
+        )
         self._submitter = installation.submitter(
             *("--count", "100000", "--pause", "0.5", "--seconds", "0.3")
         )

@@ -1,7 +1,6 @@
 """A project on Debian's PostgreSQL, with JIT, and with settings of its own for its Celery tasks."""
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +11,10 @@ import pytest
 
 from fleet.stack.programs import beat, job_worker, system_worker
 from fleet.stack.stack import Stack
-from tests.commands import Done, python
 from tests.debian import debian_servers
 from tests.flows.installation import SHIPPED, last
 from tests.flows.kept import kept
-from tests.flows.processes import Processes, environment
+from tests.flows.processes import Processes
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -60,23 +58,18 @@ class Project(Processes):
 
     def __init__(self, folder: Path, urls: dict[str, str]) -> None:
         super().__init__(folder)
-        self.environ = {**urls, **SHIPPED, "DJANGO_SETTINGS_MODULE": "tests.flows.own_settings"}
-
-    def manage(self, *words: str) -> Done:
-        """Run manage.py; return how it ended."""
-        given = os.environ | environment(self.tasks.path) | self.environ
-        return python("manage.py", *words, environ=given)
+        self.urls = {**urls, **SHIPPED, "DJANGO_SETTINGS_MODULE": "tests.flows.own_settings"}
 
     def ask(self, query: str) -> Any:
         """Return the one value that a query answers; None without a row."""
-        with psycopg.connect(self.environ["DATABASE_URL"]) as connection:
+        with psycopg.connect(self.urls["DATABASE_URL"]) as connection:
             row = connection.execute(query).fetchone()  # type: ignore[call-overload]
             return None if row is None else row[0]
 
     @contextmanager
     def held_up(self) -> Iterator[None]:
         """Have the statistics wait for a lock until the block ends."""
-        with psycopg.connect(self.environ["DATABASE_URL"]) as connection:
+        with psycopg.connect(self.urls["DATABASE_URL"]) as connection:
             connection.execute("SELECT FROM jobs_rollupposition FOR UPDATE")
             wait_for(lambda: self.ask(HELD_UP), seconds=90, what="a round that waits")
             yield
@@ -84,7 +77,7 @@ class Project(Processes):
     @contextmanager
     def running(self) -> Iterator[Stack]:
         programs = [job_worker("jobs", slots=2), system_worker(), beat()]
-        with kept(self, *programs, restart=False, **self.environ) as stack:
+        with kept(self, *programs, restart=False) as stack:
             yield stack
 
     def log_of(self, name: str) -> str:
