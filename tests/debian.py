@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import redis
@@ -40,20 +41,24 @@ def own_folder() -> Iterator[tuple[Path, Account]]:
         shutil.rmtree(folder)
 
 
+def as_account(account: Account, folder: Path) -> dict[str, Any]:
+    """Return the options of `subprocess` by which a program runs as this account, and silently."""
+    return {
+        "cwd": folder,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+        "user": account.uid,
+        "group": account.gid,
+        "extra_groups": account.extra_groups,
+    }
+
+
 @contextmanager
 def running(
     command: list[str], folder: Path, account: Account, *, ending: int = signal.SIGINT
 ) -> Iterator[None]:
     """Run a server, which this signal ends."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        user=account.uid,
-        group=account.gid,
-        extra_groups=account.extra_groups,
-    )
+    process = subprocess.Popen(command, **as_account(account, folder))
     try:
         yield
     finally:
@@ -65,15 +70,8 @@ def running(
 def _postgres(folder: Path, account: Account) -> Iterator[str]:
     program = POSTGRES[-1]
     port, data = free_port(0), folder / "data"
-    subprocess.run(
-        [program.with_name("initdb"), "-D", data, "-U", "app", "-A", "trust", "-E", "UTF8"],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        user=account.uid,
-        group=account.gid,
-        extra_groups=account.extra_groups,
-        check=True,
-    )
+    initdb = [program.with_name("initdb"), "-D", data, "-U", "app", "-A", "trust", "-E", "UTF8"]
+    subprocess.run(initdb, check=True, **as_account(account, folder))
     url = f"postgresql://app@127.0.0.1:{port}/postgres"
     command = [str(program), "-D", str(data), "-p", str(port), "-k", str(folder)]
     with running(command, folder, account):

@@ -63,43 +63,31 @@ class Scheduled(World):
 
     def _acts(self, plan: Plan, chance: Random) -> list[tuple[float, Callable[[], None]]]:
         """Return the disturbances, each with its second."""
+        servers = self.installation.servers
+        ways = [
+            ("Redis killed", servers.redis.kill, servers.redis.start),
+            ("Redis frozen", servers.redis.freeze, servers.redis.thaw),
+        ]
         acts: list[tuple[float, Callable[[], None]]] = []
         for _ in range(plan.kills):
             name = chance.choice(sorted(self._programs))
-            acts.append((chance.uniform(0, plan.seconds), partial(self._kill, name)))
+            kind, kill = name.partition("-")[0], partial(self.replace, name)
+            acts.append(
+                (chance.uniform(0, plan.seconds), partial(self._do, f"{kind} killed", kill))
+            )
+        kill_postgres = partial(self._do, "PostgreSQL killed", servers.postgres.restart)
         acts += [
-            (chance.uniform(0, plan.seconds), self._kill_postgres)
-            for _ in range(plan.postgres_kills)
+            (chance.uniform(0, plan.seconds), kill_postgres) for _ in range(plan.postgres_kills)
         ]
         for start, end in _absences(plan, chance):
-            freezes = chance.random() < 0.5
-            acts.append((start, self._freeze_redis if freezes else self._kill_redis))
-            acts.append((end, self._thaw_redis if freezes else self._start_redis))
+            name, break_it, mend_it = chance.choice(ways)
+            acts += [(start, partial(self._do, name, break_it)), (end, mend_it)]
         return acts
 
-    # --- what is done -------------------------------------------------------------------
-
-    def _kill(self, name: str) -> None:
-        self.replace(name)
-        self.done[f"{name.partition('-')[0]} killed"] += 1
-
-    def _kill_postgres(self) -> None:
-        self.installation.servers.postgres.restart()
-        self.done["PostgreSQL killed"] += 1
-
-    def _kill_redis(self) -> None:
-        self.installation.servers.redis.kill()
-        self.done["Redis killed"] += 1
-
-    def _start_redis(self) -> None:
-        self.installation.servers.redis.start()
-
-    def _freeze_redis(self) -> None:
-        self.installation.servers.redis.freeze()
-        self.done["Redis frozen"] += 1
-
-    def _thaw_redis(self) -> None:
-        self.installation.servers.redis.thaw()
+    def _do(self, name: str, act: Callable[[], None]) -> None:
+        """Disturb the installation, and count that."""
+        act()
+        self.done[name] += 1
 
 
 @contextmanager

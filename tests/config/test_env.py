@@ -14,91 +14,71 @@ FORMS = ("json", "console")
 SECONDS = Rule(1.0, Kind.SECONDS, 0, 60)
 
 
+READERS: dict[str, Callable[[Environment], Any]] = {
+    "text": lambda env: env.text("LIMIT"),
+    "off": lambda env: env.boolean("LIMIT", default=False),
+    "on": lambda env: env.boolean("LIMIT", default=True),
+    "whole": lambda env: env.setting("LIMIT", Rule(7, Kind.WHOLE, -3, 8)),
+    "seconds": lambda env: env.setting("LIMIT", SECONDS),
+    "choice": lambda env: env.choice("LIMIT", allowed=FORMS, default="console"),
+    "words": lambda env: env.words("LIMIT"),
+    "networks": lambda env: env.setting("LIMIT", Rule((), Kind.NETWORKS)),
+    "folder": lambda env: env.setting("LIMIT", Rule("", Kind.FOLDER)),
+    "url": lambda env: env.url("LIMIT", schemes=SCHEMES),
+}
+SEVERAL_URLS = "redis://u:p@a:1,b:2/0;redis://c:3/0"
+
+
 def environment(value: str) -> Environment:
     """Return an environment in which only LIMIT is set."""
     return Environment({"LIMIT": value})
 
 
 @pytest.mark.parametrize(
-    ("given", "read", "expected"),
+    ("reader", "given", "expected"),
     [
-        (" text ", lambda env: env.text("LIMIT"), "text"),
-        ("ON", lambda env: env.boolean("LIMIT", default=False), True),
-        ("no", lambda env: env.boolean("LIMIT", default=True), False),
-        ("-3", lambda env: env.setting("LIMIT", Rule(0, Kind.WHOLE, -3)), -3),
-        ("0.5", lambda env: env.setting("LIMIT", SECONDS), 0.5),
-        ("Json", lambda env: env.choice("LIMIT", allowed=FORMS, default="console"), "json"),
-        ("a, b,,", lambda env: env.words("LIMIT"), ["a", "b"]),
-        ("/srv/x", lambda env: env.setting("LIMIT", Rule("", Kind.FOLDER)), "/srv/x"),
-        ("rediss://h/0", lambda env: env.url("LIMIT", schemes=SCHEMES), "rediss://h/0"),
-        (
-            "redis://u:p@a:1,b:2/0;redis://c:3/0",
-            lambda env: env.url("LIMIT", schemes=SCHEMES),
-            "redis://u:p@a:1,b:2/0;redis://c:3/0",
-        ),
-        ("", lambda env: env.setting("LIMIT", Rule(7, Kind.WHOLE)), 7),
+        ("text", " text ", "text"),
+        ("off", "ON", True),
+        ("on", "no", False),
+        ("whole", "-3", -3),
+        ("whole", "", 7),
+        ("seconds", "0.5", 0.5),
+        ("choice", "Json", "json"),
+        ("words", "a, b,,", ["a", "b"]),
+        ("folder", "/srv/x", "/srv/x"),
+        ("url", "rediss://h/0", "rediss://h/0"),
+        ("url", SEVERAL_URLS, SEVERAL_URLS),
     ],
 )
-def test_good_value_is_read(
-    given: str, read: Callable[[Environment], Any], expected: object
-) -> None:
+def test_good_value_is_read(reader: str, given: str, expected: object) -> None:
     """Values are trimmed and converted; an empty variable counts as not given."""
-    assert read(environment(given)) == expected
+    assert READERS[reader](environment(given)) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "read", "message"),
+    ("reader", "given", "allowed"),
     [
-        ("", lambda env: env.text("LIMIT"), "LIMIT is required but not set."),
-        (
-            "maybe",
-            lambda env: env.boolean("LIMIT", default=False),
-            "LIMIT is 'maybe', but must be one of 1, true",
-        ),
-        (
-            "9",
-            lambda env: env.setting("LIMIT", Rule(1, Kind.WHOLE, 1, 8)),
-            "LIMIT is '9', but must be a whole number from 1 up to 8.",
-        ),
-        (
-            "1.5",
-            lambda env: env.setting("LIMIT", Rule(1, Kind.WHOLE, 1, 8)),
-            "LIMIT is '1.5', but must be a whole number from 1 up to 8.",
-        ),
-        (
-            "10.0.0.0/8, x",
-            lambda env: env.setting("LIMIT", Rule((), Kind.NETWORKS)),
-            "LIMIT is '10.0.0.0/8, x', but must be a list of networks",
-        ),
-        (
-            "nan",
-            lambda env: env.setting("LIMIT", SECONDS),
-            "LIMIT is 'nan', but must be a number of seconds",
-        ),
-        (
-            "-1",
-            lambda env: env.setting("LIMIT", SECONDS),
-            "LIMIT is '-1', but must be a number of seconds",
-        ),
-        (
-            "jsno",
-            lambda env: env.choice("LIMIT", allowed=FORMS, default="console"),
-            "LIMIT is 'jsno', but must be one of json, console. Did you mean json?",
-        ),
-        (
-            "x/y",
-            lambda env: env.setting("LIMIT", Rule("", Kind.FOLDER)),
-            "LIMIT is 'x/y', but must be an absolute path",
-        ),
+        ("off", "maybe", "one of 1, true"),
+        ("whole", "9", "a whole number from -3 up to 8."),
+        ("whole", "1.5", "a whole number from -3 up to 8."),
+        ("networks", "10.0.0.0/8, x", "a list of networks"),
+        ("seconds", "nan", "a number of seconds"),
+        ("seconds", "-1", "a number of seconds"),
+        ("choice", "jsno", "one of json, console. Did you mean json?"),
+        ("folder", "x/y", "an absolute path"),
     ],
 )
-def test_bad_value_is_refused_by_name(
-    given: str, read: Callable[[Environment], Any], message: str
-) -> None:
+def test_bad_value_is_refused_by_name(reader: str, given: str, allowed: str) -> None:
     """The refusal names the variable, repeats the value and says what is allowed."""
     with pytest.raises(ImproperlyConfigured) as refusal:
-        read(environment(given))
-    assert str(refusal.value).startswith(message)
+        READERS[reader](environment(given))
+    assert str(refusal.value).startswith(f"LIMIT is {given!r}, but must be {allowed}")
+
+
+def test_a_required_value_that_is_missing_is_refused_by_name() -> None:
+    """An empty variable is a missing one."""
+    with pytest.raises(ImproperlyConfigured, match="LIMIT is required but not set"):
+        READERS["text"](environment(""))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import redis
 
+from fleet.beat.due import send_id
 from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS
 from fleet.stack.programs import beat
 from tests.flows.installation import Installation, installed
@@ -134,6 +135,12 @@ class Beats:
         began_at = time.monotonic()
         found = wait_for(lambda: self.ear.of(name, since=began_at), seconds=seconds, what=name)
         return found[0].at - began_at
+
+    def nominal_ids(self) -> set[str]:
+        """Return the ids of all due times of `second`, from an hour ago to some seconds ahead."""
+        seconds = int((datetime.now(tz=ANCHOR.tzinfo) - ANCHOR).total_seconds())
+        due = range(seconds - 3600, seconds + 5)
+        return {send_id("second", ANCHOR + timedelta(seconds=number)) for number in due}
 
     def doubled(self, name: str) -> set[str]:
         """Return the ids of an entry that arrived more than once."""

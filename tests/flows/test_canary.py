@@ -29,6 +29,7 @@ from tests.flows.canary import (
     hooks,
 )
 from tests.flows.installation import installed
+from tests.flows.leaks import places_of
 from tests.jobs.keys import KEY_1
 from tests.waiting import wait_for
 
@@ -86,20 +87,19 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
     )
     assert b"fairshift_info" in everything["metrics"]
 
-    assert _found(CLEAR, everything) >= {
+    assert places_of(CLEAR, everything) >= {
         *("redis", "snapshot", "events", "logs", "dump", "backup", "files of postgresql"),
         *(f"flower {TABLE}", "flower /api/tasks"),
     }
-    for secret in (ARGUMENT, RESULT, LOCAL):
-        assert _found(secret, everything) == set(), secret[:8]
+    _assert_in_none(everything, ARGUMENT, RESULT, LOCAL)
     # OpenTelemetry's instrumentation records exceptions; docs/operate/logs.md says so.
-    assert _found(ERROR, everything) == {"spans"}
+    assert places_of(ERROR, everything) == {"spans"}
     # Once, as before: what a task logs also goes where its worker logs.
-    assert _found(LOGGED, everything) == {"logs"}
+    assert places_of(LOGGED, everything) == {"logs"}
     assert everything["logs"].count(LOGGED.encode()) == 1
     # Names of targets are columns that statements search.
     in_rows = {"dump", "backup", "files of postgresql"}
-    assert _found(TARGET, everything) <= in_rows, TARGET[:8]
+    assert places_of(TARGET, everything) <= in_rows, TARGET[:8]
 
     _look_at_pages(scene)
 
@@ -108,13 +108,12 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
     scene.here.run(AGED, **scene.given)
     archived = leaks.files_below(scene.here.folder / "archive")
     assert scene.runs["fails"][14:].encode() in archived
-    assert _found(TARGET, {"archive": archived}) == set()
-    for secret in (ARGUMENT, RESULT, ERROR, LOGGED):
-        assert _found(secret, {"archive": archived}) == set(), secret[:8]
+    _assert_in_none({"archive": archived}, ARGUMENT, RESULT, ERROR, LOGGED, TARGET)
 
 
-def _found(secret: str, everything: Mapping[str, bytes]) -> set[str]:
-    return leaks.places_of(secret, everything)
+def _assert_in_none(places: Mapping[str, bytes], *secrets: str) -> None:
+    for secret in secrets:
+        assert places_of(secret, places) == set(), secret[:8]
 
 
 def _play(scene: Scene) -> None:
@@ -164,14 +163,12 @@ def _look_at_pages(scene: Scene) -> None:
     """Callers that may see arguments see all but locals; others none, and a stranger no target."""
     seen = scene.shown_to("seer") | scene.answers_to("submitter")
     for secret in (ARGUMENT, RESULT, ERROR, TARGET, LOGGED):
-        assert _found(secret, seen), secret[:8]
+        assert places_of(secret, seen), secret[:8]
     # Only a frame had it.
     assert any(b"in break_with_locals" in data for data in seen.values())
-    assert _found(LOCAL, seen) == set()
+    _assert_in_none(seen, LOCAL)
     shown = scene.shown_to("reader") | scene.answers_to("reader")
     assert not any(b"in break_with_locals" in data for data in shown.values())
-    for secret in (ARGUMENT, RESULT, ERROR, LOGGED):
-        assert _found(secret, shown) == set(), secret[:8]
+    _assert_in_none(shown, ARGUMENT, RESULT, ERROR, LOGGED)
     foreign = scene.shown_to("stranger") | scene.answers_to("stranger")
-    for secret in (ARGUMENT, RESULT, ERROR, TARGET, LOGGED):
-        assert _found(secret, foreign) == set(), secret[:8]
+    _assert_in_none(foreign, ARGUMENT, RESULT, ERROR, TARGET, LOGGED)

@@ -42,7 +42,10 @@ def the_report(server: RunningServer) -> dict[str, Any]:
 
 
 def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start) -> None:
-    """The device has the activated version; the report names run and attempt."""
+    """The device has the activated version; the report names run and attempt.
+
+    A second activation of the healthy device is counted as doubled.
+    """
     server = start_server("--devices", "2", "--lab-devices", "1", "--failing-share", "0")
     connection = server.connect()
     assert call(connection, "GET", "/devices/fw-0001") == (
@@ -56,13 +59,6 @@ def test_an_activation_shows_on_the_device_and_in_the_report(start_server: Start
     assert report["missing"] == ["fw-0002", "lab-1"]
     event = {"outcome": "activated", "version": 42, "run": "run", "attempt": 1}
     assert report["events"] == {"fw-0001": [event]}
-
-
-def test_a_second_activation_without_a_failure_is_doubled(start_server: Start) -> None:
-    """The judge counts a second activation of a healthy device."""
-    server = start_server(*ONE_DEVICE)
-    connection = server.connect()
-    activate(connection, "fw-0001")
     activate(connection, "fw-0001", attempt=2)
     report = the_report(server)
     assert (report["activations"], report["doubled"]) == (2, 1)
