@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from celery import current_task, shared_task
 from celery.exceptions import SoftTimeLimitExceeded
@@ -102,17 +102,6 @@ def _segfault() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-RaiseKind = Literal[
-    "value_error",
-    "system_exit",
-    "keyboard_interrupt",
-    "unpicklable",
-    "unloadable",
-    "one_megabyte",
-    "speechless",
-    "exit",
-    "segv",
-]
 ERRORS: dict[str, Callable[[], BaseException]] = {
     "value_error": lambda: ValueError("the device said no"),
     "system_exit": lambda: SystemExit(3),
@@ -123,16 +112,6 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "speechless": SpeechlessError,
 }
 DEATHS: dict[str, Callable[[], None]] = {"exit": _exit, "segv": _segfault}
-
-
-@shared_task(name="tests.raise_error")
-def raise_error(kind: RaiseKind) -> None:
-    """Raise an exception of that kind, or end the process ("exit", "segv")."""
-    with logged():
-        if kind in DEATHS:
-            DEATHS[kind]()
-        error = ERRORS[kind]()
-        raise error
 
 
 @shared_task(name="tests.sleep")
@@ -155,7 +134,6 @@ def _circular() -> list[Any]:
     return ring
 
 
-ReturnKind = Literal["set", "object", "nan", "huge", "circular"]
 RESULTS: dict[str, Callable[[], Any]] = {
     "set": lambda: {1, 2, 3},
     "object": object,
@@ -163,13 +141,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "huge": lambda: "x" * 10_000_000,
     "circular": _circular,
 }
-
-
-@shared_task(name="tests.returns")
-def returns(kind: ReturnKind) -> Any:
-    """Return a value that JSON cannot hold, or ten megabytes of it."""
-    with logged():
-        return RESULTS[kind]()
 
 
 @shared_task(name="tests.break_transaction")

@@ -175,15 +175,6 @@ def told(text: Any) -> Any:
         return text
 
 
-@shared_task(name="flows.until_told")
-def until_told(_number: int, word: str) -> None:
-    """Run until the file of this name is there, a minute at most."""
-    with logged():
-        ends_at = time.monotonic() + 60
-        while not Path(word).exists() and time.monotonic() < ends_at:
-            time.sleep(0.05)
-
-
 @job(name="flows.offered")
 def offered(kind: Literal["row", "no row"]) -> str:
     """Run only with a row."""

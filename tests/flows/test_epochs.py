@@ -36,7 +36,7 @@ GOES_ON_SECONDS = 3.0
 SLACK = 2.0
 # Within the two seconds for which a queue waits to be primed.
 UNTOLD_SECONDS = 0.7
-PAUSED, CAPPED = "flows.told", "flows.until_told"
+PAUSED, CAPPED = "flows.told", "flows.hold"
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
     client.save()  # A copy without the cap and the pause.
     limit_owner(acme, max_running=CAP)
     pause_owner(globex)
-    for number in range(CAP + 2):
-        call(CAPPED, number, str(word), owner="acme")
+    for _ in range(CAP + 2):
+        call(CAPPED, str(word), owner="acme")
     wait_for(lambda: start_count(workers.tasks, task=CAPPED) == CAP)
     paused = submit_many("tests.record", [{"n": 0}], owner="globex")
     calls = [{"n": n, "seconds": 0.2} for n in range(RUNS)]
@@ -92,8 +92,8 @@ def test_what_redis_has_forgotten_is_told_before_it_goes_on(
         else:
             broker.redis.restart()
         call(PAUSED, "after", owner="globex")
-        for number in range(CAP + 2):
-            call(CAPPED, number, str(word), owner="acme")
+        for _ in range(CAP + 2):
+            call(CAPPED, str(word), owner="acme")
         wait_for(lambda: _epoch(client) > epoch, what="a new epoch")
         wait_for(lambda: _age_of_epoch(client) > UNTOLD_SECONDS)
         assert start_count(workers.tasks, task=PAUSED) == 1

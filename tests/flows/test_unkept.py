@@ -72,7 +72,7 @@ def test_what_fails_is_tried_again_and_then_given_up(
     mended = job_without_history(owner, key="mended", task="tests.fail", arguments={"times": 2})
     broken = job_without_history(owner, key="broken", task="tests.fail", arguments={"times": 9})
     lost = job_without_history(
-        owner, key="lost", task="tests.raise_error", arguments={"kind": "exit"}, max_attempts=2
+        owner, key="lost", task="flows.misbehave", arguments={"way": "exit"}, max_attempts=2
     )
     before = given_up_count(stack)
     good, bad, gone = publish(mended, 10), publish(broken, 10), publish(lost, 1)
