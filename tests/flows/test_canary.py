@@ -26,11 +26,11 @@ from tests.flows.canary import (
     TARGET,
     TOKENS,
     Scene,
-    hooks,
 )
 from tests.flows.installation import installed
 from tests.flows.leaks import places_of
 from tests.jobs.keys import KEY_1
+from tests.receivers import receiver
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -41,12 +41,16 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A whole installation with a key ring: web, workers, system worker, beat and Flower."""
     folder = tmp_path_factory.mktemp("canary")
     (folder / "archive").mkdir()
-    with installed(folder, runs=False) as here, hooks() as hook:
+    with (
+        installed(folder, runs=False) as here,
+        receiver(200, answer=RESULT) as works,
+        receiver(500, answer=RESULT) as fails,
+    ):
         given = {
             "FAIRSHIFT_ENCRYPTION_KEYS": KEY_1,
             "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.traced",
             "FAIRSHIFT_OFFERED_TASKS": "tests.*,flows.*,fairshift.*",
-            "FAIRSHIFT_HTTP_ALLOWED_HOSTS": hook,
+            "FAIRSHIFT_HTTP_ALLOWED_HOSTS": f"{works.place},{fails.place}",
             "FAIRSHIFT_ARCHIVE_FOLDER": str(folder / "archive"),
             "ALLOWED_HOSTS": "127.0.0.1,testserver",
             "LOG_LEVEL": "DEBUG",
@@ -61,9 +65,8 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         here.start_system_and_beat(**given)
         here.ready(seconds=90)
         try:
-            yield Scene(
-                here, f"http://127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[1]}", hook, given
-            )
+            site, flower = (f"http://127.0.0.1:{port}" for port in ports)
+            yield Scene(here, site, flower, works, fails, given)
         finally:
             here.stop()
 
@@ -118,13 +121,13 @@ def _assert_in_none(places: Mapping[str, bytes], *secrets: str) -> None:
 
 def _play(scene: Scene) -> None:
     """Have runs end in each way, and wait in each."""
-    hook, fails = f"http://{scene.hook}/{ARGUMENT}", f"http://{scene.hook}/fails/{ARGUMENT}"
+    works, fails = f"{scene.works.url}/{ARGUMENT}", f"{scene.fails.url}/{ARGUMENT}"
     scene.submit("succeeds", "flows.secret", arguments={"value": ARGUMENT})
     scene.submit("fails", "flows.secret", arguments={"value": ERROR, "fails": True})
     scene.submit(
         "retried", "flows.secret", arguments={"value": ERROR, "fails": True}, max_attempts=3
     )
-    scene.submit("asks", "fairshift.http_request", arguments={"method": "GET", "url": hook})
+    scene.submit("asks", "fairshift.http_request", arguments={"method": "GET", "url": works})
     scene.submit("is refused", "fairshift.http_request", arguments={"method": "GET", "url": fails})
     scene.submit("breaks", "flows.break_with_locals", arguments={"value": ARGUMENT})
     scene.submit("logs", "flows.log_secret", arguments={"backwards": LOGGED[::-1]})

@@ -1,6 +1,5 @@
 """`manage.py demo` as a user starts it: real processes, real servers, judged by the devices."""
 
-import base64
 import json
 import os
 import re
@@ -11,13 +10,12 @@ import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 
 from fleet.stack.stack import free_port
 from tests.flows.servers import own_servers
+from tests.flows.web import status
 from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
 
@@ -128,14 +126,6 @@ def _until(lines: Iterable[str], text: str) -> str:
     raise AssertionError(f"It ended before it said {text!r}:\n{read[-3000:]}")
 
 
-def _status(address: str, **headers: str) -> int:
-    try:
-        with urlopen(Request(address, headers=headers), timeout=20) as response:
-            return int(response.status)
-    except HTTPError as error:
-        return error.code
-
-
 def test_the_demo_ends_well_and_leaves_nothing(world: World) -> None:
     """Every device is verified, none doubled, every run recorded, and hours are kept.
 
@@ -152,11 +142,10 @@ def test_the_demo_ends_well_and_leaves_nothing(world: World) -> None:
     [stopped] = verdict["upgrade"]["stopped"]
     assert re.search(f"^Stopped: .*: {stopped}$", shown, re.MULTILINE)
     user, password = told["Login"].split()[0:3:2]
-    secret = base64.b64encode(f"{user}:{password}".encode()).decode()
-    assert _status(told["Site"]) == 200, "it leads to the page to log in"
-    assert _status(stopped) == 200
-    assert _status(told["Flower"]) == 401
-    assert _status(told["Flower"], Authorization=f"Basic {secret}") == 200
+    assert status(told["Site"]) == 200, "it leads to the page to log in"
+    assert status(stopped) == 200
+    assert status(told["Flower"]) == 401
+    assert status(told["Flower"], login=f"{user}:{password}") == 200
     demo.terminate()
     demo.communicate(timeout=300)
     assert demo.returncode == 0

@@ -79,6 +79,12 @@ class Site:
         os.kill(min(children(parent)), signal.SIGKILL)
 
 
+def status(url: str, *, login: str | None = None) -> int:
+    """Return the HTTP status of a page, after redirects; `login` is a user and a password."""
+    headers = urllib3.make_headers(basic_auth=login)
+    return urllib3.request("GET", url, headers=headers, timeout=20).status
+
+
 def token_of(installation: Installation) -> str:
     """Make a token of the owner acme with every scope; return its secret."""
     output = installation.run(MAKE_TOKEN)

@@ -1,13 +1,10 @@
 """config/management/commands/up.py: the whole stack in one terminal."""
 
-import base64
 import os
 import re
 import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from django.core.management import CommandError, call_command
 from config.demo.world import make_world
 from config.management.commands.up import admin_login
 from config.state import PROJECT
+from tests.flows.web import status
 from tests.processes import descendants, is_running
 from tests.state_dirs import new_state_dir, remove_state_dir
 from tests.waiting import wait_for
@@ -30,18 +28,6 @@ def state() -> Iterator[Path]:
     state = new_state_dir()
     yield state
     remove_state_dir(state)
-
-
-def status(url: str, login: str = "") -> int:
-    """Return the HTTP status of a page."""
-    request = urllib.request.Request(url)
-    if login:
-        request.add_header("Authorization", "Basic " + base64.b64encode(login.encode()).decode())
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
 
 
 @pytest.mark.proof  # a whole installation
