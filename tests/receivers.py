@@ -1,4 +1,4 @@
-"""Receivers of requests: HTTP servers in threads, each of which behaves as its scene says."""
+"""Receivers of webhooks: HTTP servers in threads, each of which behaves as its scene says."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +26,6 @@ class Receiver:
     location: str = ""
     asked: str = ""
     """The value of Retry-After, if any."""
-    answer: str = ""
-    """The body of its answers."""
     may_answer: Event = field(default_factory=Event)
     got: list[Received] = field(default_factory=list)
 
@@ -63,12 +61,8 @@ def receiver(status: int = 204, **facts: Any) -> Iterator[Receiver]:
                 self.send_header("Location", found.location)
             if found.asked:
                 self.send_header("Retry-After", found.asked)
-            self.send_header("Content-Length", str(len(found.answer)))
+            self.send_header("Content-Length", "0")
             self.end_headers()
-            self.wfile.write(found.answer.encode())
-
-        def do_GET(self) -> None:
-            self.do_POST()
 
         def log_message(self, *_args: Any) -> None:
             """Print nothing."""

@@ -1,8 +1,11 @@
 """The scene of the canary: secrets, an installation through which they go, and who asks it."""
 
+import threading
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from secrets import token_hex, token_urlsafe
 from typing import Any, Final
 
@@ -13,7 +16,6 @@ from tests.flows.installation import Installation
 from tests.flows.web import Site
 from tests.jobs.api.matrix.operations import OPERATIONS
 from tests.jobs.pages.matrix.places import PLACES, unknown_keys
-from tests.receivers import Receiver
 
 
 def _secret(name: str) -> str:
@@ -97,6 +99,31 @@ remove_old_history()
 """Makes ended runs old, and archives them."""
 
 
+class Hook(BaseHTTPRequestHandler):
+    """Answers with a secret: 200, or 500 below /fails."""
+
+    def do_GET(self) -> None:
+        self.send_response(500 if self.path.startswith("/fails") else 200)
+        self.end_headers()
+        self.wfile.write(RESULT.encode())
+
+    def log_message(self, *_words: object) -> None:
+        """Stay silent."""
+
+
+@contextmanager
+def hooks() -> Iterator[str]:
+    """Run a server for requests of runs; yield its host with its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @dataclass
 class Scene:
     """The installation, its addresses, and who asks it."""
@@ -104,10 +131,7 @@ class Scene:
     here: Installation
     site: str
     flower: str
-    works: Receiver
-    """Answers requests of runs with a secret."""
-    fails: Receiver
-    """Answers them with an error, and with the secret."""
+    hook: str
     given: Mapping[str, str]
     tokens: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, str] = field(default_factory=dict)

@@ -26,11 +26,10 @@ from tests.flows.canary import (
     TARGET,
     TOKENS,
     Scene,
+    hooks,
 )
 from tests.flows.installation import installed
-from tests.flows.leaks import places_of
 from tests.jobs.keys import KEY_1
-from tests.receivers import receiver
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.proof
@@ -41,16 +40,12 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A whole installation with a key ring: web, workers, system worker, beat and Flower."""
     folder = tmp_path_factory.mktemp("canary")
     (folder / "archive").mkdir()
-    with (
-        installed(folder, runs=False) as here,
-        receiver(200, answer=RESULT) as works,
-        receiver(500, answer=RESULT) as fails,
-    ):
+    with installed(folder, runs=False) as here, hooks() as hook:
         given = {
             "FAIRSHIFT_ENCRYPTION_KEYS": KEY_1,
             "FAIRSHIFT_TASKS": "tests.tasks,tests.flows.tasks,tests.flows.traced",
             "FAIRSHIFT_OFFERED_TASKS": "tests.*,flows.*,fairshift.*",
-            "FAIRSHIFT_HTTP_ALLOWED_HOSTS": f"{works.place},{fails.place}",
+            "FAIRSHIFT_HTTP_ALLOWED_HOSTS": hook,
             "FAIRSHIFT_ARCHIVE_FOLDER": str(folder / "archive"),
             "ALLOWED_HOSTS": "127.0.0.1,testserver",
             "LOG_LEVEL": "DEBUG",
@@ -65,8 +60,9 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         here.start_system_and_beat(**given)
         here.ready(seconds=90)
         try:
-            site, flower = (f"http://127.0.0.1:{port}" for port in ports)
-            yield Scene(here, site, flower, works, fails, given)
+            yield Scene(
+                here, f"http://127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[1]}", hook, given
+            )
         finally:
             here.stop()
 
@@ -90,19 +86,20 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
     )
     assert b"fairshift_info" in everything["metrics"]
 
-    assert places_of(CLEAR, everything) >= {
+    assert _found(CLEAR, everything) >= {
         *("redis", "snapshot", "events", "logs", "dump", "backup", "files of postgresql"),
         *(f"flower {TABLE}", "flower /api/tasks"),
     }
-    _assert_in_none(everything, ARGUMENT, RESULT, LOCAL)
+    for secret in (ARGUMENT, RESULT, LOCAL):
+        assert _found(secret, everything) == set(), secret[:8]
     # OpenTelemetry's instrumentation records exceptions; docs/operate/logs.md says so.
-    assert places_of(ERROR, everything) == {"spans"}
+    assert _found(ERROR, everything) == {"spans"}
     # Once, as before: what a task logs also goes where its worker logs.
-    assert places_of(LOGGED, everything) == {"logs"}
+    assert _found(LOGGED, everything) == {"logs"}
     assert everything["logs"].count(LOGGED.encode()) == 1
     # Names of targets are columns that statements search.
     in_rows = {"dump", "backup", "files of postgresql"}
-    assert places_of(TARGET, everything) <= in_rows, TARGET[:8]
+    assert _found(TARGET, everything) <= in_rows, TARGET[:8]
 
     _look_at_pages(scene)
 
@@ -111,23 +108,24 @@ def test_no_secret_of_a_run_leaves_its_place(canary: Scene, tmp_path: Path) -> N
     scene.here.run(AGED, **scene.given)
     archived = leaks.files_below(scene.here.folder / "archive")
     assert scene.runs["fails"][14:].encode() in archived
-    _assert_in_none({"archive": archived}, ARGUMENT, RESULT, ERROR, LOGGED, TARGET)
+    assert _found(TARGET, {"archive": archived}) == set()
+    for secret in (ARGUMENT, RESULT, ERROR, LOGGED):
+        assert _found(secret, {"archive": archived}) == set(), secret[:8]
 
 
-def _assert_in_none(places: Mapping[str, bytes], *secrets: str) -> None:
-    for secret in secrets:
-        assert places_of(secret, places) == set(), secret[:8]
+def _found(secret: str, everything: Mapping[str, bytes]) -> set[str]:
+    return leaks.places_of(secret, everything)
 
 
 def _play(scene: Scene) -> None:
     """Have runs end in each way, and wait in each."""
-    works, fails = f"{scene.works.url}/{ARGUMENT}", f"{scene.fails.url}/{ARGUMENT}"
+    hook, fails = f"http://{scene.hook}/{ARGUMENT}", f"http://{scene.hook}/fails/{ARGUMENT}"
     scene.submit("succeeds", "flows.secret", arguments={"value": ARGUMENT})
     scene.submit("fails", "flows.secret", arguments={"value": ERROR, "fails": True})
     scene.submit(
         "retried", "flows.secret", arguments={"value": ERROR, "fails": True}, max_attempts=3
     )
-    scene.submit("asks", "fairshift.http_request", arguments={"method": "GET", "url": works})
+    scene.submit("asks", "fairshift.http_request", arguments={"method": "GET", "url": hook})
     scene.submit("is refused", "fairshift.http_request", arguments={"method": "GET", "url": fails})
     scene.submit("breaks", "flows.break_with_locals", arguments={"value": ARGUMENT})
     scene.submit("logs", "flows.log_secret", arguments={"backwards": LOGGED[::-1]})
@@ -166,12 +164,14 @@ def _look_at_pages(scene: Scene) -> None:
     """Callers that may see arguments see all but locals; others none, and a stranger no target."""
     seen = scene.shown_to("seer") | scene.answers_to("submitter")
     for secret in (ARGUMENT, RESULT, ERROR, TARGET, LOGGED):
-        assert places_of(secret, seen), secret[:8]
+        assert _found(secret, seen), secret[:8]
     # Only a frame had it.
     assert any(b"in break_with_locals" in data for data in seen.values())
-    _assert_in_none(seen, LOCAL)
+    assert _found(LOCAL, seen) == set()
     shown = scene.shown_to("reader") | scene.answers_to("reader")
     assert not any(b"in break_with_locals" in data for data in shown.values())
-    _assert_in_none(shown, ARGUMENT, RESULT, ERROR, LOGGED)
+    for secret in (ARGUMENT, RESULT, ERROR, LOGGED):
+        assert _found(secret, shown) == set(), secret[:8]
     foreign = scene.shown_to("stranger") | scene.answers_to("stranger")
-    _assert_in_none(foreign, ARGUMENT, RESULT, ERROR, TARGET, LOGGED)
+    for secret in (ARGUMENT, RESULT, ERROR, TARGET, LOGGED):
+        assert _found(secret, foreign) == set(), secret[:8]
