@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import pytest
+import redis
 from celery import current_app
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from pytest_django import Settings
 
 from fleet import Admission, AdmissionRequest, Kind, Node, Refusal, Report, is_hint
 from fleet.keys import queue_key
@@ -26,6 +28,7 @@ from jobs.core.sql import now
 from jobs.core.states import ENDED, FIRST, MOVES
 from jobs.models import Leader, Owner, Run
 from jobs.models.access import Access, access_of
+from jobs.runs import dispatch
 from jobs.runs.admission import admit
 from jobs.runs.recording import record
 from jobs.system.heartbeat import beat
@@ -101,12 +104,13 @@ def recorded(admission: Admission, kind: Kind, **facts: Any) -> str | None:
     return record([told(admission, kind, **facts)]).get(admission.run_id)
 
 
-def started(owner: Owner, **options: Any) -> tuple[Run, Admission]:
-    """Return a run that a worker executes, and its admission."""
+def begun(owner: Owner, **options: Any) -> tuple[Run, Admission]:
+    """Return a run that a worker has started, as its row is, and its admission."""
     [run] = submitted(owner, **options)
-    admission = admitted(living_worker(), run)
-    recorded(admission, Kind.STARTED)
-    return run, admission
+    at = admitted(living_worker(), run)
+    assert recorded(at, Kind.STARTED) == "running"
+    run.refresh_from_db()
+    return run, at
 
 
 def failed(
@@ -114,7 +118,7 @@ def failed(
 ) -> Run:
     """Return a run that failed in its only attempt; `traceback` is an option, too."""
     texts = {"error_message": message, "traceback": options.pop("traceback", "")}
-    run, admission = started(owner, max_attempts=1, **options)
+    run, admission = begun(owner, max_attempts=1, **options)
     recorded(admission, Kind.FAILED, error_type=error, **texts)
     run.refresh_from_db()
     return run
@@ -181,6 +185,13 @@ def lose_hints(queue: str = "jobs") -> None:
     """Lose every message that waits in a queue, and nothing else that the broker knows."""
     with current_app.connection_for_write() as connected:
         connected.default_channel.queue_purge(queue)
+
+
+def hang(client: redis.Redis, settings: Settings) -> None:
+    """Let Redis hang for 0.5 s, and a publish wait for 0.2 s at most."""
+    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
+    dispatch.broker.cache_clear()
+    client.client_pause(500)
 
 
 def called() -> list[tuple[str, Any]]:

@@ -18,8 +18,7 @@ from jobs.core import sql
 from jobs.models import Attachment, Calendar, Opening, Owner, Target, TargetGroup, Window
 from jobs.runs import closing
 from jobs.system import promotion
-from tests.jobs.runs.scenes import begun
-from tests.jobs.scenes import ask, hinted, living_worker, states
+from tests.jobs.scenes import ask, begun, hinted, living_worker, states
 from tests.jobs.windows_world import calendar_of, freeze, window
 
 pytestmark = pytest.mark.usefixtures("committed")

@@ -11,7 +11,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import translation
 
-from fleet import Kind
 from jobs.core.sql import now
 from jobs.models import Membership, Owner, SavedView
 from jobs.owners.tokens import make_token
@@ -19,7 +18,7 @@ from jobs.system.notices.mails import make_subscription
 from tests.browser.story import LONG, tell
 from tests.jobs.pages.matrix.places import PLACES
 from tests.jobs.recurring.scenes import recurring
-from tests.jobs.scenes import admitted, living_worker, recorded, submitted
+from tests.jobs.scenes import failed, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window
 
 SHOWN: Final = ("title", "aria-label", "placeholder", "alt", "label")
@@ -111,10 +110,7 @@ def bracketed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def keys(acme: Owner, root: User) -> dict[str, Any]:
     """A world with something on every page, and the keys in its addresses."""
-    [failed] = submitted(acme, max_attempts=1, labels={"site": "berlin"}, target="sw-1")
-    admission = admitted(living_worker(), failed)
-    recorded(admission, Kind.STARTED)
-    recorded(admission, Kind.FAILED, error_type=LONG, error_message="no answer within 5 s")
+    ended = failed(acme, LONG, "no answer within 5 s", labels={"site": "berlin"}, target="sw-1")
     told = tell(acme)
     worker: UUID = told["worker"]
     job = recurring(acme, "nightly", name="Backup", schedule="cron", cron="30 2 * * *")
@@ -126,7 +122,7 @@ def keys(acme: Owner, root: User) -> dict[str, Any]:
     view = SavedView.objects.create(user=User.objects.get(username="root"), **named)
     [waiting, *_rest] = submitted(acme, 2, label="moved")
     return {
-        "run_id": failed.pk,
+        "run_id": ended.pk,
         "open": waiting.pk,
         "submission_id": waiting.submission_id,
         "job_id": job.pk,

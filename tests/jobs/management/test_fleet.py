@@ -14,6 +14,7 @@ from jobs.management.owner_table import as_table
 from jobs.runs import dispatch
 from tests.fleet.fair_queues import Queue
 from tests.jobs.management.conftest import Printed, press_ctrl_c
+from tests.jobs.scenes import hang
 
 
 @pytest.fixture
@@ -108,9 +109,7 @@ def test_watching_looks_again(
 
 def test_a_broker_that_is_away_is_named(queue: Queue, settings: Settings) -> None:
     """With exit status 1."""
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    queue.client.client_pause(500)
+    hang(queue.client, settings)
     with pytest.raises(CommandError, match="broker does not answer") as caught:
         call_command("fleet", "owners")
     assert caught.value.returncode == 1

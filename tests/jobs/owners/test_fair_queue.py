@@ -23,7 +23,7 @@ from jobs.owners.limits import limit_owner, pause_owner, resume_owner
 from jobs.runs import dispatch
 from jobs.system.sweep import sweep_hints
 from tests.fleet.fair_queues import Queue, who
-from tests.jobs.scenes import ask, at_once, living_worker, submitted
+from tests.jobs.scenes import ask, at_once, hang, living_worker, submitted
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -135,9 +135,7 @@ def test_a_broker_that_is_away_keeps_no_commit(
     acme: Owner, broker: redis.Redis, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The row has it, and the sweep tells the queues when they are back."""
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    broker.client_pause(500)
+    hang(broker, settings)
     limit_owner(acme, weight=9)
     pause_owner(acme)
     assert caplog.text.count("the sweep will send the settings of acme") == 2

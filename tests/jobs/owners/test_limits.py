@@ -7,21 +7,7 @@ import pytest
 
 from jobs.core.errors import OptionError
 from jobs.models import Owner
-from jobs.owners.limits import pause_owner, resume_owner
-from tests.jobs.scenes import admitted, ask, hinted, living_worker, lose_hints, submitted
-
-
-def test_resumed_it_goes_on_at_once(committed: None, acme: Owner) -> None:
-    """The waiting runs have hints again without a sweep."""
-    runs = submitted(acme, 3)
-    worker = living_worker()
-    pause_owner(acme)
-    ask(worker, runs)
-    lose_hints()
-    resume_owner(acme)
-    assert hinted() == [run.id for run in runs]
-    assert (acme.is_paused(), acme.paused_until, acme.paused_reason) == (False, None, "")
-    admitted(worker, runs[0])
+from jobs.owners.limits import pause_owner
 
 
 @pytest.mark.parametrize(

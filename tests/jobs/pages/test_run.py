@@ -14,7 +14,7 @@ from jobs.models import AuditEntry, Owner, Run
 from jobs.pages.runs.timeline import timeline_of
 from jobs.runs.reads.story import Step
 from tests.jobs.keys import KEY_1, KEY_3, use_ring
-from tests.jobs.scenes import admitted, living_worker, progressed, recorded, submitted
+from tests.jobs.scenes import admitted, begun, living_worker, progressed, recorded, submitted
 
 
 def path(run: Any, verb: str = "") -> str:
@@ -46,10 +46,7 @@ def test_a_runs_page_shows_what_its_task_reports(as_root: Client, acme: Owner) -
 
     Without a total there is no bar. What an earlier attempt reported is not shown.
     """
-    [run] = submitted(acme)
-    worker = living_worker()
-    admission = admitted(worker, run)
-    recorded(admission, Kind.STARTED)
+    run, admission = begun(acme)
     assert "Progress" not in as_root.get(path(run)).content.decode()
     progressed(admission, 1_250, 5_000, "<b>site</b> 3")
     page = as_root.get(path(run)).content.decode()
@@ -62,7 +59,7 @@ def test_a_runs_page_shows_what_its_task_reports(as_root: Client, acme: Owner) -
     assert "Fortschritt: 2,5</p>" in german and "<progress" not in german
     recorded(admission, Kind.RETRYING, delay=0.0)
     sql.query("UPDATE jobs_run SET state = 'queued' WHERE id = %s", [run.id])
-    admitted(worker, run)
+    admitted(living_worker(), run)
     assert "Progress" not in as_root.get(path(run)).content.decode()
 
 

@@ -242,12 +242,3 @@ def test_a_hint_that_names_another_task_is_gone(acme: Owner) -> None:
     answers = admit(living_worker(), [AdmissionRequest(str(run.id), "tests.total")])
     assert answers == {str(run.id): GONE}
     assert states(run) == ["queued"]
-
-
-def test_an_unreadable_payload_ends_its_own_run_only(acme: Owner, encrypted: None) -> None:
-    """With a readable error; the rest of the batch is admitted."""
-    runs = submitted(acme, 2)
-    Run.objects.filter(id=runs[0].id).update(payload=bytes(runs[1].payload))
-    assert [isinstance(a, Admission) for a in ask(living_worker(), runs)] == [False, True]
-    assert states(runs[0]) == ["queued", "admitted", "failed"]
-    assert "is not of this row" in runs[0].error_text

@@ -10,10 +10,10 @@ from jobs.core.states import State
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.recording import move
-from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import (
     admitted,
     ask,
+    begun,
     behind,
     hinted,
     living_worker,

@@ -18,8 +18,7 @@ from jobs.core.sql import now
 from jobs.models import Calendar, Owner, Run
 from jobs.runs import closing
 from jobs.system import promotion
-from tests.jobs.runs.scenes import begun
-from tests.jobs.scenes import admitted, age, living_worker, recorded, states, submitted
+from tests.jobs.scenes import admitted, age, begun, living_worker, recorded, states, submitted
 from tests.jobs.windows_world import calendar_of, freeze, window
 
 pytestmark = pytest.mark.usefixtures("committed")

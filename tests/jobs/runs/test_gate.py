@@ -31,12 +31,12 @@ from jobs.models import (
 from jobs.runs import admission, gate
 from jobs.runs.cancellation import cancel_runs
 from jobs.system import promotion
-from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import (
     admitted,
     age,
     ask,
     at_once,
+    begun,
     behind,
     hinted,
     living_worker,

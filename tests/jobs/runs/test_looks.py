@@ -15,8 +15,7 @@ from jobs.system.heartbeat import beat
 from jobs.system.promotion import promote
 from jobs.system.reencryption import reencrypt
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
-from tests.jobs.runs.scenes import begun
-from tests.jobs.scenes import admitted, at_once, living_worker, recorded, silence, submitted
+from tests.jobs.scenes import admitted, at_once, begun, living_worker, recorded, silence, submitted
 
 STACK = "Current thread 0x01 (most recent call first):\n  File one.py, line 7 in poll"
 

@@ -11,8 +11,16 @@ from jobs.models import AuditEntry, Owner, Run
 from jobs.runs import bulk
 from jobs.runs.recording import move
 from jobs.system import promotion
-from tests.jobs.runs.scenes import begun
-from tests.jobs.scenes import admitted, age, hinted, living_worker, recorded, states, submitted
+from tests.jobs.scenes import (
+    admitted,
+    age,
+    begun,
+    hinted,
+    living_worker,
+    recorded,
+    states,
+    submitted,
+)
 
 
 def test_attempts_are_fresh_and_tokens_count_on(committed: None, acme: Owner) -> None:

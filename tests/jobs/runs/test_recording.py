@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from celery import current_app
 
-from fleet import Admission, Kind, Report
+from fleet import Kind, Report
 from jobs import submit
 from jobs.core import sql
 from jobs.core.sql import now
@@ -20,15 +20,14 @@ from jobs.runs import recording
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
 from jobs.runs.recording import move, record
-from tests.jobs.runs.scenes import begun
 from tests.jobs.scenes import (
     admitted,
     ask,
+    begun,
     changed_before_its_lock,
     held_by_somebody,
     hinted,
     living_worker,
-    lose_hints,
     recorded,
     states,
     submitted,
@@ -268,22 +267,6 @@ def test_a_move_stays_inside_the_table(acme: Owner) -> None:
         assert bool(moved) == (target in MOVES[state]), (state, target)
         assert run.state == (target if moved else state)
         assert [entry[0] for entry in run.history] == [state, *([target] if moved else [])]
-
-
-def test_an_end_publishes_what_waited_for_it(committed: None, acme: Owner) -> None:
-    """At once: a free place under a cap is used without waiting for the sweep."""
-    Owner.objects.update(max_running=1)
-    first, second, third = submitted(acme, 3)
-    worker = living_worker()
-    at, *_ = ask(worker, [first, second, third])
-    assert isinstance(at, Admission)
-    lose_hints()
-    recorded(at, Kind.STARTED)
-    assert hinted() == []
-    recorded(at, Kind.SUCCEEDED)
-    assert hinted() == [second.id]
-    second.refresh_from_db()
-    assert second.blocked_by == ""
 
 
 def test_a_snooze_spends_no_attempt(acme: Owner) -> None:

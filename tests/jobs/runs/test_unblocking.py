@@ -7,12 +7,13 @@ from pytest_django import Settings
 from fleet import Admission, AdmissionRequest, Kind
 from jobs.models import Outbox, Owner, Run, Worker
 from jobs.owners.limits import pause_owner, resume_owner
-from jobs.runs import dispatch, unblocking
+from jobs.runs import unblocking
 from jobs.runs.admission import refuse_unknown
 from jobs.runs.unblocking import publish_unblocked, publish_with_known_task
 from tests.jobs.scenes import (
     admitted,
     ask,
+    hang,
     hinted,
     living_worker,
     lose_hints,
@@ -39,16 +40,18 @@ def run_through(answer: object) -> None:
 
 
 def test_as_many_as_there_is_room_for(acme: Owner) -> None:
-    """One that is freed too early would only be refused again."""
+    """At once, without waiting for the sweep; one that is freed too early is only refused again."""
     Owner.objects.update(max_running=2)
     runs = submitted(acme, 5)
     worker = living_worker()
     answers = ask(worker, runs)
     assert blocked() == set(runs[2:])
     assert freed() == 0
+    lose_hints()
     for ended in range(2):
         run_through(answers[ended])
         assert blocked() == set(runs[3 + ended :])
+        assert hinted()[-1] == runs[2 + ended].id
         admitted(worker, runs[2 + ended])
 
 
@@ -111,6 +114,7 @@ def test_many_are_freed_in_one_go(acme: Owner, monkeypatch: pytest.MonkeyPatch) 
     ask(living_worker(), runs)
     lose_hints()
     resume_owner(acme)
+    assert (acme.is_paused(), acme.paused_until, acme.paused_reason) == (False, None, "")
     assert blocked() == set()
     assert hinted() == [run.id for run in runs]
 
@@ -122,9 +126,7 @@ def test_freed_runs_are_in_the_outbox_until_they_are_published(
     runs = submitted(acme, 2)
     pause_owner(acme)
     ask(living_worker(), runs)
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    broker.client_pause(500)
+    hang(broker, settings)
     resume_owner(acme)
     assert blocked() == set()
     [row] = Outbox.objects.all()

@@ -27,6 +27,7 @@ from tests.jobs.scenes import (
     age,
     ask,
     cut_off,
+    hang,
     living_worker,
     recorded,
     silence,
@@ -219,9 +220,7 @@ def test_while_the_broker_is_away_the_row_answers(
     living_worker()
     [run] = submitted(acme)
     Queue(broker).put("acme", f"{run.id}:1")
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    broker.client_pause(500)
+    hang(broker, settings)
     assert why(run) == (
         "Redis does not answer, so no worker is given a run of 'jobs'; next of acme's runs."
     )

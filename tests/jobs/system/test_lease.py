@@ -15,7 +15,6 @@ from tests.jobs.scenes import at_once
 pytestmark = pytest.mark.django_db
 
 DUE = datetime(2026, 3, 20, 12, tzinfo=UTC)
-LATER = DUE + timedelta(minutes=1)
 ledger = SentEntries()
 
 

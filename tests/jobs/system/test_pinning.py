@@ -14,7 +14,6 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.usefixtures("committed", "broker")
 
 TAKES_AN_ID = "SELECT set_config('application_name', 'report', false), pg_current_xact_id()"
-ALL = {"seconds": 0, "transactions": 1, "bytes": 1}
 
 
 @pytest.fixture

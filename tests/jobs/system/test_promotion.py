@@ -11,6 +11,7 @@ from jobs.system.promotion import expire, promote
 from tests.jobs.scenes import (
     admitted,
     age,
+    begun,
     held_by_somebody,
     living_worker,
     recorded,
@@ -21,9 +22,7 @@ from tests.jobs.scenes import (
 
 def retrying(owner: Owner) -> Run:
     """Return a run that waits for its second attempt."""
-    [run] = submitted(owner)
-    at = admitted(living_worker(), run)
-    recorded(at, Kind.STARTED)
+    run, at = begun(owner)
     recorded(at, Kind.RETRYING, delay=60.0)
     return run
 

@@ -19,7 +19,7 @@ from jobs.system.sweep import (
     publish_overdue,
     sweep_hints,
 )
-from tests.jobs.scenes import age, ask, hinted, living_worker, lose_hints, submitted
+from tests.jobs.scenes import age, ask, hang, hinted, living_worker, lose_hints, submitted
 
 NOTHING = {"flushed": 0, "outbox": 0, "overdue": 0, "freed": 0, "notified": 0}
 
@@ -34,13 +34,6 @@ def wait(run: Run, *, seconds: float) -> None:
     """Let a queued run have waited so long, and its hint be overdue."""
     age(run, "queued_at", seconds=seconds)
     age(run, "hint_check_at", seconds=seconds - 30)
-
-
-def hang(broker: redis.Redis, settings: Settings) -> None:
-    """Let Redis hang for 0.5 s, and a publish wait for 0.2 s at most."""
-    settings.FAIRSHIFT = {"PUBLISH_TIMEOUT_SECONDS": 0.2}
-    dispatch.broker.cache_clear()
-    broker.client_pause(500)
 
 
 def put_back_in_outbox(runs: list[Run], *, seconds: float) -> None:
