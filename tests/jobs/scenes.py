@@ -32,6 +32,7 @@ from jobs.runs import dispatch
 from jobs.runs.admission import admit
 from jobs.runs.recording import record
 from jobs.system.heartbeat import beat
+from jobs.system.rescue import rescue_runs
 from tests.waiting import wait_for
 
 T = TypeVar("T")
@@ -122,6 +123,15 @@ def failed(
     recorded(admission, Kind.FAILED, error_type=error, **texts)
     run.refresh_from_db()
     return run
+
+
+def taken_over(run: Run) -> Admission:
+    """Let a run's worker be lost, and return the admission of another one that has the run."""
+    run.refresh_from_db()
+    silence(run.worker_id, seconds=3_600)  # type: ignore[arg-type]
+    rescue_runs()
+    Run.objects.filter(id=run.id).update(state="queued")
+    return admitted(living_worker("w2@here"), run)
 
 
 def progressed(

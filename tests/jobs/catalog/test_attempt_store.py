@@ -1,7 +1,6 @@
 """jobs/catalog/attempt_store.py and context.py: a task writes of itself, fenced by its token."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,8 +15,7 @@ from jobs.core.errors import CheckpointError, OptionError, StaleAttempt
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs, retry_run
-from jobs.system.rescue import rescue_runs
-from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted, taken_over
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("committed")
@@ -48,16 +46,6 @@ def seen() -> Iterator[Seen]:
     yield context
     for store in stores:
         store.close()
-
-
-@contextmanager
-def taken_over(run: Run, at: Admission) -> Iterator[Admission]:
-    """Let the run's worker be lost, and another one have the run."""
-    run.refresh_from_db()
-    silence(run.worker_id, seconds=3_600)  # type: ignore[arg-type]
-    rescue_runs()
-    Run.objects.filter(id=run.id).update(state="queued")
-    yield admitted(living_worker("w2@here"), run)
 
 
 def shown(run: Run) -> tuple[float, float | None, str] | None:
@@ -97,29 +85,28 @@ def test_a_stale_attempt_writes_nothing_and_learns_it(acme: Owner, seen: Seen) -
     [run] = submitted(acme)
     at = admitted(living_worker(), run)
     stale = seen(at)
-    with taken_over(run, at) as newer:
-        fresh = seen(newer)
-        fresh.progress(5, 10)
-        fresh.checkpoint("of the newer")
-        with pytest.raises(StaleAttempt):
-            stale.progress(9, 10)
-        with pytest.raises(StaleAttempt):
-            stale.checkpoint("of the stale")
-        assert stale.is_cancelled and not fresh.is_cancelled
-        assert shown(run) == (5, 10, "")
-        assert fresh.last_checkpoint == "of the newer"
+    fresh = seen(taken_over(run))
+    fresh.progress(5, 10)
+    fresh.checkpoint("of the newer")
+    with pytest.raises(StaleAttempt):
+        stale.progress(9, 10)
+    with pytest.raises(StaleAttempt):
+        stale.checkpoint("of the stale")
+    assert stale.is_cancelled and not fresh.is_cancelled
+    assert shown(run) == (5, 10, "")
+    assert fresh.last_checkpoint == "of the newer"
 
 
 def test_a_checkpoint_of_a_stale_attempt_is_fenced_by_itself(acme: Owner, seen: Seen) -> None:
     """Also when it is the first thing that the attempt writes; and after the run's end."""
     [run] = submitted(acme)
     at = admitted(living_worker(), run)
-    with taken_over(run, at) as newer:
-        with pytest.raises(StaleAttempt):
-            seen(at).checkpoint(1)
-        recorded(newer, Kind.SUCCEEDED)
-        with pytest.raises(StaleAttempt):
-            seen(newer).checkpoint(2)
+    newer = taken_over(run)
+    with pytest.raises(StaleAttempt):
+        seen(at).checkpoint(1)
+    recorded(newer, Kind.SUCCEEDED)
+    with pytest.raises(StaleAttempt):
+        seen(newer).checkpoint(2)
     run.refresh_from_db()
     assert run.checkpoint is None
 

@@ -25,11 +25,10 @@ from jobs.core import sql
 from jobs.models import Owner, Run
 from jobs.runs.reads.log import Wanted, last_lines, page_of
 from jobs.system.reencryption import keys_in_use, reencrypt
-from jobs.system.rescue import rescue_runs
 from jobs.system.retention.reads import find_run
 from tests.jobs.keys import KEY_1, KEY_2, use_ring
 from tests.jobs.run_logs import lines_of
-from tests.jobs.scenes import admitted, living_worker, recorded, silence, submitted
+from tests.jobs.scenes import admitted, living_worker, recorded, submitted, taken_over
 from tests.waiting import stays_false, wait_for
 
 Logs = Callable[..., AttemptLog]
@@ -148,11 +147,7 @@ class TestWritten:
         run, at, log = begin(acme, logs)
         say(log, "of the lost one")
         wait_for(lambda: texts(run) == ["of the lost one"])
-        run.refresh_from_db()
-        silence(run.worker_id, seconds=3_600)  # type: ignore[arg-type]
-        rescue_runs()
-        Run.objects.filter(id=run.id).update(state="queued")
-        newer = admitted(living_worker("w2@here"), run)
+        newer = taken_over(run)
         say(log, "too late")
         if is_due:
             assert stays_false(lambda: "too late" in texts(run), seconds=1)

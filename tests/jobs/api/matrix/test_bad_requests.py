@@ -17,7 +17,8 @@ from jobs.core.inputs import KEY_LIMIT
 from tests.jobs.api.conftest import problem
 from tests.jobs.api.matrix.operations import BODIES, OF_INSTALLATION, OPERATIONS, Operation, by
 from tests.jobs.api.matrix.rows import ADD
-from tests.jobs.api.matrix.world import World, fingerprint, send
+from tests.jobs.api.matrix.world import World, send
+from tests.jobs.pages.matrix.stored import stored
 
 WITH_BODY = [one for one in OPERATIONS if one.has_body]
 IN_PAGES = [one for one in OPERATIONS if "limit" in one.filters]
@@ -63,7 +64,7 @@ def test_a_bad_body_is_refused(world: World, operation: Operation) -> None:
     assert half["field"] == "a"
     assert problem(raw(world, operation, b"null"), 422, "invalid")["field"] == "body"
     problem(raw(world, operation, b"a=1", "text/plain"), 415, "unsupported_media_type")
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @pytest.mark.proof
@@ -73,7 +74,7 @@ def test_an_empty_body_is_one_without_fields(world: World, operation: Operation)
     without = raw(world, operation, b"{}")
     if without.status_code == 422:
         assert raw(world, operation, b"").json() == without.json()
-        assert fingerprint() == world.untouched[None]
+        assert stored() == world.untouched[None]
     else:
         assert without.status_code < 300 or without.status_code == 409, without.content
 
@@ -86,7 +87,7 @@ def test_a_body_over_the_limit_is_refused(
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "API_MAX_BODY_BYTES": 1024}
     refused = problem(raw(world, operation, b" " * 1025), 413, "body_too_large")
     assert refused["limit"] == 1024 and "1,024" in refused["detail"]
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @pytest.mark.proof
@@ -98,7 +99,7 @@ def test_a_field_that_callers_cannot_set_is_named(world: World, operation: Opera
     body = {**BODIES[operation.id], **wrong}
     refused = problem(send(of_caller(world, operation), operation, keys, body), 422, "invalid")
     assert {each["field"] for each in refused["errors"]} == set(wrong)
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @pytest.mark.proof
@@ -117,7 +118,7 @@ def test_an_unknown_query_parameter_is_refused(world: World, operation: Operatio
     refused = problem(answer, 422, "invalid")
     assert refused["field"] == "stat"
     assert ("did you mean state?" in refused["detail"]) == ("state" in operation.filters)
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @by(IN_PAGES)
@@ -157,7 +158,7 @@ def test_a_version_that_is_not_the_present_one_is_refused(
     keys, client = world.keys_of(operation, world.acme), of_caller(world, operation)
     answer = send(client, operation, keys, **{"If-Match": '"old"'})
     assert problem(answer, 412, "precondition_failed")["field"] == "If-Match"
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @by(NEEDING_VERSION)
@@ -168,7 +169,7 @@ def test_a_change_without_a_version_is_refused(world: World, operation: Operatio
     call = getattr(of_caller(world, operation), operation.method)
     answer = call(path, content, content_type="application/json")
     assert problem(answer, 428, "precondition_required")["field"] == "If-Match"
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @by(WITH_KEY)
@@ -179,7 +180,7 @@ def test_a_key_is_for_one_request(world: World, operation: Operation) -> None:
     first, again = (send(client, operation, keys, **key) for _ in range(2))
     assert first.status_code == again.status_code == 202, first.content
     assert first.content == again.content
-    before = fingerprint()
+    before = stored()
     long = problem(
         send(client, operation, keys, **{"Idempotency-Key": "k" * (KEY_LIMIT + 1)}), 422, "invalid"
     )
@@ -188,4 +189,4 @@ def test_a_key_is_for_one_request(world: World, operation: Operation) -> None:
         body = {**BODIES[operation.id], **CHANGED[operation.id]}
         conflict = send(client, operation, keys, body, **key)
         assert problem(conflict, 409, "idempotency_conflict")["field"] == "Idempotency-Key"
-    assert fingerprint() == before
+    assert stored() == before

@@ -18,7 +18,8 @@ from tests.jobs.api.matrix.operations import (
     by,
 )
 from tests.jobs.api.matrix.rows import FILTERS, NAME_NO_ROW, PARAMETERS, of_no_row
-from tests.jobs.api.matrix.world import World, fingerprint, only_reads, read, send, unknown_keys
+from tests.jobs.api.matrix.world import World, only_reads, read, send, unknown_keys
+from tests.jobs.pages.matrix.stored import stored
 
 OF_ROWS = [one for one in OPERATIONS if one.owned]
 READS = [one for one in OPERATIONS if only_reads(one)]
@@ -70,7 +71,7 @@ def test_foreign_rows_are_answered_as_unknown_ones(
     for pair in pairs:
         asks = [partial(send, client, operation, keys, **GUESSED) for keys in pair]
         assert alike(*asks) == 404
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @by(OPERATIONS)
@@ -82,7 +83,7 @@ def test_no_answer_contains_foreign_rows(
     answer = send(world.callers["acme"], operation, keys)
     content = answer.content.decode()
     assert not [word for word in world.secrets if word in content]
-    assert fingerprint(world.stranger) == world.untouched[world.stranger]
+    assert stored(world.stranger) == world.untouched[world.stranger]
 
 
 @pytest.mark.proof
@@ -114,7 +115,7 @@ def test_a_named_stranger_is_unknown(one_wall: None, world: World, operation: Op
     )
     assert named.status_code == none.status_code
     assert named.content.decode().replace("stranger", "nobody99") == none.content.decode()
-    assert fingerprint(world.stranger) == world.untouched[world.stranger]
+    assert stored(world.stranger) == world.untouched[world.stranger]
 
 
 @pytest.mark.proof
@@ -130,7 +131,7 @@ def test_a_read_only_caller_changes_nothing(world: World, operation: Operation) 
     else:
         assert answer.status_code == 403
         assert answer.content == send(client, operation, unknown_keys(operation)).content
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
 
 
 @by(OPERATIONS)
@@ -144,4 +145,4 @@ def test_a_caller_without_a_usable_token_is_told_nothing(
     answers.append(send(callers[0], operation, unknown))
     assert {answer.status_code for answer in answers} == {401}
     assert len({answer.content for answer in answers}) == 1
-    assert fingerprint() == world.untouched[None]
+    assert stored() == world.untouched[None]
