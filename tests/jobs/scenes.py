@@ -114,6 +114,12 @@ def begun(owner: Owner, **options: Any) -> tuple[Run, Admission]:
     return run, at
 
 
+def finish(runs: Iterable[Run], kind: Kind = Kind.SUCCEEDED) -> None:
+    """Let a worker take these runs, and report of all of them that they have ended so."""
+    worker = living_worker()
+    record([told(admitted(worker, run), kind) for run in runs])
+
+
 def failed(
     owner: Owner, error: str = "builtins.ValueError", message: str = "no", **options: Any
 ) -> Run:

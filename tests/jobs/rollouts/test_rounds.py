@@ -21,7 +21,7 @@ from jobs.runs.recording import record
 from jobs.system.notices.endpoints import make_endpoint
 from jobs.system.promotion import expire, promote, queue_due
 from tests.jobs.api.conftest import statements
-from tests.jobs.scenes import admitted, ask, behind, living_worker, submitted, told
+from tests.jobs.scenes import admitted, ask, behind, finish, living_worker, submitted, told
 
 CALLS = [{"x": number, "y": 0} for number in range(20)]
 
@@ -36,12 +36,6 @@ def rollout(owner: Owner, *, sizes: Any = (2, 5, "100%"), **waves: Any) -> Submi
 def runs(submission: Submission, state: State = State.QUEUED) -> list[Run]:
     """Return the submission's runs in a state, lowest first."""
     return list(submission.runs.filter(state=state).order_by("id"))
-
-
-def end(some: list[Run], kind: Kind = Kind.SUCCEEDED) -> None:
-    """Run these to their ends on a worker."""
-    worker = living_worker()
-    record([told(admitted(worker, run), kind) for run in some])
 
 
 def round_() -> None:
@@ -60,17 +54,17 @@ def test_the_waves_follow_each_other(acme: Owner) -> None:
     """Each is released when all runs of the one before have ended; all are stored at the submit."""
     submission = rollout(acme)
     assert states_of(submission) == {"queued": 2, "held": 18}
-    end(runs(submission))
+    finish(runs(submission))
     round_()
     assert states_of(submission) == {"succeeded": 2, "queued": 5, "held": 13}
     first, *rest = runs(submission)
-    end(rest)
+    finish(rest)
     round_()
     assert states_of(submission) == {"succeeded": 6, "queued": 1, "held": 13}
-    end([first])
+    finish([first])
     round_()
     assert states_of(submission) == {"succeeded": 7, "queued": 13}
-    end(runs(submission))
+    finish(runs(submission))
     round_()
     found = Rollout.objects.get(pk=submission.pk)
     assert (found.state, found.wave) == ("ended", 3)
@@ -95,9 +89,9 @@ def test_no_run_starts_before_its_wave(acme: Owner, way: str) -> None:
     assert ask(living_worker(), [run]) == [Refusal.WAITS]
     run.refresh_from_db()
     assert (run.state, run.next_at) == ("held", None)
-    end(runs(submission))
+    finish(runs(submission))
     round_()
-    end(runs(submission))
+    finish(runs(submission))
     round_()
     run.refresh_from_db()
     assert run.state == "queued"
@@ -109,9 +103,9 @@ def test_nothing_starts_after_a_stop(acme: Owner) -> None:
     waiting = runs(submission)
     worker = living_worker()
     running = admitted(worker, waiting[0])
-    end(waiting[1:2], Kind.FAILED)
+    finish(waiting[1:2], Kind.FAILED)
     assert Rollout.objects.get(pk=submission.pk).state == "rolling"
-    end(waiting[2:3], Kind.FAILED)
+    finish(waiting[2:3], Kind.FAILED)
     assert Rollout.objects.get(pk=submission.pk).state == "stopped"
     assert set(ask(worker, waiting[3:])) == {Refusal.WAITS}
     record([told(running, Kind.SUCCEEDED)])
@@ -155,12 +149,12 @@ def test_a_resumed_rollout_accepts_the_failures_so_far(acme: Owner) -> None:
     """It stops again when as many fail as its limit allows from then on."""
     submission = rollout(acme, sizes=[10, 10], stop_at=0)
     waiting = runs(submission)
-    end(waiting[:1], Kind.FAILED)
+    finish(waiting[:1], Kind.FAILED)
     ask(living_worker(), waiting[1:])
     verbs.resume(submission)
     round_()
     assert states_of(submission) == {"failed": 1, "queued": 9, "held": 10}
-    end(waiting[1:2], Kind.FAILED)
+    finish(waiting[1:2], Kind.FAILED)
     assert Rollout.objects.get(pk=submission.pk).state == "stopped"
 
 
@@ -183,10 +177,10 @@ def test_a_late_success_counts_for_its_wave(acme: Owner) -> None:
     """A failed run that is retried and succeeds is no failure any more."""
     submission = rollout(acme, sizes=[10, 10], stop_at=1)
     waiting = runs(submission)
-    end(waiting[:1], Kind.FAILED)
+    finish(waiting[:1], Kind.FAILED)
     reopen_runs([waiting[0].id])
-    end(waiting[:1])
-    end(waiting[1:2], Kind.FAILED)
+    finish(waiting[:1])
+    finish(waiting[1:2], Kind.FAILED)
     assert Rollout.objects.get(pk=submission.pk).state == "rolling"
 
 
@@ -197,16 +191,16 @@ def test_a_wave_that_was_released_early_leaves_the_one_before_its_limit(acme: Ow
     verbs.release(submission)
     round_()
     second = [run for run in runs(submission) if run not in first]
-    end(second)
+    finish(second)
     round_()
     assert states_of(submission) == {"succeeded": 5, "queued": 5, "held": 10}
     waves = Rollout.objects.get(pk=submission.pk).waves
     assert ["ended_at" in wave for wave in waves] == [False, True, False]
-    end(first[:1], Kind.FAILED)
+    finish(first[:1], Kind.FAILED)
     found = Rollout.objects.get(pk=submission.pk)
     assert (found.state, found.reason) == ("stopped", "1 of 1 ended runs of wave 1 have failed")
     verbs.resume(submission)
-    end(first[1:])
+    finish(first[1:])
     round_()
     assert Rollout.objects.get(pk=submission.pk).wave == 3
 
@@ -216,14 +210,14 @@ def test_an_accepted_failure_that_is_retried_may_not_fail_again(acme: Owner, bet
     """Late failures of any released wave count for it until all runs have ended."""
     submission = rollout(acme, sizes=[5, 15], stop_at=0)
     first = runs(submission)
-    end(first[:1], Kind.FAILED)
+    finish(first[:1], Kind.FAILED)
     verbs.resume(submission)
-    end(first[1:])
+    finish(first[1:])
     round_()
     reopen_runs([first[0].id])
     between()
     assert Rollout.objects.get(pk=submission.pk).state == "rolling"
-    end(first[:1], Kind.FAILED)
+    finish(first[:1], Kind.FAILED)
     found = Rollout.objects.get(pk=submission.pk)
     assert (found.state, found.reason) == ("stopped", "1 of 5 ended runs of wave 1 have failed")
 
@@ -237,7 +231,7 @@ def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any, af
     A run of a wave that was never released is retried within that wave, by the same rules.
     """
     submission = rollout(acme, **waves)
-    end(runs(submission)[:1], Kind.FAILED)
+    finish(runs(submission)[:1], Kind.FAILED)
     submission.cancel()
     round_()
     assert Rollout.objects.get(pk=submission.pk).state == "ended"
@@ -252,7 +246,7 @@ def test_a_rollout_whose_rest_is_cancelled_has_ended(acme: Owner, waves: Any, af
             round_()
             verbs.release(submission)
     round_()
-    end([last])
+    finish([last])
     round_()
     assert Rollout.objects.get(pk=submission.pk).state == "ended"
 
@@ -283,7 +277,7 @@ def test_a_second_request_for_an_approval_is_told(acme: Owner) -> None:
         round_()
         return len(Rollout.objects.get(pk=submission.pk).untold or ())
 
-    end(first)
+    finish(first)
     assert asked() == 1
     verbs.pause(submission)
     verbs.resume(submission)
@@ -309,7 +303,7 @@ def test_no_run_expires_while_its_rollout_is_stopped(acme: Owner) -> None:
     assert not expire()
     round_()
     assert states_of(submission) == {"queued": 20}
-    end(runs(submission))
+    finish(runs(submission))
 
 
 def test_a_wave_waits_for_its_time(acme: Owner) -> None:
@@ -317,7 +311,7 @@ def test_a_wave_waits_for_its_time(acme: Owner) -> None:
     it earlier.
     """
     submission = rollout(acme, between=timedelta(hours=1))
-    end(runs(submission))
+    finish(runs(submission))
     round_()
     before = Rollout.objects.get(pk=submission.pk)
     verbs.pause(submission)
@@ -341,7 +335,7 @@ def test_a_deadline_counts_from_the_release(acme: Owner) -> None:
     )
     held = runs(submission, State.HELD)
     assert {run.deadline_at for run in held} == {None}
-    end(runs(submission))
+    finish(runs(submission))
     round_()
     [queued, *_] = runs(submission)
     assert queued.deadline_at is not None and queued.queued_at is not None
@@ -352,10 +346,10 @@ def test_the_verdict_names_rollouts_that_need_a_decision(acme: Owner) -> None:
     """Stopped ones before those that wait for an approval; none while waves run."""
     assert rollouts_to_decide(Rollout.objects.all()) == []
     waits = rollout(acme, between="approval")
-    end(runs(waits))
+    finish(runs(waits))
     round_()
     stops = rollout(acme, stop_at=0)
-    end(runs(stops)[:1], Kind.FAILED)
+    finish(runs(stops)[:1], Kind.FAILED)
     found = rollouts_to_decide(Rollout.objects.all())
     assert [one.submission for one in found] == [stops, waits]
 
@@ -364,10 +358,10 @@ def test_a_page_shows_waves_as_steps(acme: Owner) -> None:
     """What each has come to, and its failures against the limit, without the accepted ones."""
     submission = rollout(acme, sizes=[3, 5, 12], stop_at="40%")
     first = runs(submission)
-    end(first[:1], Kind.FAILED)
-    end(first[1:])
+    finish(first[:1], Kind.FAILED)
+    finish(first[1:])
     round_()
-    end(runs(submission)[:3], Kind.FAILED)
+    finish(runs(submission)[:3], Kind.FAILED)
     steps = steps_of(Rollout.objects.get(pk=submission.pk))
     assert [one.state for one in steps] == ["ended", "over", "held"]
     assert [(one.failed, one.allowed) for one in steps] == [(1, 1), (3, 1), (0, None)]
@@ -397,8 +391,8 @@ def test_runs_without_waves_cost_no_statement_more(acme: Owner) -> None:
 def test_a_spoilt_rollout_stops_no_other(acme: Owner, spoilt: dict[str, Any]) -> None:
     """Raw SQL may write anything: the round goes on with the next rollout, and with promotion."""
     bad, good = rollout(acme), rollout(acme)
-    end(runs(bad))
-    end(runs(good))
+    finish(runs(bad))
+    finish(runs(good))
     [(name, value)] = spoilt.items()
     written = Value(value, JSONField()) if name == "waves" else value
     Rollout.objects.filter(pk=bad.pk).update(**{name: written})

@@ -13,10 +13,9 @@ from jobs.core.states import State
 from jobs.models import Backfill, End, EndListener, EndMark, Job, Owner, Run, Submission
 from jobs.runs.cancellation import cancel_runs
 from jobs.runs.manual_retry import reopen_runs
-from jobs.runs.recording import record
 from jobs.system import ends
 from jobs.system.promotion import expire
-from tests.jobs.scenes import admitted, ask, living_worker, recorded, submitted, told
+from tests.jobs.scenes import admitted, ask, finish, living_worker, recorded, submitted
 
 pytestmark = pytest.mark.usefixtures("committed")
 
@@ -24,11 +23,6 @@ pytestmark = pytest.mark.usefixtures("committed")
 def taken(name: str = "mine", *, most: int = 500) -> ends.Ends:
     with transaction.atomic():
         return ends.take(name, most=most)
-
-
-def finish(runs: list[Run], kind: Kind = Kind.SUCCEEDED) -> None:
-    worker = living_worker()
-    record([told(admitted(worker, run), kind) for run in runs])
 
 
 def test_every_end_is_taken_once(acme: Owner) -> None:

@@ -10,9 +10,8 @@ from fleet import Kind
 from jobs import Waves, submit_many
 from jobs.models import EventType, MailDigest, Owner, Rollout, Submission, WebhookDelivery
 from jobs.rollouts import rounds
-from jobs.runs.recording import record
 from jobs.system.promotion import queue_due
-from tests.jobs.scenes import admitted, living_worker, told
+from tests.jobs.scenes import finish
 from tests.jobs.system.notices.scenes import Notices, collect, endpoint, subscribe
 
 pytestmark = pytest.mark.usefixtures("committed")
@@ -29,9 +28,7 @@ def rollout(owner: Owner, **waves: Any) -> Submission:
 
 def end(submission: Submission, kind: Kind, count: int) -> None:
     """End queued runs, the lowest first."""
-    worker = living_worker()
-    queued = submission.runs.filter(state="queued").order_by("id")[:count]
-    record([told(admitted(worker, run), kind) for run in queued])
+    finish(submission.runs.filter(state="queued").order_by("id")[:count], kind)
 
 
 def events_of(owner: Owner | None = None) -> list[tuple[str, int, dict[str, int]]]:
