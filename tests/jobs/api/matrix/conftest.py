@@ -7,9 +7,9 @@ import pytest
 
 from tests.jobs.api.matrix.operations import OPERATIONS
 from tests.jobs.api.matrix.walls import one_wall
-from tests.jobs.api.matrix.world import World, lasting, make_world, taken_back
+from tests.jobs.api.matrix.world import World, db, lasting, make_world
 
-__all__ = ["one_wall"]
+__all__ = ["db", "one_wall"]
 
 
 @pytest.fixture(scope="package")
@@ -17,13 +17,6 @@ def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World
     """The rows, until the last test of this folder."""
     with lasting(django_db_blocker, lambda: make_world(OPERATIONS)) as made:
         yield made
-
-
-@pytest.fixture
-def db(whole_world: World) -> Iterator[None]:
-    """A part of that transaction that is rolled back: each test finds the same rows."""
-    with taken_back():
-        yield
 
 
 @pytest.fixture

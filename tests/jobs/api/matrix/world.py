@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -75,6 +76,13 @@ def taken_back() -> Iterator[None]:
         yield
         barrier.lower()
         transaction.set_rollback(True)
+
+
+@pytest.fixture
+def db(whole_world: Any) -> Iterator[None]:
+    """A part of the rows' transaction that is rolled back: each test finds the same rows."""
+    with taken_back():
+        yield
 
 
 @contextmanager

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.jobs.api.matrix.walls import one_wall
-from tests.jobs.api.matrix.world import lasting, taken_back
+from tests.jobs.api.matrix.world import db, lasting
 from tests.jobs.pages.matrix.asking import forget_messages
 from tests.jobs.pages.matrix.world import World, make_world
 
-__all__ = ["one_wall"]
+__all__ = ["db", "one_wall"]
 
 
 @pytest.fixture(scope="package")
@@ -18,13 +18,6 @@ def whole_world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World
     """The rows, until the last test of this folder."""
     with lasting(django_db_blocker, make_world) as made:
         yield made
-
-
-@pytest.fixture
-def db(whole_world: World) -> Iterator[None]:
-    """A part of that transaction that is rolled back: each test finds the same rows."""
-    with taken_back():
-        yield
 
 
 @pytest.fixture
