@@ -14,13 +14,10 @@ from jobs.core.ids import scheduled_id
 from jobs.models import Cursor, Job, Owner, Run, Tick
 from jobs.recurring import health as health_module
 from jobs.schedules import slot_of
+from tests.jobs.admin.conftest import stored_job
 
 Person = Callable[..., Client]
 SEES = ("view_job", "view_missed")
-
-
-def job(owner: Owner, key: str, **columns: Any) -> Job:
-    return Job.objects.create(owner=owner, key=key, task="tests.add", payload=b"{}", **columns)
 
 
 def keys(client: Client, **query: Any) -> list[str]:
@@ -63,15 +60,15 @@ def due(acme: Owner, stranger: Owner) -> datetime:
     minute = slot_of(moment) // 120
     interval = {"schedule": "interval", "interval_minutes": 600, "shard": 0}
     at_moment = {**interval, "phase": minute % 600}
-    job(acme, "interval", **at_moment)
-    job(acme, "another minute", **interval, phase=(minute + 1) % 600)
-    job(acme, "cron", schedule="cron", cron=f"{moment:%M %H} * * *")
-    job(acme, "once", schedule="once", once_at=moment)
-    job(acme, "disabled", **at_moment, enabled=False)
-    job(acme, "paused", **at_moment, paused_until=moment.replace(year=2100))
-    job(acme, "ended", **at_moment, end_at=moment - timedelta(days=1))
-    job(acme, "manual")
-    job(stranger, "strange", **at_moment)
+    stored_job(acme, "interval", **at_moment)
+    stored_job(acme, "another minute", **interval, phase=(minute + 1) % 600)
+    stored_job(acme, "cron", schedule="cron", cron=f"{moment:%M %H} * * *")
+    stored_job(acme, "once", schedule="once", once_at=moment)
+    stored_job(acme, "disabled", **at_moment, enabled=False)
+    stored_job(acme, "paused", **at_moment, paused_until=moment.replace(year=2100))
+    stored_job(acme, "ended", **at_moment, end_at=moment - timedelta(days=1))
+    stored_job(acme, "manual")
+    stored_job(stranger, "strange", **at_moment)
     # Their schedules were written long ago.
     sql.query("UPDATE jobs_job SET effective_from = now() - interval '1 day'")
     Job.objects.filter(key="paused").update(paused_from=moment - timedelta(hours=1))
@@ -122,27 +119,27 @@ def test_a_job_is_failing_when_its_last_run_that_ended_has_failed(
 ) -> None:
     """One that has succeeded since is well again; one that runs now is still failing."""
     now = timezone.now()
-    failing, well, running = (job(acme, key) for key in ("failing", "well", "running"))
+    failing, well, running = (stored_job(acme, key) for key in ("failing", "well", "running"))
     for of in (failing, well, running):
         ended(of, "failed", at=now - timedelta(minutes=9))
     ended(well, "succeeded", at=now - timedelta(minutes=8))
     ended(running, "running", at=now - timedelta(minutes=7))
-    job(acme, "never run")
+    stored_job(acme, "never run")
     assert keys(as_root, health="failing") == ["failing", "running"]
 
 
 def test_jobs_whose_schedule_cannot_be_followed_are_broken(as_root: Client, acme: Owner) -> None:
     """Enabled ones: nobody waits for the others."""
-    job(acme, "bad cron", schedule="cron", cron="61 * * * *")
-    job(acme, "bad zone", schedule="cron", cron="@daily", zone="Mars/Olympus")
-    job(acme, "no cron", schedule="cron")
-    job(acme, "no place", schedule="interval", interval_minutes=5)
-    job(acme, "no time", schedule="once")
-    job(acme, "no seconds", schedule="seconds")
-    job(acme, "what", schedule="yearly")
-    job(acme, "off", schedule="once", enabled=False)
-    job(acme, "good", schedule="cron", cron="@daily")
-    job(acme, "manual")
+    stored_job(acme, "bad cron", schedule="cron", cron="61 * * * *")
+    stored_job(acme, "bad zone", schedule="cron", cron="@daily", zone="Mars/Olympus")
+    stored_job(acme, "no cron", schedule="cron")
+    stored_job(acme, "no place", schedule="interval", interval_minutes=5)
+    stored_job(acme, "no time", schedule="once")
+    stored_job(acme, "no seconds", schedule="seconds")
+    stored_job(acme, "what", schedule="yearly")
+    stored_job(acme, "off", schedule="once", enabled=False)
+    stored_job(acme, "good", schedule="cron", cron="@daily")
+    stored_job(acme, "manual")
     found = ["bad cron", "bad zone", "no cron", "no place", "no seconds", "no time", "what"]
     assert keys(as_root, health="broken") == found
 
@@ -155,8 +152,8 @@ def test_health_tells_nothing_of_other_owners(
     handed_out(due - timedelta(seconds=10))
     for owner, key in ((acme, "interval"), (stranger, "strange")):
         ended(Job.objects.get(key=key), "failed", at=due)
-        job(owner, f"{key} broken", schedule="once")
-        job(owner, f"{key} paused", paused_until=timezone.now() + timedelta(hours=1))
+        stored_job(owner, f"{key} broken", schedule="once")
+        stored_job(owner, f"{key} paused", paused_until=timezone.now() + timedelta(hours=1))
     client = person("ann", *SEES, acme="viewer")
     own = {"late": "interval", "failing": "interval"}.get(health, f"interval {health}")
     found = keys(client, health=health)
@@ -168,10 +165,10 @@ def test_jobs_are_searched_by_how_key_or_name_begins(
     person: Person, as_root: Client, acme: Owner, stranger: Owner
 ) -> None:
     """The key as it is, the name in any case; nobody finds another owner's."""
-    job(acme, "Backup-1", name="Nightly")
-    job(acme, "other", name="backup 2")
-    job(acme, "100%")
-    job(stranger, "Backup-9")
+    stored_job(acme, "Backup-1", name="Nightly")
+    stored_job(acme, "other", name="backup 2")
+    stored_job(acme, "100%")
+    stored_job(stranger, "Backup-9")
     assert keys(as_root, q="Backup") == ["Backup-1", "other", "Backup-9"]
     assert keys(as_root, q="backup") == ["other"]
     assert keys(as_root, q="%") == []
@@ -212,7 +209,7 @@ def test_a_list_that_was_cut_says_that_there_may_be_more(
     Job.objects.filter(key="another minute").delete()
     for key in ("interval", "cron", "once", "strange"):
         ended(Job.objects.get(key=key), "failed", at=due)
-        job(acme, f"broken {key}", schedule="once")
+        stored_job(acme, f"broken {key}", schedule="once")
     monkeypatch.setattr(health_module, "MOST", 4)
     assert is_all(as_root, health) and len(keys(as_root, health=health)) == 4
     monkeypatch.setattr(health_module, "MOST", 3)
