@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from jobs.actions import Noun
 from jobs.calendars import visibility
 from jobs.core import barrier
 from jobs.models.access import Access
@@ -24,6 +25,7 @@ def one_wall(db: None, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         return wall
     barrier.role()  # asked once: no test counts that statement
     monkeypatch.setattr(Access, "narrowed", lambda _access, rows, **_options: rows)
+    monkeypatch.setattr(Noun, "seen_by", lambda noun, _access: noun.rows())
     for filtering in (visibility.visible_rows, visibility.visible_attachments):
         _replace(filtering, lambda rows, _caller, **_options: rows, monkeypatch)
     return wall
