@@ -13,6 +13,7 @@ import urllib3
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
+from django.db import transaction
 from django.test import override_settings
 
 from jobs.models import Owner
@@ -27,10 +28,11 @@ from tests.jobs.api.matrix.test_isolation import (
     GUESSED,
     OF_ROWS,
 )
-from tests.jobs.api.matrix.world import World, callers_of, fingerprint, send, unknown_keys
+from tests.jobs.api.matrix.world import World, callers_of, send, unknown_keys
 from tests.jobs.pages.matrix.places import OF_INSTALLATION as PAGES_OF_INSTALLATION
 from tests.jobs.pages.matrix.places import PLACES, WORD, Place
 from tests.jobs.pages.matrix.places import unknown_keys as unknown_page_keys
+from tests.jobs.pages.matrix.stored import stored
 from tests.jobs.pages.matrix.world import World as Pages
 from tests.jobs.pages.matrix.world import make_world
 
@@ -80,6 +82,12 @@ class Caller:
         return call
 
 
+def stored_now(owner: Owner | None = None) -> Any:
+    """Return all committed rows, or those of one owner."""
+    with transaction.atomic():
+        return stored(owner)
+
+
 @pytest.fixture(scope="module")
 def folder(db: None, tmp_path_factory: pytest.TempPathFactory) -> Processes:
     return Processes(tmp_path_factory.mktemp("pooled"))
@@ -118,7 +126,7 @@ def world(pages: Pages, url: str) -> World:
         alone={},
         secrets=frozenset(words_of(stranger)),
         filters={name: value(stranger) for name, value in FILTERS.items()},
-        untouched={owner: fingerprint(owner) for owner in (None, stranger)},
+        untouched={owner: stored_now(owner) for owner in (None, stranger)},
     )
 
 
@@ -149,7 +157,7 @@ def test_foreign_rows_are_answered_as_unknown_ones(world: World) -> None:
             one, other = (send(client, operation, keys, **GUESSED) for keys in pair)
             assert one == other, operation.id
             assert one.status_code == 404, (operation.id, one.content)
-    assert fingerprint() == world.untouched[None]
+    assert stored_now() == world.untouched[None]
 
 
 def seen_side_by_side(url: str, slugs: list[str]) -> None:
