@@ -33,7 +33,7 @@ SUITE: Final = (
     f"{FLOWS}cancel.py::test_a_task_that_does_not_listen_is_killed",
     f"{FLOWS}kills.py::test_a_killed_pool_child_ends_its_attempt_alone",
     f"{FLOWS}lost_broker.py::test_a_worker_without_its_broker_records_ends_and_kills",
-    f"{STOCK}calls_on_two_fair_queues_and_a_stock_one",
+    f"{STOCK}no_queue_starves_behind_another_s_backlog",
     _HARD_LIMIT,
     f"{STOCK}what_runs_is_terminated",
     f"{STOCK}a_warm_shutdown",
