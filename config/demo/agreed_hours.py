@@ -56,7 +56,7 @@ class Customer:
 
 
 _FILE: Final = TypeAdapter(list[Customer])
-"""What the file for the device server holds."""
+"""Reads and writes the file of customers."""
 
 
 def make_customers(*, devices: int, now: float, seconds: float) -> list[Customer]:

@@ -126,7 +126,7 @@ class Retries:
     """The most failures that a run has had; without it failures are independent of each other."""
 
     def most_of(self, count: int) -> int:
-        """Return the most failures of a run among so many."""
+        """Return how often one of `count` runs fails, if the chance of that is not too small."""
         least = -log(self.chance)
         likely = [
             failures
@@ -301,9 +301,9 @@ def _calls(
 def _fail(calls: Sequence[Call], retries: Retries, *, count: int) -> None:
     """Let calls of a wave fail and be tried again, evenly over all.
 
-    The mean time of runs includes failed attempts: only those of the last one of them, behind
-    which nothing of the wave runs, take their own time. It is where, with a probability of a half,
-    a run with so many failures is, or a later one.
+    The last failing run is placed where the probability is `retries.chance` that no later run
+    fails as often. Only its attempts take `retries.seconds`: the mean time of runs, which all
+    others have, includes failed attempts.
     """
     failing: dict[int, int] = {}
     longer = set()

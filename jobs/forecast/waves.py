@@ -29,13 +29,12 @@ def cut(names: Sequence[str], sizes: Sequence[int]) -> list[Sequence[str]]:
 
 
 def released_first(
-    rollout: Rollout,
-    rows: Sequence[dict[str, Any]],
-    *,
-    running: float,
-    now: datetime,
+    rollout: Rollout, rows: Sequence[dict[str, Any]], *, running: float, now: datetime
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the waiting runs that can be simulated, and how many others await an approval."""
+    """Return the waiting runs that can be simulated, and how many others await an approval.
+
+    The running runs of a wave need `running` seconds until they have ended and that is seen.
+    """
     told = [row for row in rows if not row["wave"] or not rollout.needs_approval]
     first = min((row["wave"] for row in told), default=0)
     for row in told:

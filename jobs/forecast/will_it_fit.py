@@ -51,6 +51,7 @@ UNKNOWN_SECONDS: Final = 1.0
 PROMOTION_SECONDS: Final = 1.0
 """Time between promotions: the first one after its wait queues a retry, or releases a wave."""
 LAG: Final = PROMOTION_SECONDS / 2
+"""The mean time until the next promotion."""
 MOST_CORRECTED: Final = 10.0
 """The pace makes a forecast longer or shorter by this factor at most."""
 LATE: Final = 0.95

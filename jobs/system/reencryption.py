@@ -48,7 +48,7 @@ PAUSE_SECONDS: Final = 0.2
 Row = TypeVar("Row")
 Rewritten = TypeVar("Rewritten")
 Batches = Iterator[tuple[int, int]]
-"""Of each batch: how many rows could be read, and how many of these were written."""
+"""For each batch, the number of rows that could be read, and of those that were written."""
 
 
 @dataclass(slots=True)
@@ -289,4 +289,4 @@ PARTS: Final[Mapping[str, Callable[[_Again], Batches]]] = {
     "webhooks": _webhooks,
     "results of Celery": _celery,
 }
-"""What is rewritten, in this order, by its name for an operator."""
+"""The parts of the database that are rewritten, in this order, by the names that operators see."""

@@ -53,7 +53,7 @@ WITH submissions AS (
             SELECT FROM jobs_run WHERE submission_id = newest.id AND state = 'succeeded' LIMIT 1000
         ) AS few) AS done
     FROM (SELECT max(id) AS id FROM submissions) AS newest
-), newest AS (
+), unended AS (
     SELECT r.id, r.state, r.started_at FROM (SELECT max(id) AS id FROM submissions) AS s
     CROSS JOIN LATERAL (
         (SELECT id, state, started_at FROM jobs_run WHERE submission_id = s.id AND state = 'retrying' LIMIT 100)
@@ -64,11 +64,11 @@ WITH submissions AS (
     SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY seconds) AS seconds FROM (
         SELECT extract(epoch FROM a.ended_at - a.started_at)::float8
         FROM (
-            SELECT id FROM runs WHERE attempt_count > 1 UNION SELECT id FROM newest WHERE state = 'retrying'
+            SELECT id FROM runs WHERE attempt_count > 1 UNION SELECT id FROM unended WHERE state = 'retrying'
         ) AS r JOIN jobs_attempt AS a ON a.run_id = r.id
         WHERE a.outcome IN ('retrying', 'failed', 'time limit')
         UNION ALL
-        SELECT extract(epoch FROM clock_timestamp() - started_at)::float8 FROM newest, middle
+        SELECT extract(epoch FROM clock_timestamp() - started_at)::float8 FROM unended, middle
         WHERE state = 'running' AND started_at < clock_timestamp() - make_interval(secs => 10 * middle.seconds)
     ) AS each (seconds)
 ), filled AS (
