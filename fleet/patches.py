@@ -78,9 +78,8 @@ PATCHES: Final = (
     ),
     Patch(
         "celery.worker.request:Request",
-        "events of a run carry no values; a cancelled or lost one ends as Celery's",
-        "worker/gate.py worker/outcomes.py",
-        replaces="eventer",
+        "a cancelled or lost run ends as Celery's",
+        "worker/outcomes.py",
         uses="_already_revoked _announce_revoked",
     ),
     Patch(
@@ -92,10 +91,12 @@ PATCHES: Final = (
     # --- the consumer -------------------------------------------------------------------------
     Patch(
         "celery.worker.consumer.consumer:Consumer",
-        "a hint waits for its admission; events wait 0.1 s; the loop turns without a broker",
+        "a hint goes to the gate, and waits for its admission; events wait 0.1 s; the loop turns"
+        " without a broker",
         "worker/consumer.py",
-        overrides="connect ensure_connected on_close on_connection_error_after_connected"
-        " on_send_event_buffered on_unknown_task",
+        overrides="connect create_task_handler ensure_connected on_close"
+        " on_connection_error_after_connected on_send_event_buffered on_unknown_task"
+        " update_strategies",
     ),
     Patch(
         "celery.bootsteps:StartStopStep",
@@ -184,7 +185,7 @@ PATCHES: Final = (
     Patch(
         "kombu.transport.redis:QoS",
         "leases take the place of Kombu's list of unacknowledged messages",
-        "transport/qos.py transport/quarantine.py",
+        "transport/qos.py",
         uses="_delivered _dirty _quick_ack",
     ),
     Patch(

@@ -87,7 +87,7 @@ class Channel(Taking):
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         message = super().basic_get(queue, no_ack, **kwargs)
         if message is not None and no_ack and queue in self.fair_queues:
-            self.qos.delivered(message.delivery_tag)
+            self.qos.ack(message.delivery_tag)
         return message
 
     def _note_active(self) -> None:

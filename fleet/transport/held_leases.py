@@ -34,6 +34,8 @@ class Lease:
     """Our `time.monotonic()` when it came."""
     is_redelivered: bool = False
     """A worker has given it back before."""
+    is_hint: bool = False
+    """Known once it is delivered."""
     is_started: bool = False
     is_finished: bool = False
     is_lost: bool = False

@@ -13,7 +13,6 @@ from kombu.transport import redis
 from redis.exceptions import ResponseError
 
 from fleet.callbacks import guarded
-from fleet.contract import is_hint
 from fleet.transport.held_leases import BUFFER_US
 from fleet.transport.lease_taking import Room
 from fleet.transport.leases import Leases
@@ -50,10 +49,10 @@ class QoS(redis.QoS):
             return Room(0, 0)
         load = leases.load(self.channel.holder)
         slots = self.prefetch_count or UNLIMITED
-        stock = len(self._delivered) - len(self._dirty) - load.held
+        stock = len(self._delivered) - len(self._dirty)
         # Celery's `worker_disable_prefetch` puts a `can_consume` of its own here.
         budget = 0 if "can_consume" in vars(self) else self._buffer_us() - load.buffered
-        return Room(max(0, slots - load.count - max(0, stock)), max(0, budget))
+        return Room(max(0, slots - load.count - stock), max(0, budget))
 
     def can_take(self) -> bool:
         """Whether a take is worth its round trip."""
@@ -79,16 +78,14 @@ class QoS(redis.QoS):
     # --- messages ----------------------------------------------------------------------
 
     def append(self, message: Any, delivery_tag: str) -> None:
-        if delivery_tag in self.leases:
-            # The script that chose it has leased it.
-            super(redis.QoS, self).append(message, delivery_tag)
-        else:
+        # Of a message of a fair queue the lease says all.
+        if not _is_fair(delivery_tag):
             self._with_repair(super().append, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
         if _is_fair(delivery_tag):
             self.leases.ack(delivery_tag)
-            self._settled(delivery_tag)
+            self._confirm()
         else:
             self._settle_stock(super().ack, delivery_tag)
 
@@ -99,17 +96,16 @@ class QoS(redis.QoS):
             lease = self.leases.get(delivery_tag)
             if lease is None or not (lease.is_lost and self.channel.quarantine.strike(lease)):
                 # A hint keeps its place: its row knows how long it has waited.
-                message = self._delivered.get(delivery_tag)
-                is_rejected = message is None or not is_hint(message.headers)
+                is_rejected = lease is None or not lease.is_hint
                 self.leases.give_back(delivery_tag, is_rejected=is_rejected)
-            self._settled(delivery_tag)
+            self._confirm()
         else:
             self.ack(delivery_tag)
 
     def requeue_later(self, delivery_tag: str, *, seconds: float) -> None:
         """Give a message of a fair queue back; it is not delivered for this many seconds."""
         self.leases.give_back(delivery_tag, delay_seconds=seconds)
-        self._settled(delivery_tag)
+        self._confirm()
 
     def finished(self, delivery_tag: str, seconds: float) -> None:
         """Note that the run of this message has ended, after this many seconds."""
@@ -119,8 +115,6 @@ class QoS(redis.QoS):
     def restore_unacked(self, client: Any = None) -> None:
         """Give back what has not started; this process keeps the leases of what runs."""
         self.leases.give_back_unstarted(self.channel.holder)
-        for tag in list(filter(_is_fair, self._delivered)):
-            self._delivered.pop(tag, None)
         if self._delivered:
             super().restore_unacked(client)
 
@@ -167,15 +161,6 @@ class QoS(redis.QoS):
             keys = self.unacked_key, self.unacked_index_key
             with self.channel.conn_or_acquire(client) as acquired:
                 drop_unacknowledged(acquired, keys, tag, error)
-
-    def delivered(self, delivery_tag: str) -> None:
-        """Acknowledge a delivered message of a consumer that acknowledges nothing."""
-        self.leases.ack(delivery_tag)
-        self._confirm()
-
-    def _settled(self, delivery_tag: str) -> None:
-        self._quick_ack(delivery_tag)
-        self._confirm()
 
     def _confirm(self) -> None:
         """Flush what was acknowledged: in a worker's loop soon, elsewhere at once."""

@@ -36,7 +36,6 @@ class Quarantine:
             facts = (reason(error), "lease", worker, lease.id, lease.number, lease.raw)
             with self._channel.conn_or_acquire() as client:
                 scripts.run(client, lease.queue, "quarantine", *facts)
-        self._channel.qos._quick_ack(tag)
 
     def strike(self, lease: Lease) -> bool:
         """Give back a message whose process has died, with a longer pause each time; True if done.

@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from fleet import log_events
+from fleet.contract import is_hint
 from fleet.transport.adoption import adopt
 from fleet.transport.envelope import delivered
 from fleet.transport.held_leases import Lease
@@ -42,6 +43,9 @@ class Taking(Waiting):
     quarantine: Quarantine
     active_fair_queues: Sequence[str] = ()
     """The fair queues that are consumed here; read in each turn of the loop."""
+    on_hint: Callable[[Any], bool] | None = None
+    """A worker's gate, which takes the message of a hint before Celery makes a request of it. It
+    returns False for one that Celery is to handle."""
     _unacknowledged: frozenset[str] | set[str] = frozenset()
     """Queues whose consumer acknowledges nothing: a delivery settles the message."""
     _arrived: deque[Lease]
@@ -204,9 +208,11 @@ class Taking(Waiting):
         tag = lease.tag
         try:
             message = delivered(lease.raw, tag=tag, is_redelivered=lease.is_redelivered)
-            self.connection._deliver(message, lease.queue)
+            lease.is_hint = is_hint(message["headers"])
+            if not (lease.is_hint and self._has_taken(message)):
+                self.connection._deliver(message, lease.queue)
             if lease.queue in self._unacknowledged:
-                self.qos.delivered(tag)
+                self.qos.ack(tag)
         except SHAPE_ERRORS as error:
             self.quarantine.put_aside(tag, error)
         except (RedisError, OSError, OperationalError):
@@ -215,6 +221,10 @@ class Taking(Waiting):
             # Celery stores a result for a message without a task, and its backend may refuse it.
             log_events.MESSAGE_NOT_HANDLED.log(logger, exc_info=True)
             self.quarantine.put_aside(tag, error)
+
+    def _has_taken(self, hint: dict[str, Any]) -> bool:
+        """Say whether a worker's gate has taken a hint."""
+        return self.on_hint is not None and self.on_hint(self.Message(hint, channel=self))
 
     def _give_back_arrived(self, queue: str) -> None:
         for lease in [each for each in self._arrived if each.queue == queue]:

@@ -1,4 +1,4 @@
-"""An admitted run on its worker: what the gate keeps of it, and how it changes its request."""
+"""An admitted run on its worker: what the gate keeps of it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from celery.worker.request import Request
 
 from fleet.contract import HEADER, Admission, AdmissionRequest, Kind, Report, is_admitted
 from fleet.router import route_of
-from fleet.transport.envelope import SERIAL_LIMIT, read_json
+from fleet.transport.envelope import SERIAL_LIMIT
 
 ID_LIMIT: Final = 2**63
 ATTEMPT_LIMIT: Final = 2**31
-KEPT: Final = (
-    *("app", "task", "hostname", "eventer", "utc"),
-    *("on_ack", "on_reject", "connection_errors"),
-)
-"""What a request keeps when it is made again."""
 TO_BEGIN_SECONDS: Final = 0.1
 """Between the last check and the task's first line, the process may wait for a processor."""
 
@@ -104,23 +99,6 @@ def is_task_name(task: object) -> bool:
         return False
     # JSON may have lone surrogates, which are no UTF-8.
     return task.isascii() or task.encode("utf-8", "replace").decode() == task
-
-
-def apply_admission(request: Request, admission: Admission) -> None:
-    """Put the row's payload, limits and headers into a request that came as a bare hint."""
-    args, kwargs, embed = read_json(admission.body.decode())
-    limits = {"timelimit": (admission.time_limit, admission.soft_time_limit)}
-    # Made again in place: the worker's lists have it. The arguments travel to the child decoded,
-    # once, and not as text beside their copy in the headers.
-    request.__init__(
-        request.message,
-        headers={**request.request_dict, **admission.headers, **limits, HEADER: admission.facts()},
-        body=(args, kwargs, embed),
-        decoded=True,
-        **{name: getattr(request, name) for name in KEPT},
-    )
-    # The row decides whether it runs, not the result that Celery stored for an earlier attempt.
-    request.delivery_info["redelivered"] = False
 
 
 def facts_of(args: Any) -> Mapping[str, Any] | None:

@@ -25,6 +25,7 @@ from fleet.callbacks import guarded
 from fleet.pool import children_of
 from fleet.transport.password import logs_refused_password
 from fleet.worker.away import Away
+from fleet.worker.celery_requests import AdmittedRequests
 from fleet.worker.gate import Gate
 from fleet.worker.timers import cancel_entries_of_connection, timer_entries
 from fleet.worker.unknown_tasks import UnknownTasks
@@ -102,6 +103,19 @@ class Consumer(consumer.Consumer):
             self.controller.register_with_event_loop(self.hub)
             self._turn(LOOK_SECONDS)
         return super().connect()
+
+    def update_strategies(self) -> None:
+        """Build what handles messages, for this connection."""
+        super().update_strategies()
+        if self.gate:
+            self.gate.requests = AdmittedRequests(self)
+
+    def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
+        """Return what handles a message; hints go past it, to the gate."""
+        if self.gate:
+            self.task_consumer.channel.on_hint = self.gate.on_hint
+        handler: Callable[[Any], None] = super().create_task_handler(*args, **options)
+        return handler
 
     def on_ready(self) -> None:
         """Note which timer entries the connection has added, and tell the pool."""

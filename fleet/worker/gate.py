@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from celery.exceptions import TaskRevokedError
+from celery.worker import state as worker_state
 from celery.worker.request import Request
 
 from fleet import log_events
@@ -21,9 +22,9 @@ from fleet.callbacks import guarded
 from fleet.contract import HEADER, Admission, Application, Kind, Refusal, is_hint
 from fleet.crash_points import crash_point
 from fleet.pool import children_of
-from fleet.worker.admitted import AdmittedRun, admission_request_of, apply_admission, facts_of
+from fleet.worker.admitted import AdmittedRun, admission_request_of, facts_of
+from fleet.worker.celery_requests import AdmittedRequests
 from fleet.worker.child import traced
-from fleet.worker.events import BareEvents
 from fleet.worker.io_thread import IOThread
 from fleet.worker.outcomes import Outcomes, drop, requeue
 
@@ -55,68 +56,82 @@ class Gate:
         self._pool = worker.pool
         self._later = worker.timer.call_after
         self._forward = worker.consumer.process
+        self.requests = AdmittedRequests(worker.consumer)
         self._entrance = worker.pool.apply_async
         # A pool without a semaphore counts no slots.
         self._release_slot = getattr(worker.semaphore, "release", lambda: None)
         self._outcomes.attach(worker)
         self._entrance.gate = self.apply_async
 
+    def on_hint(self, message: Any) -> bool:
+        """Have a hint admitted; False if Celery is to handle its message first."""
+        if not self.requests.may_skip_celery(message.headers.get("task")):
+            return False
+        self._ask(message)
+        return True
+
     def on_request(self, request: Request) -> None:
-        """Take a message: forward a plain task, have a hint admitted."""
-        if not is_hint(request.request_dict):
-            if self._requires_row(request.type):
-                facts = {"task": request.name, "message_id": request.id}
-                log_events.PLAIN_MESSAGE_DROPPED.log(logger, **facts)
-                drop(request)
-            else:
-                self._forward(request)
-            return
-        request.eventer = BareEvents(request.eventer)
-        admission_request = admission_request_of(request.request_dict)
-        if admission_request is None:
+        """Take what Celery has made of a message: forward a plain task, have a hint admitted."""
+        if is_hint(request.request_dict):
+            # Celery has kept it within its task's rate.
+            worker_state.task_ready(request)
+            self._ask(request.message)
+        elif self._requires_row(request.type):
+            facts = {"task": request.name, "message_id": request.id}
+            log_events.PLAIN_MESSAGE_DROPPED.log(logger, **facts)
             drop(request)
+        else:
+            self._forward(request)
+
+    def _ask(self, message: Any) -> None:
+        admission_request = admission_request_of(message.headers)
+        if admission_request is None:
+            self.requests.acknowledge(message)
             return
         if self._closing:
-            requeue(request)
+            self.requests.requeue(message)
             return
         # With a run in each slot and another behind it, requests can wait for a batch.
         is_urgent = self._outcomes.open_count < 2 * self._slots
-        answer = functools.partial(self._answer, request)
+        answer = functools.partial(self._answer, message)
         asked = (admission_request, answer)
         is_held = admission_request.job is not None and admission_request.key in self._held
         if is_held or not self._io_thread.request_admission(*asked, is_urgent=is_urgent):
             # The same message was delivered again, after its lease expired. It may be the only
             # copy: that of a run without a row, or of a run whose first request is refused later.
-            self._requeue_later(request)
+            self._requeue_later(message)
 
-    def _answer(self, request: Request, verdict: Admission | Refusal, asked_at: float) -> None:
+    def _answer(self, message: Any, verdict: Admission | Refusal, asked_at: float) -> None:
         if verdict is Refusal.BUSY:
-            self._requeue_later(request)
+            self._requeue_later(message)
         elif isinstance(verdict, Refusal):
-            drop(request)
+            self.requests.acknowledge(message)
         else:
-            # The start deadline counts from the request: this process may be frozen after it.
-            held = AdmittedRun(verdict, request, asked_at)
-            self._held[verdict.key] = held
-            self._outcomes.open_count += 1
-            self._look_later()
-            if self._closing:
-                self._hand_back(held)
-            else:
-                self._begin(held)
+            self._begin(message, verdict, asked_at)
 
-    def _requeue_later(self, request: Request) -> None:
+    def _requeue_later(self, message: Any) -> None:
         """Give a message back after a pause, so that it does not ask in a tight loop."""
-        self._later(BUSY_SECONDS, guarded(requeue), (request,))
+        self._later(BUSY_SECONDS, guarded(self.requests.requeue), (message,))
 
-    def _begin(self, held: AdmittedRun) -> None:
+    def _begin(self, message: Any, admission: Admission, asked_at: float) -> None:
+        unreadable = None
         try:
-            apply_admission(held.request, held.admission)
+            request = self.requests.make(message, admission)
         except Exception as error:
             # For example, arguments of a type that this process cannot read.
-            self._outcomes.unreadable(held, error)
+            unreadable, request = error, self.requests.make_bare(message)
+        # The start deadline counts from the request: this process may be frozen after it.
+        held = AdmittedRun(admission, request, asked_at)
+        self._held[admission.key] = held
+        self._outcomes.open_count += 1
+        self._look_later()
+        if self._closing:
+            self._hand_back(held)
+        elif unreadable:
+            self._outcomes.unreadable(held, unreadable)
         else:
-            self._forward(held.request)
+            self.requests.announce(request)
+            self._forward(request)
 
     # --- through: to the pool ----------------------------------------------------------
 

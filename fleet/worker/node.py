@@ -63,8 +63,13 @@ class DurableRuns(bootsteps.StartStopStep):
             # Other pools send this signal in the main process.
             signals.worker_process_init.connect(self._be_nice)
         self._close_remote_control(worker)
-        # Wait for a Redis that is full or read-only as for a lost one.
-        overrule(worker.app.conf, broker_channel_error_retry=True)
+        overrule(
+            worker.app.conf,
+            # Wait for a Redis that is full or read-only as for a lost one.
+            broker_channel_error_retry=True,
+            # Leases count what still runs after a reconnect.
+            worker_enable_prefetch_count_reduction=False,
+        )
         return self
 
     def _close_remote_control(self, worker: Any) -> None:

@@ -2,6 +2,7 @@
 
 import queue
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from celery.exceptions import TaskRevokedError
 from celery.worker import state as worker_state
 from celery.worker.request import Request
 
+from fleet.contract import is_hint
 from fleet.worker import child
 from fleet.worker.charging import Entrance
 from fleet.worker.gate import Gate
@@ -37,6 +39,12 @@ def fail() -> None:
     raise ValueError("the device said no")
 
 
+class ConsumerDouble(SimpleNamespace):
+    """What the gate asks of Celery's consumer."""
+
+    __hash__ = object.__hash__
+
+
 class Node:
     """A worker node without Celery's worker: a real I/O thread, gate and pool, and a loop."""
 
@@ -53,14 +61,14 @@ class Node:
             child.install({task.name: task}, made)
         self.pool = pool
         pool.apply_async = Entrance(pool)
+        self.consumer = self._consumer()
         worker = SimpleNamespace(
             pool=pool,
-            consumer=SimpleNamespace(process=self.begun.append),
+            consumer=self.consumer,
             semaphore=None,
             timer=SimpleNamespace(call_after=lambda *later: self.later.append(later)),
         )
         self.gate.attach(worker)
-        self.take = self.gate.on_request
         self.connection = self.app.connection_for_read()
         self.channel = self.connection.default_channel
         self.io_thread.start()
@@ -69,7 +77,17 @@ class Node:
         """Take the next message off the broker and pass it to the gate; return it."""
         message = self.channel.basic_get("jobs")
         assert message is not None, "a message waits"
-        request = Request(
+        if is_hint(message.headers):
+            assert self.gate.on_hint(message)
+        else:
+            request = self.request(message)
+            worker_state.task_reserved(request)
+            self.gate.on_request(request)
+        return message
+
+    def request(self, message: Any) -> Request:
+        """Return the request that Celery makes of a message."""
+        return Request(
             message,
             on_ack=message.ack_log_error,
             on_reject=message.reject_log_error,
@@ -81,8 +99,19 @@ class Node:
             headers=message.headers,
             decoded=False,
         )
-        self.take(request)
-        return message
+
+    def _consumer(self) -> Any:
+        return ConsumerDouble(
+            process=self.begun.append,
+            app=self.app,
+            pool=self.pool,
+            hostname="w1@here",
+            event_dispatcher=None,
+            connection_errors=(OSError,),
+            strategies=self.app.tasks,
+            task_buckets=defaultdict(lambda: None),
+            disable_rate_limits=False,
+        )
 
     def _post(self, *steps: Callable[[], None]) -> None:
         for step in steps:
@@ -102,7 +131,6 @@ class Node:
         """Give an admitted run a slot of the pool, as Celery's worker does."""
         self.turn(until=lambda: self.begun)
         request = self.begun.pop(0)
-        worker_state.task_reserved(request)
         with suppress(TaskRevokedError):
             request.execute_using_pool(self.pool)
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from billiard.einfo import ExceptionInfo
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery import signals
 from celery.concurrency.solo import TaskPool
+from celery.worker.request import Request
 
 from fleet import HEADER
 from fleet.worker import gate as gate_module
@@ -290,3 +292,50 @@ def test_a_payload_that_cannot_be_dressed_fails_its_run(node: Node, acme: Owner)
     assert states(run) == ["queued", "admitted", "failed"]
     assert node.begun == []
     run_one(node, submit(double, 2, owner=acme))
+
+
+def test_celery_keeps_a_run_within_its_task_s_rate_before_it_is_admitted(
+    node: Node, acme: Owner
+) -> None:
+    """So it waits as a message, and not admitted, past its start deadline."""
+    run = submit(double, 1, owner=acme)
+    node.consumer.task_buckets[double.name] = object()
+    message = node.channel.basic_get("jobs")
+    assert not node.gate.on_hint(message)
+    assert states(run) == ["queued"]
+    node.gate.on_request(node.request(message))
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run)[-1] == "succeeded"
+
+
+def test_what_celery_says_of_a_message_is_said_of_an_admitted_run(node: Node, acme: Owner) -> None:
+    """Not of a refused one; and nothing of its arguments."""
+    received: list[Request] = []
+
+    def receive(request: Request, **_signal: Any) -> None:
+        received.append(request)
+
+    signals.task_received.connect(receive, sender=node.consumer)
+    run = submit(double, 21, owner=acme)
+    Owner.objects.update(paused_at="2026-01-01T00:00Z")
+    refused = node.receive()
+    node.turn(until=lambda: refused.acknowledged)
+    assert received == []
+    Owner.objects.update(paused_at=None)
+    publish_unblocked(owner_ids=None, lock_keys=None)
+    node.channel.settle()
+    node.admit()
+    [request] = received
+    assert (request.id, request.name, request.argsrepr) == (str(run.id), double.name, "…")
+
+
+def test_a_message_cannot_end_its_run_by_a_time_of_its_own(node: Node, acme: Owner) -> None:
+    """The row decides when a run may start, and until when."""
+    run = submit(double, 21, owner=acme)
+    message = node.channel.basic_get("jobs")
+    message.headers.update(expires="no time", eta="no time")
+    assert node.gate.on_hint(message)
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    assert states(run)[-1] == "succeeded"
