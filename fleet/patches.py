@@ -107,7 +107,7 @@ PATCHES: Final = (
     Patch(
         "kombu.asynchronous.timer:Timer",
         "a lost connection takes its own entries along, and no time limit",
-        "worker/consumer.py worker/timers.py",
+        "worker/consumer.py",
         replaces="clear",
     ),
     Patch(

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from celery.exceptions import WorkerShutdown, WorkerTerminate
 from celery.worker import consumer, state
+from celery.worker.request import Request
 from kombu import Connection
 from kombu.asynchronous import set_event_loop
 from kombu.exceptions import OperationalError
@@ -27,7 +28,6 @@ from fleet.transport.password import logs_refused_password
 from fleet.worker.away import Away
 from fleet.worker.celery_requests import AdmittedRequests
 from fleet.worker.gate import Gate
-from fleet.worker.timers import cancel_entries_of_connection, timer_entries
 from fleet.worker.unknown_tasks import UnknownTasks
 
 logger = logging.getLogger(__name__)
@@ -205,6 +205,29 @@ class Consumer(consumer.Consumer):
         # limits that started meanwhile must stay.
         added = timer_entries(self.timer) - timed_before
         self.timer_entries_before_start = (self.timer_entries_before_start or set()) | added
+
+
+def timer_entries(timer: Any) -> set[Any]:
+    """Return the entries of a timer."""
+    return {scheduled.entry for scheduled in timer.queue}
+
+
+def cancel_entries_of_connection(consumer: Any) -> None:
+    """Cancel the timer entries of a consumer's connection, and those of messages with an ETA.
+
+    The broker delivers such messages again. Called in place of the `clear` of the worker's timer:
+    Celery before 5.7 clears all of it, with the time limits of running tasks and our heartbeat.
+    """
+    present = timer_entries(consumer.timer)
+    added = consumer.timer_entries_registered
+    if added is None:  # lost before the loop began
+        added = present - (consumer.timer_entries_before_start or set())
+    for entry in added | {each for each in present if _is_of_message(each)}:
+        consumer.timer.cancel(entry)
+
+
+def _is_of_message(entry: Any) -> bool:
+    return bool(entry.args) and isinstance(entry.args[0], Request)
 
 
 def _once(_obj: Any, fun: Callable[..., Any], **_policy: Any) -> Callable[..., Any]:

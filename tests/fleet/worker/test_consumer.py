@@ -1,4 +1,4 @@
-"""fleet/worker/timers.py: what a lost connection takes along of a worker's timer."""
+"""fleet/worker/consumer.py: what a lost connection takes along of a worker's timer."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from celery.worker.request import Request
 from kombu.asynchronous.timer import Timer
 
-from fleet.worker.timers import cancel_entries_of_connection, timer_entries
+from fleet.worker.consumer import cancel_entries_of_connection, timer_entries
 
 
 def later(timer: Timer, *arguments: Any) -> Any:
