@@ -73,7 +73,6 @@ class Lease:
 class Load:
     """How much a channel holds: `count` have not finished, `buffered` is their run time (us)."""
 
-    held: int = 0
     count: int = 0
     buffered: int = 0
 
@@ -104,7 +103,7 @@ class HeldLeases:
         own, orphaned = self._loads.get(channel, _EMPTY), self._loads.get(_ORPHANED, _EMPTY)
         if not orphaned.count:
             return own
-        return Load(own.held, own.count + orphaned.count, own.buffered + orphaned.buffered)
+        return Load(own.count + orphaned.count, own.buffered + orphaned.buffered)
 
     def is_idle(self, channel: Hashable) -> bool:
         """Whether all messages of this channel have finished."""
@@ -113,7 +112,6 @@ class HeldLeases:
     def add(self, lease: Lease) -> None:
         self._leases[lease.tag] = lease
         load = self._loads[lease.channel]
-        load.held += 1
         load.count += 1
         load.buffered += lease.load
 
@@ -127,10 +125,7 @@ class HeldLeases:
 
     def pop(self, tag: str) -> Lease | None:
         """Remove a lease and return it; its slot stays taken."""
-        lease = self._leases.pop(tag, None)
-        if lease is not None:
-            self._loads[lease.channel].held -= 1
-        return lease
+        return self._leases.pop(tag, None)
 
     def lose(self, channel: Hashable) -> list[Lease]:
         """Orphan what a lost channel runs; return its other leases, which stay held."""
@@ -151,7 +146,6 @@ class HeldLeases:
     def _orphan(self, lease: Lease) -> None:
         before, orphaned = self._loads[lease.channel], self._loads[_ORPHANED]
         lease.channel = _ORPHANED
-        before.held, orphaned.held = before.held - 1, orphaned.held + 1
         if not lease.is_finished:
             before.count, orphaned.count = before.count - 1, orphaned.count + 1
             before.buffered -= lease.load

@@ -78,7 +78,7 @@ class QoS(redis.QoS):
     # --- messages ----------------------------------------------------------------------
 
     def append(self, message: Any, delivery_tag: str) -> None:
-        # Of a message of a fair queue the lease says all.
+        # A message of a fair queue is counted by its lease.
         if not _is_fair(delivery_tag):
             self._with_repair(super().append, message, delivery_tag)
 

@@ -43,9 +43,8 @@ class Taking(Waiting):
     quarantine: Quarantine
     active_fair_queues: Sequence[str] = ()
     """The fair queues that are consumed here; read in each turn of the loop."""
-    on_hint: Callable[[Any], bool] | None = None
-    """A worker's gate, which takes the message of a hint before Celery makes a request of it. It
-    returns False for one that Celery is to handle."""
+    take_hint: Callable[[Any], bool] | None = None
+    """Takes the message of a hint for a worker's gate; False for one that Celery handles first."""
     _unacknowledged: frozenset[str] | set[str] = frozenset()
     """Queues whose consumer acknowledges nothing: a delivery settles the message."""
     _arrived: deque[Lease]
@@ -58,7 +57,7 @@ class Taking(Waiting):
         if queue not in self.fair_queues:
             return super()._get(queue)
         for lease in self._take(queue, Room(1, 0), most=1).messages:
-            return delivered(lease.raw, tag=lease.tag, is_redelivered=lease.is_redelivered)
+            return _message_of(lease)
         raise Empty
 
     def _brpop_start(self, timeout: float | None = None) -> None:
@@ -207,9 +206,8 @@ class Taking(Waiting):
         """Deliver one message; put a malformed one into quarantine."""
         tag = lease.tag
         try:
-            message = delivered(lease.raw, tag=tag, is_redelivered=lease.is_redelivered)
-            lease.is_hint = is_hint(message["headers"])
-            if not (lease.is_hint and self._has_taken(message)):
+            message = _message_of(lease)
+            if not (lease.is_hint and self._give_to_gate(message)):
                 self.connection._deliver(message, lease.queue)
             if lease.queue in self._unacknowledged:
                 self.qos.ack(tag)
@@ -222,11 +220,18 @@ class Taking(Waiting):
             log_events.MESSAGE_NOT_HANDLED.log(logger, exc_info=True)
             self.quarantine.put_aside(tag, error)
 
-    def _has_taken(self, hint: dict[str, Any]) -> bool:
-        """Say whether a worker's gate has taken a hint."""
-        return self.on_hint is not None and self.on_hint(self.Message(hint, channel=self))
+    def _give_to_gate(self, hint: dict[str, Any]) -> bool:
+        """Give a hint to the worker's gate; False if there is none, or Celery comes first."""
+        return self.take_hint is not None and self.take_hint(self.Message(hint, channel=self))
 
     def _give_back_arrived(self, queue: str) -> None:
         for lease in [each for each in self._arrived if each.queue == queue]:
             self.leases.give_back(lease.tag)
         self._arrived = deque(each for each in self._arrived if each.queue != queue)
+
+
+def _message_of(lease: Lease) -> dict[str, Any]:
+    """Return a leased message as Kombu has it, and note whether it is a hint."""
+    message = delivered(lease.raw, tag=lease.tag, is_redelivered=lease.is_redelivered)
+    lease.is_hint = is_hint(message["headers"])
+    return message

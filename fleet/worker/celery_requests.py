@@ -1,6 +1,6 @@
 """Celery's requests of admitted runs: each is made once, from its row.
 
-Celery makes a request of each message, before anything else is known of it. A hint goes past that.
+Celery's consumer would make one of the hint, before anything else is known of the run.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from celery import signals
-from celery.app.trace import LOG_RECEIVED
+from celery import Task, signals
+from celery.app import trace
 from celery.utils.imports import symbol_by_name
-from celery.worker import state as worker_state
 from celery.worker.request import Request, create_request_cls
 
+from fleet.callbacks import guarded
 from fleet.contract import HEADER, Admission
 from fleet.transport.envelope import read_json
-from fleet.worker.events import BareEvents
 from fleet.worker.quiet import RECEIVED
 
 logger = logging.getLogger(__name__)
@@ -36,9 +35,12 @@ class AdmittedRequests:
         self._classes: dict[str, type[Request]] = {}
 
     def may_skip_celery(self, task: str) -> bool:
-        """Say whether Celery has nothing to do before an admission, such as to limit a rate."""
+        """Say whether Celery has nothing to do before an admission.
+
+        It handles unknown tasks, limits rates, and calls a strategy that a task has of its own.
+        """
         consumer = self._consumer
-        if task not in consumer.strategies:
+        if task not in consumer.strategies or consumer.app.tasks[task].Strategy != Task.Strategy:
             return False
         return consumer.disable_rate_limits or consumer.task_buckets[task] is None
 
@@ -49,19 +51,21 @@ class AdmittedRequests:
         headers. Raises whatever an unreadable payload raises.
         """
         limits = {"timelimit": (admission.time_limit, admission.soft_time_limit), **NO_TIMES}
-        headers = {**message.headers, **admission.headers, **limits, HEADER: admission.facts()}
+        own = {"id": admission.run_id, **limits, HEADER: admission.facts()}
+        headers = {**message.headers, **admission.headers, **own}
         args, kwargs, embed = read_json(admission.body.decode())
         return self._make(message, headers, (args, kwargs, embed))
 
-    def make_bare(self, message: Any) -> Request:
-        """Return a request with no payload and nothing of the row, of a run that cannot begin."""
-        headers = {name: message.headers[name] for name in ("id", "task", HEADER)}
+    def make_bare(self, message: Any, admission: Admission) -> Request:
+        """Return a request without a payload, of a run that cannot begin; Celery stores no end."""
+        headers = {name: message.headers[name] for name in ("task", HEADER)}
+        headers |= {"id": admission.run_id, "ignore_result": True}
         return self._make(message, headers, ((), {}, {}))
 
     def _make(self, message: Any, headers: Mapping[str, Any], body: Any) -> Request:
         consumer, name = self._consumer, message.headers["task"]
         task = consumer.app.tasks[name]
-        events = BareEvents(consumer.event_dispatcher)
+        events = consumer.event_dispatcher
         made = self._classes.get(name)
         if made is None:
             made = self._classes[name] = create_request_cls(
@@ -89,7 +93,7 @@ class AdmittedRequests:
         """Say that a run has been received, as Celery does of a message."""
         shown = {"args": request.argsrepr, "kwargs": request.kwargsrepr, "eta": None}
         said = {"id": request.id, "name": request.name, **shown}
-        received.info(LOG_RECEIVED, said, extra={"data": said})
+        received.info(trace.LOG_RECEIVED, said, extra={"data": said})
         signals.task_received.send(sender=self._consumer, request=request)
         events = self._consumer.event_dispatcher
         if events and events.enabled and request.task.send_events:
@@ -101,7 +105,11 @@ class AdmittedRequests:
                 "expires": None,
             }
             events.send("task-received", uuid=request.id, name=request.name, **facts)
-        worker_state.task_reserved(request)
+
+    def notify_autoscaler(self, request: Request) -> None:
+        """Call what waits for a request, such as Celery's autoscaler: the pool may have to grow."""
+        for callback in self._consumer.on_task_message:
+            guarded(callback)(request)
 
     def acknowledge(self, message: Any) -> None:
         """Let go of a message that is not needed: its row brings another one if necessary."""
@@ -113,6 +121,6 @@ class AdmittedRequests:
         reject(logger, self._consumer.connection_errors, requeue=True)
 
     def _settling(self, message: Any, act: Callable[..., None]) -> Callable[..., None]:
-        """Return what settles a message: of a stock queue, in the thread of its channel."""
+        """Return `act`; for a message of a stock queue, its call by the consumer's own loop."""
         is_leased = message.delivery_tag in getattr(message.channel, "leases", ())
         return act if is_leased else partial(self._consumer.call_soon, act)

@@ -52,6 +52,8 @@ from fleet.worker.quiet import hide_tasks, hide_values
 
 # In the order of Celery's own `Task.retry`.
 RETRY_PARAMETERS: Final = ("args", "kwargs", "exc", "throw", "eta", "countdown")
+EVENT_FIELDS: Final = frozenset({"runtime", "terminated", "expired"})
+"""The fields of a durable run's events, besides those that Celery adds to every event."""
 
 
 class TaskExited(Exception):
@@ -112,7 +114,7 @@ def install(tasks: Mapping[str, Task], application: Application) -> None:
 
 
 class HintRequest(Request):
-    """A request that drops no hint, and gives errbacks their owner.
+    """A request that drops no hint, tells no values of its run, and gives errbacks their owner.
 
     Celery would drop a hint that was revoked by message or has an `expires`, and its run would wait
     for ever. After a lost child or a hard limit, the main process calls the errbacks, outside of
@@ -121,6 +123,12 @@ class HintRequest(Request):
 
     def revoked(self) -> bool:
         return False if is_hint(self.request_dict) else bool(super().revoked())
+
+    def send_event(self, type: str, **fields: Any) -> Any:  # noqa: A002  Celery's name
+        if is_hint(self.request_dict):
+            # Not in Flower, where no permission to view values is needed.
+            fields = {name: value for name, value in fields.items() if name in EVENT_FIELDS}
+        return super().send_event(type, **fields)
 
     def on_failure(self, *args: Any, **kwargs: Any) -> Any:
         with acting_as(self.request_dict):

@@ -108,12 +108,12 @@ class Consumer(consumer.Consumer):
         """Build what handles messages, for this connection."""
         super().update_strategies()
         if self.gate:
-            self.gate.requests = AdmittedRequests(self)
+            self.gate.celery_requests = AdmittedRequests(self)
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
-        """Return what handles a message; hints go past it, to the gate."""
+        """Return what handles a message; the gate takes hints before it."""
         if self.gate:
-            self.task_consumer.channel.on_hint = self.gate.on_hint
+            self.task_consumer.channel.take_hint = self.gate.take_hint
         handler: Callable[[Any], None] = super().create_task_handler(*args, **options)
         return handler
 

@@ -1,4 +1,4 @@
-"""Celery's task events at a lower cost, and without the values of durable runs."""
+"""Celery's task events at a lower cost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from celery.utils.time import utcoffset
 
 OFFSET_SECONDS: Final = 60.0
 DEAF_SECONDS: Final = 1.0
-RUN_FIELDS: Final = frozenset({"uuid", "runtime", "terminated", "expired"})
-"""The fields of a durable run's events, besides those that Celery adds to every event."""
 
 
 class EventDispatcher(dispatcher.EventDispatcher):
@@ -53,24 +51,3 @@ class EventDispatcher(dispatcher.EventDispatcher):
         if now >= self._offset_due_at:
             self._offset_hours, self._offset_due_at = utcoffset(), now + OFFSET_SECONDS
         return self._offset_hours
-
-
-class BareEvents:
-    """The events of one durable run, without arguments, result, error and traceback.
-
-    In Flower, these could be read without the permission to view arguments.
-    """
-
-    __slots__ = ("_eventer",)
-
-    def __init__(self, eventer: Any) -> None:
-        self._eventer = eventer
-
-    @property
-    def enabled(self) -> bool:
-        """Whether events are sent at all."""
-        return bool(self._eventer and self._eventer.enabled)
-
-    def send(self, type: str, **fields: Any) -> Any:  # noqa: A002  Celery's name
-        kept = {name: value for name, value in fields.items() if name in RUN_FIELDS}
-        return self._eventer.send(type, **kept)

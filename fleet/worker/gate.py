@@ -56,26 +56,26 @@ class Gate:
         self._pool = worker.pool
         self._later = worker.timer.call_after
         self._forward = worker.consumer.process
-        self.requests = AdmittedRequests(worker.consumer)
+        self.celery_requests = AdmittedRequests(worker.consumer)
         self._entrance = worker.pool.apply_async
         # A pool without a semaphore counts no slots.
         self._release_slot = getattr(worker.semaphore, "release", lambda: None)
         self._outcomes.attach(worker)
         self._entrance.gate = self.apply_async
 
-    def on_hint(self, message: Any) -> bool:
+    def take_hint(self, message: Any) -> bool:
         """Have a hint admitted; False if Celery is to handle its message first."""
-        if not self.requests.may_skip_celery(message.headers.get("task")):
+        if not self.celery_requests.may_skip_celery(message.headers.get("task")):
             return False
-        self._ask(message)
+        self._ask(message, is_announced=False)
         return True
 
     def on_request(self, request: Request) -> None:
         """Take what Celery has made of a message: forward a plain task, have a hint admitted."""
         if is_hint(request.request_dict):
-            # Celery has kept it within its task's rate.
+            # Celery has announced it, and kept it within its task's rate.
             worker_state.task_ready(request)
-            self._ask(request.message)
+            self._ask(request.message, is_announced=True)
         elif self._requires_row(request.type):
             facts = {"task": request.name, "message_id": request.id}
             log_events.PLAIN_MESSAGE_DROPPED.log(logger, **facts)
@@ -83,17 +83,17 @@ class Gate:
         else:
             self._forward(request)
 
-    def _ask(self, message: Any) -> None:
+    def _ask(self, message: Any, *, is_announced: bool) -> None:
         admission_request = admission_request_of(message.headers)
         if admission_request is None:
-            self.requests.acknowledge(message)
+            self.celery_requests.acknowledge(message)
             return
         if self._closing:
-            self.requests.requeue(message)
+            self.celery_requests.requeue(message)
             return
         # With a run in each slot and another behind it, requests can wait for a batch.
         is_urgent = self._outcomes.open_count < 2 * self._slots
-        answer = functools.partial(self._answer, message)
+        answer = functools.partial(self._answer, message, is_announced)
         asked = (admission_request, answer)
         is_held = admission_request.job is not None and admission_request.key in self._held
         if is_held or not self._io_thread.request_admission(*asked, is_urgent=is_urgent):
@@ -101,25 +101,33 @@ class Gate:
             # copy: that of a run without a row, or of a run whose first request is refused later.
             self._requeue_later(message)
 
-    def _answer(self, message: Any, verdict: Admission | Refusal, asked_at: float) -> None:
+    def _answer(
+        self,
+        message: Any,
+        is_announced: bool,
+        verdict: Admission | Refusal,
+        asked_at: float,
+    ) -> None:
         if verdict is Refusal.BUSY:
             self._requeue_later(message)
         elif isinstance(verdict, Refusal):
-            self.requests.acknowledge(message)
+            self.celery_requests.acknowledge(message)
         else:
-            self._begin(message, verdict, asked_at)
+            self._begin(message, verdict, asked_at, is_announced=is_announced)
 
     def _requeue_later(self, message: Any) -> None:
         """Give a message back after a pause, so that it does not ask in a tight loop."""
-        self._later(BUSY_SECONDS, guarded(self.requests.requeue), (message,))
+        self._later(BUSY_SECONDS, guarded(self.celery_requests.requeue), (message,))
 
-    def _begin(self, message: Any, admission: Admission, asked_at: float) -> None:
+    def _begin(
+        self, message: Any, admission: Admission, asked_at: float, *, is_announced: bool
+    ) -> None:
         unreadable = None
         try:
-            request = self.requests.make(message, admission)
+            request = self.celery_requests.make(message, admission)
         except Exception as error:
             # For example, arguments of a type that this process cannot read.
-            unreadable, request = error, self.requests.make_bare(message)
+            unreadable, request = error, self.celery_requests.make_bare(message, admission)
         # The start deadline counts from the request: this process may be frozen after it.
         held = AdmittedRun(admission, request, asked_at)
         self._held[admission.key] = held
@@ -130,8 +138,12 @@ class Gate:
         elif unreadable:
             self._outcomes.unreadable(held, unreadable)
         else:
-            self.requests.announce(request)
+            if not is_announced:
+                self.celery_requests.announce(request)
+            worker_state.task_reserved(request)
             self._forward(request)
+            if not is_announced:
+                self.celery_requests.notify_autoscaler(request)
 
     # --- through: to the pool ----------------------------------------------------------
 

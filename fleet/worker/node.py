@@ -67,7 +67,7 @@ class DurableRuns(bootsteps.StartStopStep):
             worker.app.conf,
             # Wait for a Redis that is full or read-only as for a lost one.
             broker_channel_error_retry=True,
-            # Leases count what still runs after a reconnect.
+            # Leases count what still runs after a reconnect; the ends of runs restore no count.
             worker_enable_prefetch_count_reduction=False,
         )
         return self

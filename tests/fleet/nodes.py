@@ -78,7 +78,7 @@ class Node:
         message = self.channel.basic_get("jobs")
         assert message is not None, "a message waits"
         if is_hint(message.headers):
-            assert self.gate.on_hint(message)
+            assert self.gate.take_hint(message)
         else:
             request = self.request(message)
             worker_state.task_reserved(request)
@@ -111,6 +111,7 @@ class Node:
             strategies=self.app.tasks,
             task_buckets=defaultdict(lambda: None),
             disable_rate_limits=False,
+            on_task_message=set(),
         )
 
     def _post(self, *steps: Callable[[], None]) -> None:

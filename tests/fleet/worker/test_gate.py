@@ -1,6 +1,8 @@
 """fleet/worker/gate.py: a hint starts once its row is admitted, and is acked once recorded."""
 
 import time
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,10 +11,12 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import signals
 from celery.concurrency.solo import TaskPool
 from celery.worker.request import Request
+from django_celery_results.models import TaskResult
 
 from fleet import HEADER
 from fleet.worker import gate as gate_module
 from jobs import submit
+from jobs.catalog.registry import resolve
 from jobs.core.conf import setting
 from jobs.models import Owner, Run
 from jobs.runs.cancellation import cancel_runs
@@ -283,40 +287,59 @@ def test_a_lost_child_is_decided_for_here(  # noqa: PLR0917  pytest passes them 
     assert run.error_message
 
 
-def test_a_payload_that_cannot_be_dressed_fails_its_run(node: Node, acme: Owner) -> None:
-    """The node stays as it was."""
+def test_a_payload_that_cannot_be_dressed_fails_its_run(
+    node: Node, acme: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node stays as it was, and Celery stores no result of it."""
+    monkeypatch.setattr(resolve(double), "ignore_result", False)
     run = submit(double, 1, owner=acme)
     Run.objects.filter(id=run.id).update(payload=b'{"not": "a body"}')
     message = node.receive()
     node.turn(until=lambda: message.acknowledged)
     assert states(run) == ["queued", "admitted", "failed"]
     assert node.begun == []
+    assert not TaskResult.objects.exists()
     run_one(node, submit(double, 2, owner=acme))
 
 
+@pytest.fixture
+def received(node: Node) -> Iterator[list[Request]]:
+    """The requests that the gate says have been received."""
+    requests: list[Request] = []
+
+    def receive(request: Request, **_signal: Any) -> None:
+        requests.append(request)
+
+    signals.task_received.connect(receive, sender=node.consumer)
+    yield requests
+    signals.task_received.disconnect(receive, sender=node.consumer)
+
+
 def test_celery_keeps_a_run_within_its_task_s_rate_before_it_is_admitted(
-    node: Node, acme: Owner
+    node: Node, acme: Owner, received: list[Request]
 ) -> None:
-    """So it waits as a message, and not admitted, past its start deadline."""
+    """So it waits as a message, and not admitted, past its start deadline.
+
+    Celery has said by then that it was received.
+    """
     run = submit(double, 1, owner=acme)
     node.consumer.task_buckets[double.name] = object()
     message = node.channel.basic_get("jobs")
-    assert not node.gate.on_hint(message)
+    assert not node.gate.take_hint(message)
     assert states(run) == ["queued"]
     node.gate.on_request(node.request(message))
     node.begin()
     node.turn(until=lambda: message.acknowledged)
     assert states(run)[-1] == "succeeded"
+    assert received == []
 
 
-def test_what_celery_says_of_a_message_is_said_of_an_admitted_run(node: Node, acme: Owner) -> None:
-    """Not of a refused one; and nothing of its arguments."""
-    received: list[Request] = []
-
-    def receive(request: Request, **_signal: Any) -> None:
-        received.append(request)
-
-    signals.task_received.connect(receive, sender=node.consumer)
+def test_what_celery_says_of_a_message_is_said_of_an_admitted_run(
+    node: Node, acme: Owner, received: list[Request]
+) -> None:
+    """Not of a refused one; and nothing of its arguments. The pool may have to grow for it."""
+    scaled: list[Request] = []
+    node.consumer.on_task_message.add(scaled.append)
     run = submit(double, 21, owner=acme)
     Owner.objects.update(paused_at="2026-01-01T00:00Z")
     refused = node.receive()
@@ -326,6 +349,7 @@ def test_what_celery_says_of_a_message_is_said_of_an_admitted_run(node: Node, ac
     publish_unblocked(owner_ids=None, lock_keys=None)
     node.channel.settle()
     node.admit()
+    assert scaled == received
     [request] = received
     assert (request.id, request.name, request.argsrepr) == (str(run.id), double.name, "…")
 
@@ -335,7 +359,38 @@ def test_a_message_cannot_end_its_run_by_a_time_of_its_own(node: Node, acme: Own
     run = submit(double, 21, owner=acme)
     message = node.channel.basic_get("jobs")
     message.headers.update(expires="no time", eta="no time")
-    assert node.gate.on_hint(message)
+    assert node.gate.take_hint(message)
     node.begin()
     node.turn(until=lambda: message.acknowledged)
     assert states(run)[-1] == "succeeded"
+
+
+def test_events_of_a_run_have_no_values(node: Node, acme: Owner) -> None:
+    """Also when Celery has given its request another dispatcher, as after a lost connection."""
+    submit(double, 21, owner=acme)
+    node.admit()
+    [request] = node.begun
+    sent: list[dict[str, Any]] = []
+    request.eventer = SimpleNamespace(enabled=True, send=lambda _type, **each: sent.append(each))
+    request.send_event("task-succeeded", result="secret", runtime=1.0)
+    assert sent == [{"uuid": request.id, "runtime": 1.0}]
+
+
+def test_a_message_does_not_decide_how_its_run_is_named(node: Node, acme: Owner) -> None:
+    """Under another spelling of its id, its task would run without what a run has."""
+    run = submit(double, 21, owner=acme)
+    message = node.channel.basic_get("jobs")
+    message.headers["id"] = str(run.id).upper()
+    assert node.gate.take_hint(message)
+    node.begin()
+    node.turn(until=lambda: message.acknowledged)
+    run.refresh_from_db()
+    assert run.result_value == 42
+
+
+def test_a_hint_that_a_reader_gives_back_keeps_its_place(node: Node, acme: Owner) -> None:
+    """Its row knows how long it has waited."""
+    first, second = (submit(double, 1, owner=acme) for _ in range(2))
+    node.channel.basic_get("jobs").requeue()
+    node.channel.settle()
+    assert hinted() == [first.id, second.id]
