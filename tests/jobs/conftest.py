@@ -82,12 +82,13 @@ def _delete_rows() -> None:
 
 
 @pytest.fixture
-def broker(settings: Any) -> Iterator[redis.Redis]:
+def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[redis.Redis]:
     """A client of the Redis that is the broker, empty before and after.
 
     A publish may take longer than in production: each scene connects anew, on a busy machine.
     """
     settings.FAIRSHIFT = {**settings.FAIRSHIFT, "PUBLISH_TIMEOUT_SECONDS": 10.0}
+    monkeypatch.setattr("fleet.broker.broker.CONNECT_PATIENCE", 10.0)
     dispatch.broker.cache_clear()
     # What a scene before this one has held is not to be put back into this one's queues.
     leases._of_broker.clear()

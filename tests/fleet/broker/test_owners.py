@@ -101,6 +101,7 @@ def test_what_was_sent_in_part_is_sent_again(
         patched.setattr("fleet.broker.owners.scripts.run", fail)
         with pytest.raises(BrokerUnavailable):
             owners.keep([ACME], timeout=5)
+    monkeypatch.setattr("fleet.broker.broker.RECONNECT_PATIENCE", 5.0)
     assert owners.keep([ACME], timeout=5)
 
 

@@ -27,7 +27,7 @@ def test_a_hung_redis_costs_the_callers_no_time(broker: Broker, client: redis.Re
     """Until the time limit nobody waits; after it the broker counts as away. What was sent may
     arrive, and no receipt says so.
     """
-    broker.post([hint()], (1,), timeout=5)
+    wait_for(lambda: broker.post([hint()], (1,), timeout=5), what="an open connection")
     client.client_pause(4_000)
     began_at = time.monotonic()
     assert all((2,) not in broker.post([hint()], (2,), timeout=1) for _ in range(10))
@@ -42,7 +42,7 @@ def test_a_hung_redis_costs_the_callers_no_time(broker: Broker, client: redis.Re
 
 def test_too_many_unanswered_calls_are_waited_for(broker: Broker, client: redis.Redis) -> None:
     """So that a slow Redis slows its callers down, and what they hold stays bounded."""
-    broker.post([hint()], (0,), timeout=5)
+    wait_for(lambda: broker.post([hint()], (0,), timeout=5), what="an open connection")
     client.client_pause(300)
     receipts = []
     for number in range(MOST_UNANSWERED + 5):

@@ -13,6 +13,7 @@ from jobs.checks import broker as checks
 from jobs.management.doctor import broker as doctor
 from jobs.management.doctor.part import Part
 from jobs.models import Owner, Run
+from jobs.pages.metrics import health
 from jobs.system.verdict.operator import Operator
 from jobs.system.verdict.reading import read
 from jobs.system.verdict.rules import problems_of
@@ -47,6 +48,7 @@ def test_every_face_says_it_with_the_fix(
     """And none says that Redis is away, or has to be started."""
     [run] = submitted(acme)
     living_worker()
+    monkeypatch.setattr(health, "SECONDS", 10.0)
     with publishing_to(url.format(port=server.port), monkeypatch) as app:
         monkeypatch.setattr(checks, "current_app", app)
         proxy = SimpleNamespace(_get_current_object=lambda: app)

@@ -66,7 +66,7 @@ def peers() -> Iterator[list[Peer]]:
 
 def sentinel_of(peers: list[Peer]) -> Sentinel:
     """Return a new pool's Sentinels, in the order of the URL."""
-    given = {"socket_timeout": 0.1, "retry": Retry(NoBackoff(), 0), "protocol": 2}
+    given = {"socket_timeout": 1.0, "retry": Retry(NoBackoff(), 0), "protocol": 2}
     return Sentinel([peer.address for peer in peers], sentinel_kwargs=given)
 
 

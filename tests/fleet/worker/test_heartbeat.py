@@ -14,7 +14,7 @@ from fleet.worker.heartbeat import Heartbeat
 from jobs.wiring import application
 from tests.waiting import wait_for
 
-LEASE = 0.3
+LEASE = 1.0
 NODE = Node(uuid4(), "w1@here", 1, "prefork", 1, ["jobs"])
 
 

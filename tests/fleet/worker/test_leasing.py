@@ -26,7 +26,7 @@ from tests.jobs.scenes import hinted
 from tests.waiting import wait_for
 
 STOCK = "kombu.transport.redis:Transport"
-FAIR = {"fair_queues": ["jobs"], "lease_seconds": 0.4}
+FAIR = {"fair_queues": ["jobs"], "lease_seconds": 1.0}
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def took(app: Celery, *, in_pool: bool = False) -> str:
     current_app.send_task("tests.step.early", queue="jobs", ignore_result=True)
     with leases_of(app) as (leases, client):
         taken = leases.take(
-            client, "jobs", Room(1, 0), channel="consumer", lease_us=400_000, most=1
+            client, "jobs", Room(1, 0), channel="consumer", lease_us=1_000_000, most=1
         )
         [lease] = taken.messages
         if in_pool:
@@ -214,7 +214,7 @@ def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: re
     @app.task(name="tests.step.long", acks_late=True, shared=False)
     def long() -> None:
         ran.append(time.monotonic())
-        time.sleep(1.5)  # longer than a lease
+        time.sleep(3.5)  # longer than a lease
 
     app.finalize()
     app.conf.worker_prefetch_multiplier = 1  # a worker with room would renew by taking
@@ -226,8 +226,8 @@ def test_a_worker_of_celery_s_test_kit_renews_its_leases(app: Celery, broker: re
         other = Leases()
         with leases_of(app) as (_, client):
             for _ in range(10):
-                time.sleep(0.12)  # three leases altogether, in which another worker asks
-                how = {"channel": "other", "lease_us": 400_000, "most": 1}
+                time.sleep(0.3)  # three leases altogether, in which another worker asks
+                how = {"channel": "other", "lease_us": 1_000_000, "most": 1}
                 assert other.take(client, "jobs", Room(1, 0), **how).messages == []
         wait_for(lambda: broker.hlen(queue_key("jobs", "meta")) == 0, what="the acknowledgement")
         other_key = other.worker

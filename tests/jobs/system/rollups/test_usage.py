@@ -64,12 +64,13 @@ def test_usage_is_the_same_before_and_after_its_minutes_are_counted(
 @pytest.mark.usefixtures("committed", "broker")
 def test_counted_minutes_need_no_rows(acme: Owner) -> None:
     """Usage stays when runs are deleted. Spans that share a limit within a minute add up."""
-    ended(acme, minutes_ago(3))
+    minute = minutes_ago(3)
+    ended(acme, minute)
     rolled_up()
     sql.query("DELETE FROM jobs_attempt; DELETE FROM jobs_run")
     days = daily_usage(acme, days=2, zone=ZoneInfo("UTC"))
     assert [day.runs for day in days if day.runs] == [{"succeeded": 1}]
-    limit = minutes_ago(3) + MINUTE / 2
+    limit = minute + MINUTE / 2
     halves = ((limit - HOUR, limit), (limit, limit + HOUR))
     assert [usage(acme, start=start, end=end).runs for start, end in halves] == [
         {},
