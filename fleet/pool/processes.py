@@ -68,7 +68,7 @@ class Processes:
         self._look_entry: Any = None
         self._looks = 0
         self.socket, self._results = JobSocket(), Results()
-        self._slots = Slots(semaphore, children=processes, may_lend=not maxtasksperchild)
+        self._slots = Slots(semaphore, children=processes, most_jobs=maxtasksperchild)
         self.jobs = Jobs(self._slots)
         self._outbox = Outbox(self.jobs, self.socket, later=self._later)
         self._limits = Limits(self.jobs, later=self._later)

@@ -17,10 +17,11 @@ MAX_AHEAD: Final = 26
 class Slots:
     """Counts jobs in the pool by length, and the slots that were released before an end."""
 
-    def __init__(self, semaphore: Any, *, children: int, may_lend: bool) -> None:
+    def __init__(self, semaphore: Any, *, children: int, most_jobs: int | None = None) -> None:
         self.children = children
         self._semaphore = semaphore
-        self._may_lend = may_lend
+        # No job waits for more than one process that is recycled.
+        self._most_ahead = MAX_AHEAD if most_jobs is None else min(MAX_AHEAD, most_jobs - 1)
         self._lent = 0
         self._to_release, self._is_releasing = 0, False
         self._count = self._short_count = 0
@@ -99,7 +100,6 @@ class Slots:
     def _has_room(self) -> bool:
         free = self.children - (self._count - self._short_count)
         return (
-            self._may_lend
-            and self._short_count < MAX_AHEAD * free
+            self._short_count < self._most_ahead * free
             and self._short_seconds < AHEAD_SECONDS * free
         )
