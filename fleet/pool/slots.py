@@ -20,7 +20,7 @@ class Slots:
     def __init__(self, semaphore: Any, *, children: int, most_jobs: int | None = None) -> None:
         self.children = children
         self._semaphore = semaphore
-        # No job waits for more than one process that is recycled.
+        # A recycled process ends after `most_jobs`: a job waits for one new process at most.
         self._most_ahead = MAX_AHEAD if most_jobs is None else min(MAX_AHEAD, most_jobs - 1)
         self._lent = 0
         self._to_release, self._is_releasing = 0, False

@@ -28,7 +28,7 @@ NO_TIMES: Final = {"eta": None, "expires": None}
 
 
 class AdmittedRequests:
-    """Makes and announces the requests of one consumer."""
+    """Makes and announces requests for one consumer, and settles messages of hints."""
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer

@@ -66,7 +66,7 @@ def retry_found(found: Sequence[OwnedKey], *, actor: Actor = None, reason: str =
 def reopen_failed(submission: Submission, *, actor: Actor = None, reason: str = "") -> Moved:
     """Queue a submission's failed runs again; return how many, and how many are left."""
     failed = Run.objects.filter(submission=submission, state=State.FAILED).order_by("pk")
-    # More than MOST, too: a rollout goes on when no failed run is left.
+    # The limit MOST does not apply: a rollout continues only when it has no failed run.
     found = [OwnedKey(pk, None) for pk in failed.values_list("pk", flat=True)]
     AuditEntry.write(
         "retry failed runs", on=submission, actor=actor, reason=reason, matched=len(found)
