@@ -12,7 +12,7 @@ OLDEST := $(if $(filter 6 6.%,$(DJANGO)),12,11)
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # What needs no process beside the two servers, and little of these.
-UNITS := $(addprefix tests/,docs fleet/fairness fleet/stack $(addprefix jobs/,catalog core schedules windows))
+UNITS := $(addprefix tests/,docs fleet/fairness $(addprefix jobs/,catalog core management/stack schedules windows))
 # What is compiled spares the next run a tenth of its time.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SPACE := $(subst ,, )

@@ -12,7 +12,7 @@ import psycopg
 import redis
 
 from config.embedded.accounts import Account, server_account
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.state_dirs import new_state_dir
 from tests.waiting import answers, wait_for
 

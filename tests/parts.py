@@ -54,7 +54,7 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
     "fleet/fairness": ("fleet/fairness", "mutations", "flows/test_what_if.py"),
     "fleet/flower.py": ("flows/test_flower.py", "browser/test_flower_broker.py"),
     "fleet/pool": WORKER,
-    "fleet/stack": (*INSTALLING, FLEET_RUN),
+    "jobs/management/stack": (*INSTALLING, FLEET_RUN),
     "fleet/templates": ("flows/test_flower.py", "browser/test_flower_broker.py"),
     "fleet/tracing.py": ("flows/test_tracing.py",),
     "fleet/transport": QUEUE,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.debian import connects, own_folder, running
 from tests.waiting import wait_for
 

@@ -10,9 +10,16 @@ from django.urls import reverse
 
 from config.demo.tasks import activate_ruleset
 from config.demo.world import Login
-from fleet.stack.programs import beat, flower, job_worker, notices_worker, system_worker, web
-from fleet.stack.stack import Program, Stack, free_port
 from jobs.core.conf import setting
+from jobs.management.stack.programs import (
+    beat,
+    flower,
+    job_worker,
+    notices_worker,
+    system_worker,
+    web,
+)
+from jobs.management.stack.stack import Program, Stack, free_port
 from jobs.models import Worker
 
 TAIL_LINES = 4

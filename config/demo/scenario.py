@@ -40,11 +40,11 @@ from config.demo.world import (
     next_version,
 )
 from config.playground import mark_database
-from fleet.stack.stack import Stack
 from jobs import submit_many
 from jobs.core.locks import LockClass
 from jobs.forecast.capacity import run_times_of
 from jobs.forecast.will_it_fit import forecast_rest
+from jobs.management.stack.stack import Stack
 from jobs.models import Submission
 
 LAB_DEVICES = 4

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from config.embedded.accounts import Account
-from fleet.stack.tether import die_with_parent
+from jobs.management.stack.tether import die_with_parent
 
 # No locale and no library path of the caller: the same start everywhere.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}

@@ -21,11 +21,11 @@ from celery import current_app
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from fleet.stack.programs import beat, job_worker, notices_worker, system_worker
-from fleet.stack.stack import Program, Stack, StackError
 from jobs.client.terminal import say
 from jobs.core.conf import plain_queues, setting
 from jobs.management.arguments import number, whole
+from jobs.management.stack.programs import beat, job_worker, notices_worker, system_worker
+from jobs.management.stack.stack import Program, Stack, StackError
 
 PROGRAMS: Final = ("jobs", "system", "notices", "beat")
 LOOK_SECONDS: Final = 0.5

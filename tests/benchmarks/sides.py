@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from celery import Celery
 
-from fleet.stack.programs import job_worker
-from fleet.stack.stack import Program
+from jobs.management.stack.programs import job_worker
+from jobs.management.stack.stack import Program
 
 
 @dataclass(frozen=True)

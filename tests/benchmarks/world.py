@@ -13,7 +13,7 @@ from django.db import connection
 from redis import Redis
 
 from fleet.contract import HEADER
-from fleet.stack.stack import Program, Stack
+from jobs.management.stack.stack import Program, Stack
 from tests.benchmarks.figures import Ran
 from tests.benchmarks.servers import COUNTER, DURABLE, shown
 from tests.benchmarks.sides import Side

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 
-from fleet.stack import programs
-from fleet.stack.stack import Stack, free_port
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Stack, free_port
 from jobs.models import Owner
 from tests.browser.axe import low_contrasts
 from tests.flows.processes import environment

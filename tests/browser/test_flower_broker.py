@@ -11,8 +11,8 @@ import pytest
 from django.conf import settings
 
 from fleet.router import acting_for
-from fleet.stack import programs
-from fleet.stack.stack import free_port
+from jobs.management.stack import programs
+from jobs.management.stack.stack import free_port
 from tests.browser.conftest import browsing
 from tests.flows.processes import Processes
 from tests.tasks import add, fail

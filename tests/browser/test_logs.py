@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import tests.flows.tasks  # noqa: F401  registers the task of the scene
-from fleet.stack import programs
-from fleet.stack.stack import Stack
 from jobs import submit
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Stack
 from jobs.models import Owner, Run
 from tests.browser.conftest import NARROW, shot
 from tests.browser.test_live import until

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 import redis
 
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.celery_suite.results import Result, read_results
 from tests.waiting import answers, wait_for
 

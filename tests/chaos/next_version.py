@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from fleet.stack.stack import Program, Running
+from jobs.management.stack.stack import Program, Running
 from tests.commands import PROJECT
 
 SOURCES: Final = ("config", "fleet", "jobs", "templates", "tests")

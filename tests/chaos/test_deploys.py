@@ -13,8 +13,8 @@ from random import Random
 
 import pytest
 
-from fleet.stack.programs import job_worker
-from fleet.stack.stack import Stack
+from jobs.management.stack.programs import job_worker
+from jobs.management.stack.stack import Stack
 from tests.chaos.figures import amount, dice, spread
 from tests.chaos.next_version import VERSION, make_next_version, migrate, starter
 from tests.chaos.world import World, world

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from fleet.stack.programs import beat, job_worker, system_worker
+from jobs.management.stack.programs import beat, job_worker, system_worker
 from tests.chaos.bodies import Bodies
 from tests.flows.installation import OPEN, Installation, installed
 from tests.flows.processes import ALONE, Process

@@ -12,7 +12,7 @@ from typing import Final
 
 import urllib3
 
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.docs.pages import PROJECT
 from tests.waiting import wait_for
 

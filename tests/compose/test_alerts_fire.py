@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from fleet.stack import programs
-from fleet.stack.stack import free_port
+from jobs.management.stack import programs
+from jobs.management.stack.stack import free_port
 from jobs.system.rollups.objectives import LEAST_STARTS
 from tests.compose.alarm import Alarm, shipped_alerts, watching
 from tests.few_partitions import KEPT_DAYS, LATER

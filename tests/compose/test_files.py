@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from config.settings import env
-from fleet.stack import programs
+from jobs.management.stack import programs
 from tests.commands import PROJECT, ran
 from tests.compose.dockerfile import instructions
 from tests.compose.resolved import asked

@@ -14,7 +14,7 @@ import redis
 
 from fleet.beat.due import send_id
 from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS
-from fleet.stack.programs import beat
+from jobs.management.stack.programs import beat
 from tests.flows.installation import Installation, installed
 from tests.flows.processes import Process
 from tests.waiting import wait_for

@@ -19,8 +19,8 @@ import psycopg
 import urllib3
 import yaml
 
-from fleet.stack import programs
-from fleet.stack.stack import free_port
+from jobs.management.stack import programs
+from jobs.management.stack.stack import free_port
 from tests.docs.pages import PROJECT
 from tests.flows.breaking import Break, repeated
 from tests.flows.installation import Installation

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 
-from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.conf import RULES
+from jobs.management.stack.programs import beat, job_worker, system_worker
 from tests.few_partitions import KEPT_DAYS, LATER
 from tests.flows.kept import kept
 from tests.flows.processes import QUICK, Processes, judged

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from fleet.stack.stack import Program, Stack
 from jobs.core.states import ENDED
+from jobs.management.stack.stack import Program, Stack
 from jobs.models import Run
 from tests.flows.processes import ALONE, Processes, environment, start_program
 from tests.waiting import wait_for

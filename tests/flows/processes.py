@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.db import connection
 
-from fleet.stack import programs
-from fleet.stack.stack import Program, Running, Stack, start
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Program, Running, Stack, start
 from tests.commands import Done, python
 from tests.judge import TaskLog, Verdict, judge, read_submit_events, read_task_events
 from tests.judge.log import SubmitEvent

@@ -11,7 +11,7 @@ from django.conf import settings
 from config.embedded.accounts import server_account
 from config.embedded.binaries import redis_folder
 from config.embedded.places import Places
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.waiting import answers, wait_for
 
 ADMIN = "admin-s3cret"

@@ -12,8 +12,8 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from redis.exceptions import NoPermissionError
 
 from fleet.keys import queue_key
-from fleet.stack import programs
 from jobs import submit
+from jobs.management.stack import programs
 from jobs.models import Owner
 from jobs.system.notices.endpoints import make_endpoint, send_test
 from tests.flows.processes import ROOT, Processes

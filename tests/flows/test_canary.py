@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fleet.stack import programs
-from fleet.stack.stack import free_port
+from jobs.management.stack import programs
+from jobs.management.stack.stack import free_port
 from tests.flows import leaks
 from tests.flows.canary import (
     AGED,

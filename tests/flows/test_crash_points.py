@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from fleet.crash_points import KNOWN
-from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.states import State
+from jobs.management.stack.programs import beat, job_worker, system_worker
 from jobs.models import Outbox, Run
 from jobs.system.sweep import CHUNK
 from tests.flows.conftest import make_owner

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.flows.servers import own_servers
 from tests.flows.web import status
 from tests.state_dirs import new_state_dir, remove_state_dir

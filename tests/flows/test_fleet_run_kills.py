@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.stack.tether import die_with_parent
+from jobs.management.stack.tether import die_with_parent
 from tests.chaos.tasks import noted
 from tests.chaos.world import TASKS, Caller
 from tests.compose.rooms import may_make_rooms

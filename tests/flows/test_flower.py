@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 import urllib3
 
-from fleet.stack import programs
-from fleet.stack.stack import Stack, free_port
 from jobs import submit
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Stack, free_port
 from jobs.models import Owner, Run
 from tests.flows.processes import environment
 from tests.waiting import wait_for

@@ -15,8 +15,8 @@ import pytest
 import redis
 from celery import current_app
 
-from fleet.stack import programs
 from jobs import submit
+from jobs.management.stack import programs
 from jobs.models import Owner
 from tests.control import await_heard
 from tests.flows import plain

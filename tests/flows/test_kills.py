@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import redis
 
-from fleet.stack.programs import job_worker
-from fleet.stack.stack import Stack
 from jobs import submit_many
 from jobs.core.states import State
+from jobs.management.stack.programs import job_worker
+from jobs.management.stack.stack import Stack
 from jobs.models import Attempt, Run, Submission
 from tests.flows.kept import drained, ended_count, kept
 from tests.flows.processes import Processes

@@ -21,7 +21,7 @@ import pytest
 import requests
 from psycopg import sql
 
-from fleet.stack.stack import free_port
+from jobs.management.stack.stack import free_port
 from tests.commands import Done, ran
 from tests.docs import pages
 from tests.docs.pages import read

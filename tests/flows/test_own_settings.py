@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from fleet.stack.programs import beat, job_worker, system_worker
-from fleet.stack.stack import Stack
+from jobs.management.stack.programs import beat, job_worker, system_worker
+from jobs.management.stack.stack import Stack
 from tests.debian import debian_servers
 from tests.flows.installation import SHIPPED, last
 from tests.flows.kept import kept

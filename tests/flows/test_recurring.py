@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fleet.crash_points import KNOWN
-from fleet.stack.programs import beat, job_worker, system_worker
 from jobs.core.ids import scheduled_id
+from jobs.management.stack.programs import beat, job_worker, system_worker
 from jobs.models import Owner, Run
 from jobs.recurring.pulse import TICK_SLOTS
 from tests.flows.kept import drained, kept

@@ -7,9 +7,9 @@ from pathlib import Path
 from django.db import connection
 
 from fleet.crash_points import KNOWN
-from fleet.stack.programs import beat, job_worker, system_worker
 from jobs import Waves, submit_many
 from jobs.core.errors import ActionRefused
+from jobs.management.stack.programs import beat, job_worker, system_worker
 from jobs.models import Rollout, Submission
 from jobs.rollouts import rounds, verbs
 from jobs.system.promotion import queue_due

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fleet.stack.stack import StackError
 from jobs import submit
 from jobs.core.states import State
+from jobs.management.stack.stack import StackError
 from jobs.models import Worker
 from tests.flows.processes import Process, Processes
 from tests.flows.world import ended, outcomes, reached

@@ -8,8 +8,8 @@ import pytest
 import redis
 from django.db import connection
 
-from fleet.stack.programs import beat, system_worker
 from jobs import upsert_jobs
+from jobs.management.stack.programs import beat, system_worker
 from jobs.models import Cursor, Job, Owner
 from jobs.schedules import slot_of
 from tests.flows.beats import HOLDER, led_by

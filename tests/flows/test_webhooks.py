@@ -5,8 +5,8 @@ from django.conf import settings
 from django.test import override_settings
 from standardwebhooks.webhooks import Webhook
 
-from fleet.stack import programs
 from jobs import submit_many
+from jobs.management.stack import programs
 from jobs.models import Owner, WebhookDelivery
 from jobs.system.notices.endpoints import MadeEndpoint, make_endpoint
 from tests.flows.processes import Processes

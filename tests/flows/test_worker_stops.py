@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from fleet.stack.programs import job_worker
 from jobs import submit
 from jobs.core.states import State
+from jobs.management.stack.programs import job_worker
 from tests.flows.processes import ALONE, Processes, database_url
 from tests.flows.world import bodies, ended, make_owner, outcomes, reached, states
 from tests.waiting import wait_for

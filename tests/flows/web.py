@@ -11,8 +11,8 @@ from typing import Any
 
 import urllib3
 
-from fleet.stack import programs
-from fleet.stack.stack import Stack, free_port
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Stack, free_port
 from tests.flows.installation import Installation
 from tests.flows.kept import kept
 from tests.flows.processes import Processes

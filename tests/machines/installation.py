@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from config.embedded.accounts import server_account
-from fleet.stack import programs
-from fleet.stack.stack import Program, Stack
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Program, Stack
 from tests.contrast.installation import FAKING
 from tests.judge import TaskLog
 from tests.machines.caller import OWNERS

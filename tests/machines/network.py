@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from fleet.stack.stack import Program, Running, Stack
-from fleet.stack.tether import die_with_parent
+from jobs.management.stack.stack import Program, Running, Stack
+from jobs.management.stack.tether import die_with_parent
 
 NET: Final = "10.77.0"
 FILTER: Final = """

@@ -14,7 +14,7 @@ import psycopg
 import redis
 
 from config.embedded.accounts import Account
-from fleet.stack.stack import Program
+from jobs.management.stack.stack import Program
 from tests.machines.network import Machine
 from tests.waiting import wait_for
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from fleet.stack.stack import Stack, StackError
 from jobs.management.arguments import PORTS, interrupt, whole
+from jobs.management.stack.stack import Stack, StackError
 
 LOOK_SECONDS: Final = 0.25
 

@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from config.playground import mark_database, refuse_foreign_database
-from fleet.stack.programs import flower, web
-from fleet.stack.stack import Program, free_port
 from jobs.management import run
 from jobs.management.arguments import PORTS, whole
+from jobs.management.stack.programs import flower, web
+from jobs.management.stack.stack import Program, free_port
 
 ADMIN = "admin"
 

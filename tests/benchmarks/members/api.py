@@ -7,8 +7,8 @@ from functools import partial
 from statistics import median
 from typing import Any, Final
 
-from fleet.stack.programs import web
-from fleet.stack.stack import free_port
+from jobs.management.stack.programs import web
+from jobs.management.stack.stack import free_port
 from tests.benchmarks.figures import percentile
 from tests.benchmarks.http_client import HttpClient, at_a_rate, side_by_side
 from tests.benchmarks.rows import Row

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from fleet.stack.programs import beat, job_worker, system_worker
-from fleet.stack.stack import Stack
+from jobs.management.stack.programs import beat, job_worker, system_worker
+from jobs.management.stack.stack import Stack
 from tests.benchmarks.members.durable import submitted, wait_recorded
 from tests.benchmarks.rows import Row
 from tests.benchmarks.scale.cost import cost_of_a_run, without_idle

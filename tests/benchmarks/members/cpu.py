@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from fleet.stack.stack import Stack
+from jobs.management.stack.stack import Stack
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.sides import stock_program
 from tests.benchmarks.world import World

@@ -13,8 +13,8 @@ from typing import Any
 
 from celery import Celery
 
-from fleet.stack.programs import system_worker
-from fleet.stack.stack import Stack
+from jobs.management.stack.programs import system_worker
+from jobs.management.stack.stack import Stack
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.world import MEMBER_SECONDS, START_SECONDS, BenchmarkError, World
 

@@ -5,7 +5,7 @@ from itertools import islice
 from statistics import median
 from typing import Any
 
-from fleet.stack.stack import Stack
+from jobs.management.stack.stack import Stack
 from tests.benchmarks.members.drain import OWNERS, SECONDS, SLOTS, beside_stock
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.world import BenchmarkError, World

@@ -14,8 +14,8 @@ from statistics import median
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from fleet.stack.programs import web
-from fleet.stack.stack import free_port
+from jobs.management.stack.programs import web
+from jobs.management.stack.stack import free_port
 from tests.benchmarks.http_client import Browser
 from tests.benchmarks.pages_in_rows import OWNER, put_in
 from tests.benchmarks.rows import Row

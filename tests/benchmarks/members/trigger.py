@@ -3,8 +3,8 @@
 import sys
 import time
 
-from fleet.stack.programs import system_worker
-from fleet.stack.stack import Program
+from jobs.management.stack.programs import system_worker
+from jobs.management.stack.stack import Program
 from tests.benchmarks.million import MIX, OWNERS, put_in
 from tests.benchmarks.rows import Row, compared
 from tests.benchmarks.world import World

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from fleet import Admission, AdmissionRequest, Kind, Node, Report
-from fleet.stack.programs import beat, system_worker
+from jobs.management.stack.programs import beat, system_worker
 from tests.benchmarks.rows import Row
 from tests.benchmarks.world import World
 

@@ -8,9 +8,9 @@ from urllib.request import Request, urlopen
 import pytest
 from django.test import Client
 
-from fleet.stack import programs
-from fleet.stack.stack import Stack, free_port
 from jobs.calendars.ical_feed import new_secret
+from jobs.management.stack import programs
+from jobs.management.stack.stack import Stack, free_port
 from jobs.models import Calendar
 from jobs.pages import ical_feed
 from tests.flows.processes import environment

@@ -1,4 +1,4 @@
-"""fleet/stack: processes that start together, are watched, and leave nothing behind."""
+"""jobs/management/stack: processes that start together, are watched, and leave nothing behind."""
 
 import os
 import signal
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet.stack.programs import flower
-from fleet.stack.stack import Program, Stack, StackError, free_port
+from jobs.management.stack.programs import flower
+from jobs.management.stack.stack import Program, Stack, StackError, free_port
 from tests.processes import is_running
 from tests.waiting import wait_for
 
@@ -23,7 +23,7 @@ child.wait()
 """
 OWNER_OF_A_STACK = f"""
 import pathlib, sys, time
-from fleet.stack.stack import Program, Stack
+from jobs.management.stack.stack import Program, Stack
 stack = Stack([Program("sleeper", [sys.executable, "-c", {SLEEPER!r}])],
               log_folder=pathlib.Path(sys.argv[1]))
 stack.start()

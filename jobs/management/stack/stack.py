@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
-from fleet.stack.tether import die_with_parent
+from jobs.management.stack.tether import die_with_parent
 
 RESTART_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 HEALTHY_SECONDS = 30.0

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 
-from fleet.stack.stack import Program
+from jobs.management.stack.stack import Program
 
 APPLICATION = "config"
 

@@ -1,1 +1,0 @@
-"""Processes that start and stop together: for the demo, `make up` and tests."""

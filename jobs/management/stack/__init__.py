@@ -1,0 +1,1 @@
+"""Processes that start and stop together: for `fleet run`, `make up`, the demo and tests."""
