@@ -16,6 +16,7 @@ Behind the barrier, and behind a pooler that keeps no session, the same statemen
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ SLOW_SECONDS: Final = 0.05
 """A statement that took longer is planned again, in 1–2 ms."""
 FEWEST: Final = 16
 """Statements of a connection before its plans are discarded for the first time; a power of two."""
+_PLACEHOLDER: Final = re.compile(r"%(?:\((\w+)\)s|s|%)")
 _known: set[str] = set()
 _counts: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
 """The number of statements of each open connection."""
@@ -101,12 +103,18 @@ def _execute(
         raw: Any = connection.connection
         # Django's None means never, even with prepare=True.
         raw.prepare_threshold = _ONLY_WHEN_ASKED
+        text, order = _numbered(sql)
+        values: Sequence[Any] = (
+            [parameters[name] for name in order]
+            if isinstance(parameters, Mapping)
+            else list(parameters)
+        )
         # Not Django's cursor, which writes the values into the text: it would differ each time.
-        with psycopg.Cursor(raw) as cursor:
+        with psycopg.RawCursor(raw) as cursor:
             if _has_doubled(raw):
                 cursor.execute("DISCARD PLANS")
             began_at = time.monotonic()
-            cursor.execute(sql, parameters, prepare=True)
+            cursor.execute(text, values, prepare=True)
             is_slow = time.monotonic() - began_at > SLOW_SECONDS
             names = _names.get(sql)
             if names is None:
@@ -116,6 +124,24 @@ def _execute(
             if is_slow and not waits:
                 cursor.execute("DISCARD PLANS")
             return rows
+
+
+@cache
+def _numbered(sql: str) -> tuple[str, list[str]]:
+    """Return a text with PostgreSQL's own placeholders, and the names of parameters in their order.
+
+    psycopg would search texts of more than 4 kB for placeholders each time.
+    """
+    numbers: dict[str, int] = {}
+
+    def number(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        name = found[1] or str(len(numbers))
+        return f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    text = _PLACEHOLDER.sub(number, sql)
+    return text, list(numbers)
 
 
 def _has_doubled(raw: Any) -> bool:

@@ -2,6 +2,9 @@
 
 It answers each hint of a batch: with a token and the payload, or with a refusal. The row decides,
 on PostgreSQL's clock: a hint that is lost, doubled, reordered or forged changes only latency.
+
+Most runs have no limits, and are admitted by one short statement. What it leaves is decided by a
+second one, under the locks of what limits it.
 """
 
 from __future__ import annotations
@@ -52,8 +55,8 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
     answers: dict[str, Admission | Refusal] = {each.run_id: Refusal.GONE for each in requests}
     if not _Limits.are_expected:
         # One statement that commits by itself: BEGIN and COMMIT would double the waits.
-        parts = apart(requests, partial(_admit, worker_id), spoilt=_end_requested)
-        requests = [request for _, limited in parts for request in limited]
+        parts = apart(requests, partial(_admit_plain, worker_id), spoilt=_end_requested)
+        requests = [request for _, others in parts for request in others]
         for part, _ in parts:
             answers |= part
         _Limits.are_expected = bool(requests)
@@ -71,7 +74,15 @@ def _admit_limited(
     worker_id: UUID, requests: Sequence[AdmissionRequest]
 ) -> dict[str, Admission | Refusal]:
     limits = _Limits.lock([UUID(request.run_id) for request in requests])
-    return _admit(worker_id, requests, limits)[0]
+    return _admit("runs/admit", worker_id, requests, **_room(limits))
+
+
+def _admit_plain(
+    worker_id: UUID, requests: Sequence[AdmissionRequest]
+) -> tuple[dict[str, Admission | Refusal], list[AdmissionRequest]]:
+    """Return the answers to requests of runs without limits, and all other requests."""
+    answers = _admit("runs/admit_plain", worker_id, requests)
+    return answers, [request for request in requests if request.run_id not in answers]
 
 
 def refuse_unknown(requests: Sequence[AdmissionRequest]) -> dict[str, Admission | Refusal]:
@@ -106,13 +117,11 @@ class _Limits:
 
 
 def _admit(
-    worker_id: UUID,
-    requests: Sequence[AdmissionRequest],
-    limits: Sequence[Mapping[str, Any]] | None = None,
-) -> tuple[dict[str, Admission | Refusal], list[AdmissionRequest]]:
-    """Return answers by run id, and the requests that need limits, which must be locked."""
-    found = prepared.run(
-        "runs/admit",
+    statement: str, worker_id: UUID, requests: Sequence[AdmissionRequest], **room: list[Any]
+) -> dict[str, Admission | Refusal]:
+    """Run one of the statements that admit; return the answers that it gives, by run id."""
+    rows = prepared.run(
+        statement,
         [UUID(request.run_id) for request in requests],
         {
             "ids": sql.array(request.run_id for request in requests),
@@ -120,24 +129,20 @@ def _admit(
             "tokens": sql.array(request.token for request in requests),
             "worker": worker_id,
             "lease": setting("LEASE_SECONDS"),
-            "are_locked": limits is not None,
             "keys": key_ids(),
-            **_room(limits or ()),
+            **room,
         },
     )
-    limited = {str(row["id"]) for row in found if row["verdict"] == "limited"}
-    rows = [row for row in found if row["verdict"] != "limited"]
     answers = {str(row["id"]): _answer(row) for row in rows}
     # An unreadable payload fails its own run; the others of the batch are admitted.
     failed = _fail([answer for answer in answers.values() if isinstance(answer, Report)])
     ended = [row["id"] for row in rows if row["verdict"] == "expired"]
     ended += [row["id"] for row in failed]
     transaction.on_commit(lambda: notify_celery(ended), robust=True)
-    decided = {
+    return {
         run_id: Refusal.GONE if isinstance(answer, Report) else answer
         for run_id, answer in answers.items()
     }
-    return decided, [request for request in requests if request.run_id in limited]
 
 
 def _fail(unreadable: Sequence[Report]) -> list[dict[str, Any]]:

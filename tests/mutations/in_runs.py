@@ -26,7 +26,27 @@ ROWS: Final = (
         "what is limited is decided under its locks",
         "G16",
         f"{ADMISSION}limits_that_come_and_go_are_met",
-        instead="WHEN %(are_locked)s::bool AND false AND (",
+        instead="WHERE o.calendar_version = 0 AND l.lock_key = '' AND l.window_policy = ''",
+    ),
+    broken(
+        "a run of a rollout is decided under its locks",
+        "G30",
+        f"{ROLLOUTS}no_run_starts_before_its_wave[retry]",
+    ),
+    broken(
+        "a run of a paused owner is not admitted without a look at the pause",
+        "may it run now",
+        f"{ADMISSION}a_paused_owner_s_runs_wait",
+    ),
+    broken(
+        "a run past its deadline is not admitted without a look at its attempts",
+        "G14",
+        f"{ADMISSION}past_its_deadline_a_run_expires",
+    ),
+    broken(
+        "a run whose key is missing is not admitted",
+        "G1",
+        f"{ENCRYPTION}a_run_whose_key_is_missing_waits_for_it",
     ),
     broken(
         "time in ids comes from PostgreSQL",
@@ -130,7 +150,6 @@ ROWS: Final = (
         "G1",
         f"{ADMISSION}a_row_that_somebody_has_just_changed_is_busy",
         instead="WHERE l.place IS NULL",
-        fails_with="KeyError",
     ),
     broken(
         "only the newest token writes",
