@@ -15,8 +15,12 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from celery.beat import ScheduleEntry, Scheduler, SchedulingError
@@ -27,7 +31,6 @@ from fleet import log_events
 from fleet.alive import touch
 from fleet.beat.due import due_after, last_due, send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
-from fleet.beat.signals import deferred_signals
 from fleet.crash_points import crash_point
 from fleet.logs import one_line
 from fleet.transport.password import logs_refused_password
@@ -261,3 +264,26 @@ class LeaseScheduler(Scheduler):
         finally:
             if self._led_until:
                 self._step_down()
+
+
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Defer SIGTERM and SIGINT until the end of the block; do nothing outside the main thread.
+
+    Celery's handlers raise wherever the process is, also between a publish and its note.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _frame: came.append(number))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

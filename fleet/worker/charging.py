@@ -52,13 +52,13 @@ class Entrance:
         if message is None or not hasattr(qos, "finished"):
             return self._apply_async(*args, **options)
         tag = message.delivery_tag
-        options.update(_Watch(qos, tag).around(options))
+        watched = {**options, **_Watch(qos, tag, options).callbacks()}
         # The lease counts as started from here on, not from the pool's report: a pool that ends, or
         # whose worker has lost its connection, still executes the tasks that it has.
         lease = qos.leases.start(tag)
         if lease is not None and children_of(self._pool):
-            options["expected"] = lease.expected_seconds
-        job = self._apply_async(*args, **options)
+            watched["expected"] = lease.expected_seconds
+        job = self._apply_async(*args, **watched)
         if lease is not None and isinstance(job, Job):
             job.give_back = partial(qos.leases.give_back, tag)
             job.on_withdrawn = lease.undo_start
@@ -96,29 +96,27 @@ def put_aside(request: Any, error: Exception) -> bool:
 class _Watch:
     """One run: its start, and its end by whichever callback the pool calls first."""
 
-    def __init__(self, qos: Any, tag: str) -> None:
+    def __init__(self, qos: Any, tag: str, options: dict[str, Any]) -> None:
         self._qos = qos
         self._tag = tag
+        self._celerys = options
         self._began_at = time.monotonic()
 
-    def around(self, options: dict[str, Any]) -> dict[str, Callable[..., Any]]:
-        """Return Celery's callbacks in `options`, each preceded by ours."""
-        ours: dict[str, Callable[..., None]] = {
+    def callbacks(self) -> dict[str, Callable[..., Any]]:
+        """Return ours, for those of Celery that are set; each calls Celery's in the end."""
+        ours: dict[str, Callable[..., Any]] = {
             "accept_callback": self._accepted,
             "callback": self._returned,
             "error_callback": self._failed,
             "timeout_callback": self._timed_out,
         }
-        return {
-            name: partial(_in_turn, own, options[name])
-            for name, own in ours.items()
-            if options.get(name) is not None
-        }
+        return {name: own for name, own in ours.items() if self._celerys.get(name) is not None}
 
-    def _accepted(self, _pid: int, accepted_at: float) -> None:
+    def _accepted(self, pid: int, accepted_at: float) -> Any:
         self._began_at = accepted_at
+        return self._celerys["accept_callback"](pid, accepted_at)
 
-    def _returned(self, answer: Any, *_more: Any) -> None:
+    def _returned(self, answer: Any, *more: Any) -> Any:
         # Celery's tracer returns a flag, a value and its own measure in seconds: this process may
         # read them much later.
         try:
@@ -126,22 +124,18 @@ class _Watch:
         except (TypeError, LookupError, ValueError):
             seconds = self._elapsed()
         self._qos.finished(self._tag, seconds)
+        return self._celerys["callback"](answer, *more)
 
-    def _failed(self, einfo: Any = None, *_more: Any, **_facts: Any) -> None:
+    def _failed(self, einfo: Any = None, *more: Any, **facts: Any) -> Any:
         if einfo is not None and isinstance(unwrapped(einfo.exception), WorkerLostError):
             self._qos.leases.lose(self._tag)
         self._qos.finished(self._tag, self._elapsed())
+        return self._celerys["error_callback"](einfo, *more, **facts)
 
-    def _timed_out(self, soft: bool, timeout: float) -> None:  # noqa: ARG002  the pool's names
+    def _timed_out(self, soft: bool, timeout: float) -> Any:
         if not soft:
-            self._failed()
+            self._qos.finished(self._tag, self._elapsed())
+        return self._celerys["timeout_callback"](soft, timeout)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began_at
-
-
-def _in_turn(
-    own: Callable[..., None], callback: Callable[..., Any], *args: Any, **facts: Any
-) -> Any:
-    own(*args, **facts)
-    return callback(*args, **facts)

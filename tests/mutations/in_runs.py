@@ -164,7 +164,7 @@ ROWS: Final = (
         "G18",
         f"{RECORDING}a_repeated_batch_is_harmless",
         instead="AND true",
-        fails_with="duplicate key",
+        fails_with="InternalError",
     ),
     broken(
         "what has started is not given back",

@@ -17,7 +17,7 @@ from celery import current_app
 from django.db import DatabaseError, connection, connections, transaction
 
 from fleet import Admission, AdmissionRequest, Application, BrokerUnavailable, Hint, Node, Refusal
-from fleet.worker.inline import run_here
+from jobs.management.testing.inline import run_here
 from jobs.models import Run
 from jobs.runs import admission, recording
 from jobs.system import heartbeat

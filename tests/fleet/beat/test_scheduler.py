@@ -18,8 +18,7 @@ from django.conf import settings
 from fleet.beat import scheduler
 from fleet.beat.due import send_id
 from fleet.beat.leadership import Lead, LeaseLost, Sending
-from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, LeaseScheduler
-from fleet.beat.signals import deferred_signals
+from fleet.beat.scheduler import LEASE_SECONDS, RENEW_SECONDS, LeaseScheduler, deferred_signals
 from tests.flows.world import broker_client
 
 QUEUE = "led"

@@ -1,4 +1,4 @@
-"""fleet/transport/compression.py: the limit of a decompressed body."""
+"""fleet/transport/message.py: the limit of a decompressed body."""
 
 import tracemalloc
 import zlib
@@ -7,8 +7,7 @@ import pytest
 from celery import current_app
 from kombu.compression import compress
 
-from fleet.transport.compression import UNPACKED_LIMIT, NotUnpacked, unpacked
-from fleet.transport.message import Message
+from fleet.transport.message import UNPACKED_LIMIT, Message, NotUnpacked, unpacked
 
 METHODS = ["gzip", "zlib", "application/x-gzip", "bzip2", "bzip", "lzma", "xz"]
 
