@@ -59,7 +59,6 @@ def admit(worker_id: UUID, requests: Sequence[AdmissionRequest]) -> dict[str, Ad
         requests = [request for _, others in parts for request in others]
         for part, _ in parts:
             answers |= part
-        _Limits.are_expected = bool(requests)
     for part in apart(requests, partial(_admit_limited, worker_id), spoilt=_end_requested):
         answers |= part
     return answers
