@@ -35,7 +35,7 @@ from jobs.models.fields import (
 PAUSED = models.Q(paused_at__isnull=False) & (
     models.Q(paused_until__isnull=True) | models.Q(paused_until__gt=Now())
 )
-"""The condition that an owner is paused now, as in admit.sql and unblock.sql."""
+"""The condition that an owner is paused now, as in admit.sql, admit_plain.sql and unblock.sql."""
 
 
 @lru_cache(maxsize=100_000)

@@ -34,12 +34,12 @@ ROWS: Final = (
         f"{ROLLOUTS}no_run_starts_before_its_wave[retry]",
     ),
     broken(
-        "a run of a paused owner is not admitted without a look at the pause",
+        "a run of a paused owner is not admitted",
         "may it run now",
         f"{ADMISSION}a_paused_owner_s_runs_wait",
     ),
     broken(
-        "a run past its deadline is not admitted without a look at its attempts",
+        "a run past its deadline is not admitted",
         "G14",
         f"{ADMISSION}past_its_deadline_a_run_expires",
     ),

@@ -57,7 +57,7 @@ def _served(world: World) -> Iterator[int]:
 
 
 def _crud(world: World, client: partial[HttpClient]) -> list[Row]:
-    # Several rounds: single ones of 6,000 jobs differ by 13 % where the code does not.
+    # One round of 6,000 showed 13 % between versions that several rounds show within 3 %.
     count = world.pick(2_000, 400)
     rates: dict[str, list[float]] = {"create": [], "update": [], "delete": []}
     # Each process opens its connections, and plans its statements.
